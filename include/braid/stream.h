@@ -67,11 +67,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
                                                            const braid_event_options *options,
                                                            braid_event **out_event);
 
-// Wraps a CUevent or hipEvent_t of the program, which Braid never destroys.
-// Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_event_wrap(braid_device *device, void *native,
-                                                         braid_event **out_event);
-
 // Frees the event at once; waits that were queued on it stay valid.
 BRAID_API void braid_event_destroy(braid_event *event);
 

@@ -38,7 +38,6 @@ struct backend_stream {
 
 struct backend_event {
     bool timing;
-    bool wrapped;
 };
 
 struct backend_kernel {
@@ -139,8 +138,6 @@ struct backend_ops {
 
     braid_status (*event_create)(struct backend *backend, bool timing,
                                  struct backend_event **out_event);
-    braid_status (*event_wrap)(struct backend *backend, void *native,
-                               struct backend_event **out_event); // optional
     void (*event_destroy)(struct backend *backend, struct backend_event *event);
     braid_status (*event_record)(struct backend *backend, struct backend_event *event,
                                  struct backend_stream *stream);

@@ -120,9 +120,6 @@ static void events_refuse_null(void **state)
     uint64_t time;
     refuses(braid_event_create(NULL, NULL, &event), "device");
     refuses(braid_event_create(all->device, NULL, NULL), "out_event");
-    refuses(braid_event_wrap(NULL, &time, &event), "device");
-    refuses(braid_event_wrap(all->device, NULL, &event), "native");
-    refuses(braid_event_wrap(all->device, &time, NULL), "out_event");
     refuses(braid_event_record(NULL, NULL), "event");
     refuses(braid_event_query(NULL), "event");
     refuses(braid_event_synchronize(NULL), "event");

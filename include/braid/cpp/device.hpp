@@ -264,13 +264,6 @@ template <class Errors> class basic_event
         braid_status status = braid_event_create(device, &options, &event);
         return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
     }
-    // A CUevent or hipEvent_t of the program.
-    static result<basic_event> wrap(braid_device *device, void *native)
-    {
-        braid_event *event = nullptr;
-        braid_status status = braid_event_wrap(device, native, &event);
-        return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
-    }
     result<void> record(braid_stream *stream) const
     {
         return Errors::template from<void>(braid_event_record(get(), stream), [] {});

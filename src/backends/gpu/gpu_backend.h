@@ -297,8 +297,6 @@ void braid_gpu_get_link(struct backend *backend, struct backend *peer, bool reac
 
 braid_status braid_gpu_event_create(struct backend *backend, bool timing,
                                     struct backend_event **out_event);
-braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
-                                  struct backend_event **out_event);
 void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event);
 braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
                                     struct backend_stream *stream);

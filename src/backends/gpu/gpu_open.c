@@ -238,7 +238,6 @@ static const struct backend_ops common_ops = {
     .stream_wait = braid_gpu_stream_wait,
     .stream_check_launch = braid_gpu_stream_check_launch,
     .event_create = braid_gpu_event_create,
-    .event_wrap = braid_gpu_event_wrap,
     .event_destroy = braid_gpu_event_destroy,
     .event_record = braid_gpu_event_record,
     .event_query = braid_gpu_event_query,
