@@ -241,9 +241,9 @@ static void frames_and_trials_refuse_null(void **state)
     struct objects *all = *state;
     braid_exec_options way;
     assert_int_equal(braid_exec_num_frames(NULL), 0);
-    refuses(braid_exec_wait_frame(NULL, 1), "exec");
-    refuses(braid_exec_query_frame(NULL, 1), "exec");
-    refuses(braid_exec_wait_until(NULL, 1), "exec");
+    refuses(braid_exec_wait_until(NULL, 1, UINT64_MAX), "exec");
+    refuses(braid_exec_wait_until(NULL, 1, 0), "exec");
+    refuses(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 1), "exec");
     assert_int_equal(braid_graph_digest(NULL), 0);
     refuses(braid_exec_tune(NULL, all->graph, NULL, &way), "device");
     refuses(braid_exec_tune(all->device, NULL, NULL, &way), "graph");
