@@ -282,7 +282,10 @@ typedef struct braid_exec_info {
     uint32_t num_frames;               // that may be in flight at once
     bool whole_frames;                 // a frame starts when the one before has ended
     uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
-    char frames_reason[256];           // how far frames overlap, and why not further
+    // What a further frame takes while so many are in flight, and what a frame alone takes, by the
+    // plan's times. Where these are equal, more frames in flight gain nothing.
+    uint64_t frame_period_ns, frame_alone_ns;
+    char frames_reason[256]; // how far frames overlap, why not further, and what that gains
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
