@@ -147,6 +147,8 @@ typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
     BRAID_STEP_RECORD = 1, // record `position`: `node` and all before it on the lane has ended
     BRAID_STEP_WAIT = 2,   // wait for `position` of another lane: the end of `node` there
+    BRAID_STEP_LOOP = 3,   // run the body of the loop `node` as often as that says; the steps of a
+                           // body are not among these, and `position` counts the loops from 0
 } braid_step_kind;
 
 typedef struct braid_step {
@@ -154,7 +156,7 @@ typedef struct braid_step {
     uint32_t lane;
     uint32_t node;     // index of the node run, recorded or waited for
     uint32_t position; // record and wait: each position is recorded once; they count from 0 in
-                       // issue order. Otherwise 0.
+                       // issue order. BRAID_STEP_LOOP: see there. Otherwise 0.
 } braid_step;
 
 // All steps in issue order; valid as long as the schedule.

@@ -49,8 +49,6 @@ class ExecInfo:
     num_frames: int
     whole_frames: bool
     num_frame_waits: int
-    frame_period_ns: int
-    frame_alone_ns: int
     frames_reason: str
 
 
@@ -163,7 +161,7 @@ class Exec(Owned):
             next_frame = int(lib.braid_exec_num_frames(pointer))
             self._number_frames(next_frame, num_frames)
             if 0 < self._places <= next_frame:
-                poll(lambda: bool(lib.braid_exec_wait_until(pointer, next_frame - self._places, 0) != lib.BRAID_TIMEOUT))
+                poll(lambda: bool(lib.braid_exec_query_frame(pointer, next_frame - self._places) != lib.BRAID_NOT_READY))
             if self._grows:
                 self._poll(pointer)
                 self._grows = False
@@ -185,7 +183,7 @@ class Exec(Owned):
             else:
                 poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY), timeout)
                 limit = int(min(max(timeout, 0.0), 1e9) * 1e9)
-                status = lib.braid_exec_wait_until(pointer, 2**64 - 1, 0 if may_poll() else limit)
+                status = lib.braid_exec_wait_until(pointer, 0 if may_poll() else limit)
         if status == lib.BRAID_OK:
             self._replaced.clear()
         self._kept.failures.report()
@@ -207,8 +205,8 @@ class Exec(Owned):
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
-            poll(lambda: bool(lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT))
-            status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
+            poll(lambda: bool(lib.braid_exec_query_frame(pointer, frame) != lib.BRAID_NOT_READY))
+            status = lib.braid_exec_wait_frame(pointer, frame)
         self._kept.failures.report()
         check(status)
 
@@ -230,6 +228,13 @@ class Exec(Owned):
         """Whether the last launch has ended."""
         with self._owner as pointer:
             return is_ready(lib.braid_exec_query(pointer))
+
+    def iterations(self, loop: Node) -> int:
+        """How many iterations of a loop the last frame ran, once it has ended."""
+        num = ffi.new("uint64_t *")
+        with self._owner as pointer:
+            check(lib.braid_exec_get_iterations(pointer, self.graph._handle(loop, "node"), num))
+        return int(num[0])
 
     def run(self, frames: int = 1, stream: Any = None) -> None:
         """Launches so many frames on `stream`, or the default stream, and waits for them."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import ctypes
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, List, Literal, Optional, Sequence, Tuple,
+                    Union)
 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
@@ -350,6 +352,34 @@ class Graph(Communications):
         """Adds a node without work: a join, or a point to order others by."""
         description = Description(self, "braid_empty *", options.get("name"), options)
         return self._add(lib.braid_graph_add_empty, description)
+
+    @spell_out(NodeOptions)
+    def loop(self, condition: Any = None, *, times: int = 0, most: int = 0, unbounded: bool = False,
+             tests_first: bool = False, expected: int = 0, **options: Unpack[NodeOptions]) -> ContextManager[Node]:
+        """A loop, whose body is what is added in the block: with graph.loop(left, most=500) as loop. The condition is
+        a uint32 of the device, or the first of an array; the loop goes on while it is not 0. See braid_loop."""
+        description = Description(self, "braid_loop *", options.get("name"), options)
+        numbers = description.struct
+        numbers.times, numbers.most, numbers.expected = times, most, expected
+        numbers.unbounded, numbers.tests_first = unbounded, tests_first
+        if condition is not None:
+            numbers.condition = self._condition(condition, description.name or "loop")
+        return self._body(description)
+
+    @contextlib.contextmanager
+    def _body(self, description: Description) -> Iterator[Node]:
+        yield self._add(lib.braid_graph_begin_loop, description)
+        check(lib.braid_graph_end(self._pointer))
+
+    def _condition(self, thing: Any, name: str) -> Any:
+        if isinstance(thing, Resource):
+            handle, typestr = self._handle(thing, "resource"), thing._declared.typestr
+        else:
+            span = describe(thing)
+            handle, typestr = ffi.new("braid_resource *", self._declared(span).handle)[0], span.typestr
+        if typestr and typestr[1:] not in ("u4", "i4"):
+            raise refuse(f"loop '{name}': its condition has elements of type {typestr!r}, and is a uint32")
+        return handle
 
     def edge(self, before: Node, after: Node) -> None:
         """`before` ends before `after` starts."""

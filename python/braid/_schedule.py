@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from braid._handles import Node
     from braid._timings import FrameTiming
 
-_STEPS = {lib.BRAID_STEP_RUN: "run", lib.BRAID_STEP_RECORD: "record", lib.BRAID_STEP_WAIT: "wait"}
+_STEPS = {lib.BRAID_STEP_RUN: "run", lib.BRAID_STEP_RECORD: "record", lib.BRAID_STEP_WAIT: "wait",
+          lib.BRAID_STEP_LOOP: "loop"}
 _CAUSES = {lib.BRAID_SERIALISED_BY_RESOURCE: "resource", lib.BRAID_SERIALISED_BY_LANES: "lanes",
            lib.BRAID_SERIALISED_BY_HINT: "hint", lib.BRAID_SERIALISED_BY_WAIT_COST: "wait_cost",
            lib.BRAID_SERIALISED_BY_MAX_CONCURRENT: "max_concurrent"}
@@ -73,7 +74,8 @@ class Placement:
 
 
 class Step(NamedTuple):
-    """One step of a lane: `kind` is "run", "record" or "wait"; `node` an index."""
+    """One step of a lane: `kind` is "run", "record", "wait" or "loop", whose body's steps are not told; `node` an
+    index."""
 
     kind: str
     lane: int
@@ -192,7 +194,7 @@ class Schedule(Owned):
         lanes: List[List[Union[Node, PlannedCopy]]] = [[] for _ in range(self.info.num_lanes)]
         nodes = self._planned
         for step in self.steps:
-            if step.kind == "run":
+            if step.kind in ("run", "loop"):
                 lanes[step.lane].append(nodes[step.node])
         return lanes
 
@@ -320,7 +322,7 @@ class Schedule(Owned):
         for step in self.steps:
             if step.kind == "wait":
                 last.setdefault(step.lane, []).append(step.node)
-            elif step.kind == "run":
+            elif step.kind in ("run", "loop"):
                 waits += [[ids[node], ids[step.node]] for node in last.pop(step.lane, [])]
         places = [self.placement(node) for node in self._nodes]
         return {

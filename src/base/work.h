@@ -15,6 +15,7 @@ enum work_kind {
     WORK_EMPTY,
     WORK_POST,  // of an operation between ranks
     WORK_AWAIT, // ends with it
+    WORK_LOOP,  // plays its body; no backend is given one
 };
 
 // What drawings and messages say of a kind.
@@ -96,6 +97,13 @@ struct work_await {
     struct work_operation *operation;
 };
 
+struct work_loop {
+    const uint32_t *condition; // goes on while it is not 0; NULL: `most` alone ends it
+    uint64_t most;             // iterations; UINT64_MAX: any number
+    uint32_t number;           // of the loop, among those of the graph
+    bool tests_first;
+};
+
 union work {
     struct work_copy copy;
     struct work_fill fill;
@@ -103,6 +111,7 @@ union work {
     struct work_native native;
     struct work_post post;
     struct work_await await;
+    struct work_loop loop;
 };
 
 // False where the number of threads does not fit in 63 bits, or one of the numbers is 0.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making an exec: load, plan, make the program, verify, hand it to a player; and taking it apart.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -13,6 +14,7 @@
 #include "exec/exec_times.h"
 #include "exec/islands.h"
 #include "graph/graph_ranks.h"
+#include "graph/regions.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 
@@ -119,7 +121,11 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options, const struct player *player)
 {
     exec->player = player;
-    braid_status status = braid_exec_find_schedule(exec, graph, options, player);
+    char who[40];
+    snprintf(who, sizeof(who), "the %s player", player->name);
+    braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_loops(graph, who);
+    if (!status)
+        status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status)
         status = braid_exec_divide(exec, options, player);
     if (!status) {
@@ -233,7 +239,10 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options)
 {
-    braid_status status = braid_exec_place(exec, graph, options);
+    braid_status status =
+        options->profile ? braid_graph_refuse_loops(graph, "an exec that keeps times") : BRAID_OK;
+    if (!status)
+        status = braid_exec_place(exec, graph, options);
     if (status)
         return status;
     if (exec->placed && graph->ranks)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/graph_ranks.h"
 #include "graph/placed.h"
+#include "graph/regions.h"
 
 static bool clone_array(const struct array *from, size_t item_bytes, struct array *to)
 {
@@ -66,6 +67,7 @@ static bool clone_arrays(const braid_graph *from, braid_graph *to)
            clone_array(&from->addresses, sizeof(struct graph_address), &to->addresses) &&
            clone_array(&from->given, sizeof(struct graph_address), &to->given) &&
            clone_array(&from->unchecked, sizeof(uint32_t), &to->unchecked) &&
+           clone_array(&from->regions, sizeof(struct graph_region), &to->regions) &&
            clone_array(&from->sequence, sizeof(uint32_t), &to->sequence);
 }
 

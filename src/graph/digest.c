@@ -2,7 +2,7 @@
 // A number that tells a graph from others by its structure (FNV-1a; Fowler, Noll, Vo).
 #include <braid/tune.h>
 
-#include "graph/graph.h"
+#include "graph/regions.h"
 
 static void add_bytes(uint64_t *digest, const void *bytes, size_t num)
 {
@@ -52,6 +52,15 @@ uint64_t braid_graph_digest(const braid_graph *graph)
     add_number(&digest, graph->nodes.num);
     for (uint32_t i = 0; i < graph->nodes.num; i++)
         add_node(&digest, graph, i);
+    for (size_t i = 0; i < graph->regions.num; i++) {
+        const struct graph_region *region = &graph_regions(graph)[i];
+        const struct work_loop *loop = graph_loop(graph, region->node);
+        add_number(&digest, region->node);
+        add_number(&digest, region->num);
+        add_number(&digest, region->condition);
+        add_number(&digest, loop->most);
+        add_number(&digest, loop->tests_first);
+    }
     add_number(&digest, graph->edges.num);
     for (size_t i = 0; i < graph->edges.num; i++) {
         add_number(&digest, edges[i].from);

@@ -57,6 +57,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->unchecked);
     braid_array_finish(&graph->sequence);
     braid_array_finish(&graph->regions);
+    braid_array_finish(&graph->open);
     braid_names_finish(&graph->names);
     free(graph);
 }

@@ -143,6 +143,7 @@ struct braid_graph {
     uint32_t num_bundled;             // nodes that are preludes or epilogues
     const struct place_model *places; // NULL: nodes have none yet; see placed.h
     struct array regions;             // struct graph_region, inner ones first; see regions.h
+    struct array open;                // likewise, of loops that have not ended; outer ones first
 };
 
 static inline uint32_t graph_num_nodes(const braid_graph *graph)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "graph/graph_dot_attributes.h"
 #include "graph/links.h"
+#include "graph/regions.h"
 
 static const char *find_look(const struct graph_node *node)
 {
@@ -59,6 +60,45 @@ static void write_bundle(const struct graph_units *units, uint32_t unit, FILE *f
         fprintf(file, "        %" PRIu32 " -> %" PRIu32 " [color=\"#8896a8\", implied=bundle];\n",
                 units->members[i], units->members[i + 1]);
     fputs("    }\n", file);
+}
+
+// The nodes of a body that are in no loop inside it, and the boxes of such loops.
+static void write_body(const braid_graph *graph, uint32_t index, FILE *file)
+{
+    const struct graph_region *region = &graph_regions(graph)[index];
+    fprintf(file, "    subgraph cluster_loop_%" PRIu32 " {\n", region->node);
+    fputs("        label=\"", file);
+    braid_dot_write_text(file, braid_graph_name(graph, region->node));
+    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
+    fprintf(file, "        %" PRIu32 ";\n", region->node);
+    for (uint32_t i = region->first; i < region->first + region->num; i++) {
+        if (braid_graph_region_of(graph, i) == index && graph_nodes(graph)[i].kind != WORK_LOOP)
+            fprintf(file, "        %" PRIu32 ";\n", i);
+    }
+    for (uint32_t i = 0; i < index; i++) {
+        if (braid_graph_region_of(graph, graph_regions(graph)[i].node) == index)
+            write_body(graph, i, file);
+    }
+    fputs("    }\n", file);
+}
+
+static void write_loops(const braid_graph *graph, FILE *file)
+{
+    for (uint32_t i = 0; i < graph->regions.num; i++) {
+        if (braid_graph_region_of(graph, graph_regions(graph)[i].node) == GRAPH_NONE)
+            write_body(graph, i, file);
+    }
+}
+
+// Whether a node is a loop and the other is inside it: their order is no edge.
+static bool is_inside(const braid_graph *graph, uint32_t loop, uint32_t node)
+{
+    for (uint32_t i = 0; i < graph->regions.num; i++) {
+        const struct graph_region *region = &graph_regions(graph)[i];
+        if (region->node == loop && node - region->first < region->num)
+            return true;
+    }
+    return false;
 }
 
 // Solid where data flows; dotted where only the resource keeps the two apart.
@@ -118,6 +158,7 @@ static void write_nodes(const struct graph_drawing *drawing, const struct graph_
         write_node(drawing, i, file);
     for (uint32_t unit = 0; unit < units->num_units && drawing->graph->num_bundled > 0; unit++)
         write_bundle(units, unit, file);
+    write_loops(drawing->graph, file);
 }
 
 static void write_edges(const braid_graph *graph, const struct array *links, FILE *file)
@@ -127,7 +168,8 @@ static void write_edges(const braid_graph *graph, const struct array *links, FIL
         fprintf(file, "    %" PRIu32 " -> %" PRIu32 ";\n", edges[i].from, edges[i].to);
     const struct graph_link *first = links->items;
     for (size_t i = 0; i < links->num; i++)
-        write_link(graph, &first[i], file);
+        if (!is_inside(graph, first[i].from, first[i].to))
+            write_link(graph, &first[i], file);
     write_frame_edges(graph, file);
 }
 

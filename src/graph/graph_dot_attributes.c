@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "graph/regions.h"
 
 static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
 {
@@ -228,6 +229,21 @@ static void write_pointers(const struct graph_drawing *drawing, uint32_t index, 
     fputs("\"", file);
 }
 
+// When it ends.
+static void write_loop(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+{
+    const struct work_loop *loop = graph_loop(drawing->graph, index);
+    for (size_t i = 0; i < drawing->graph->regions.num; i++) {
+        const struct graph_region *region = &graph_regions(drawing->graph)[i];
+        if (region->node == index && region->condition != GRAPH_NONE)
+            fprintf(file, ", condition=%" PRIu32, graph_drawn_number(drawing, region->condition));
+    }
+    if (loop->most != UINT64_MAX)
+        fprintf(file, ", most=%" PRIu64, loop->most);
+    if (loop->tests_first)
+        fputs(", tests_first=true", file);
+}
+
 void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t index, FILE *file)
 {
     const braid_graph *graph = drawing->graph;
@@ -240,6 +256,8 @@ void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t in
     } else {
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
     }
+    if (node->kind == WORK_LOOP)
+        write_loop(drawing, index, file);
     if (graph_node_blocks(graph, index))
         fputs(", blocking=true", file);
     if (node->lane_hint != 0)

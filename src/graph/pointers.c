@@ -68,10 +68,9 @@ static bool is_unchecked(struct pointers *pointers, uint32_t arg)
 {
     const struct array *unchecked = &pointers->graph->unchecked;
     const uint32_t *args = unchecked->items;
-    if (pointers->next_unchecked == unchecked->num || args[pointers->next_unchecked] != arg)
-        return false;
-    pointers->next_unchecked++;
-    return true;
+    while (pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] < arg)
+        pointers->next_unchecked++; // of nodes that this graph has not: it is a part of another
+    return pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] == arg;
 }
 
 static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint32_t payload)

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions: nodes that are one node from outside, and a small graph from inside.
+// Regions: nodes that are one node from outside, and a small graph from inside. They are loops.
 #ifndef BRAID_GRAPH_REGIONS_H
 #define BRAID_GRAPH_REGIONS_H
 
 #include "graph/graph.h"
 
-enum graph_region_kind {
-    GRAPH_REGION_ROOT,  // the frame
-    GRAPH_REGION_TWICE, // its body runs twice, one time after the other; of tests only
-};
-
-// The body is a range of nodes; those of a region inside it are among them.
+// The body is a range of nodes, right behind the loop's own; those of loops inside are among them.
 struct graph_region {
-    uint32_t node; // that it is from outside; empty, with the accesses of the body
-    uint32_t first, num;
-    uint32_t kind; // enum graph_region_kind
+    uint32_t node;       // that it is from outside, with the accesses of the body
+    uint32_t first, num; // num is 0 while the loop is open
+    uint32_t condition;  // a resource; GRAPH_NONE: there is none
+    uint64_t expected;   // iterations, for the planner
 };
 
 static inline const struct graph_region *graph_regions(const braid_graph *graph)
@@ -22,16 +18,25 @@ static inline const struct graph_region *graph_regions(const braid_graph *graph)
     return graph->regions.items;
 }
 
-// Makes the nodes from `first` on, which are in no region yet, the body of a new one; of the body
-// no node may be bundled or hinted. Errors: BRAID_INVALID_ARGUMENT (there is no such node, a node
-// is bundled or hinted), BRAID_NO_MEMORY.
-braid_status braid_graph_wrap(braid_graph *graph, const char *name, uint32_t first,
-                              enum graph_region_kind kind, braid_node *out_node);
+static inline const struct work_loop *graph_loop(const braid_graph *graph, uint32_t node)
+{
+    return &((const union work *)graph->works.items)[graph_nodes(graph)[node].payload].loop;
+}
 
 // The region that a node is in, as an index; GRAPH_NONE: the root.
 uint32_t braid_graph_region_of(const braid_graph *graph, uint32_t node);
 
 // The node directly in a region that a node is, or is inside of; GRAPH_NONE: it is outside.
 uint32_t braid_graph_lift(const braid_graph *graph, uint32_t node, uint32_t region);
+
+// Whether an access of a node may change the condition of a region.
+bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,
+                                  const struct graph_access *access);
+
+// loop_check.c: whether all loops have ended and can end, and no bundle or edge goes where it means
+// nothing. Errors, which name the loop: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_check_loops(const braid_graph *graph);
+// BRAID_UNSUPPORTED for a graph with loops: `who` says what cannot have them, as a subject.
+braid_status braid_graph_refuse_loops(const braid_graph *graph, const char *who);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/regions.h"
 #include "place/place_build.h"
 #include "place/place_search.h"
 #include "plan/plan_build.h"
@@ -160,7 +161,10 @@ braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_op
                                struct placed **out_placed)
 {
     struct placing placing = { .graph = graph, .options = options };
-    braid_status status = begin(&placing);
+    braid_status status = braid_graph_refuse_loops(graph, "a plan for several devices");
+    if (status)
+        return status;
+    status = begin(&placing);
     if (!status)
         status = weigh_all(&placing);
     braid_place_times_finish(&placing.times);

@@ -117,11 +117,60 @@ static void say_path(struct plan_text *text, const struct path *path, uint32_t f
         plan_text_add(text, " and %u more", num - MOST_NAMES);
 }
 
+// Which of two nodes of a program was issued first: all steps are in issue order.
+static bool was_issued_first(const struct program *program, uint32_t a, uint32_t b)
+{
+    size_t i = 0;
+    while (!program_has_node(&program->ops[i]) ||
+           (program->ops[i].node != a && program->ops[i].node != b))
+        i++;
+    return program->ops[i].node == a;
+}
+
+// The program of the tree that a node is in, not inside a loop of that.
+static const struct program *find_home(const struct program *program, uint32_t node)
+{
+    for (size_t i = 0; i < program->num_ops; i++) {
+        if (program_has_node(&program->ops[i]) && program->ops[i].node == node)
+            return program;
+    }
+    const struct program *home = NULL;
+    for (uint32_t i = 0; i < program->num_bodies && !home; i++)
+        home = find_home(&program->bodies[i], node);
+    return home;
+}
+
+// Replaces nodes by the loops around them until both are in one program, which is returned.
+static const struct program *find_common_home(const struct program *root, uint32_t *a, uint32_t *b)
+{
+    for (uint32_t x = *a;;) {
+        const struct program *home = find_home(root, x);
+        for (uint32_t y = *b;;) {
+            const struct program *other = find_home(root, y);
+            if (other == home) {
+                *a = x;
+                *b = y;
+                return home;
+            }
+            if (other == root)
+                break;
+            y = other->node;
+        }
+        x = home->node; // it is not the root, in which all nodes are, or loops around them
+    }
+}
+
 // What nothing but the plan orders may be in bundles of which other parts are ordered.
 static bool say_plan(struct plan_text *text, const struct braid_schedule *schedule,
                      struct path *path, uint32_t first, uint32_t second)
 {
     const struct plan_graph *plan = path->plan;
+    const struct program *home = find_home(&schedule->program, first);
+    if (home != &schedule->program) {
+        plan_text_add(text, "not ordered by data: the lanes of '%s' decide",
+                      braid_plan_node_name(plan, home->node));
+        return true;
+    }
     uint32_t start = plan_first_member(plan, plan_unit_of(plan, first));
     uint32_t end = plan_last_member(plan, plan_unit_of(plan, second));
     if (!braid_explain_lanes(text, schedule, first, second))
@@ -173,16 +222,6 @@ static void say_bundle(struct plan_text *text, const struct plan_graph *plan, ui
                   braid_plan_node_name(plan, first == a ? b : a), braid_plan_unit_name(plan, unit));
 }
 
-// Which of two nodes was issued first: all steps are in issue order.
-static bool was_issued_first(const struct braid_schedule *schedule, uint32_t a, uint32_t b)
-{
-    size_t i = 0;
-    while (schedule->program.ops[i].kind != BRAID_STEP_RUN ||
-           (schedule->program.ops[i].node != a && schedule->program.ops[i].node != b))
-        i++;
-    return schedule->program.ops[i].node == a;
-}
-
 static braid_status explain_pair(struct plan_text *text, const struct braid_schedule *schedule,
                                  uint32_t a, uint32_t b)
 {
@@ -191,7 +230,15 @@ static braid_status explain_pair(struct plan_text *text, const struct braid_sche
         say_bundle(text, plan, a, b);
         return BRAID_OK;
     }
-    bool a_first = was_issued_first(schedule, a, b);
+    const uint32_t first = a, second = b;
+    const struct program *home = find_common_home(&schedule->program, &a, &b);
+    if (a == b) {
+        plan_text_add(text, "%s is in the loop %s",
+                      braid_plan_node_name(plan, a == first ? second : first),
+                      braid_plan_node_name(plan, a));
+        return BRAID_OK;
+    }
+    bool a_first = was_issued_first(home, a, b);
     return explain_nodes(text, schedule, a_first ? a : b, a_first ? b : a);
 }
 

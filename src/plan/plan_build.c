@@ -9,6 +9,7 @@
 #include "graph/overlaps.h"
 #include "graph/placed.h"
 #include "graph/pointers.h"
+#include "graph/regions.h"
 #include "plan/plan_edges.h"
 #include "plan/plan_order.h"
 
@@ -161,7 +162,9 @@ static braid_status check_memory(const braid_graph *graph)
 
 static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
 {
-    braid_status status = check_memory(graph);
+    braid_status status = braid_graph_check_loops(graph);
+    if (!status)
+        status = check_memory(graph);
     if (!status)
         status = find_units(graph, plan);
     if (!status)

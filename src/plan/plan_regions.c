@@ -11,6 +11,8 @@
 #include "plan/plan_build.h"
 #include "plan/plan_limit.h"
 
+#define MOST_COST_NS (UINT64_MAX >> 8) // of a loop: costs of several still add up
+
 // The nodes directly in a region.
 struct part {
     braid_graph graph; // shares all but nodes, edges, accesses and sequence with the whole
@@ -85,14 +87,22 @@ static bool take_edges(struct planner *planner, uint32_t region, struct part *pa
     return true;
 }
 
-// What entering a region takes is known once it is planned.
+static uint64_t cost_of_loop(const struct planner *planner, uint32_t index)
+{
+    uint64_t expected = graph_regions(planner->graph)[index].expected;
+    uint64_t once = planner->parts[index].schedule->info.makespan_ns, cost;
+    return __builtin_mul_overflow(expected, once, &cost) || cost > MOST_COST_NS ? MOST_COST_NS
+                                                                                : cost;
+}
+
+// What a loop takes is known once its body is planned.
 static void set_costs(const struct planner *planner, struct part *part)
 {
     struct graph_node *nodes = part->graph.nodes.items;
     for (uint32_t i = 0; i < part->num; i++) {
-        for (uint32_t k = 0; k + 1 < planner->num_parts; k++)
+        for (uint32_t k = 0; k + 1 < planner->num_parts && nodes[i].kind == WORK_LOOP; k++)
             if (graph_regions(planner->graph)[k].node == part->nodes[i])
-                nodes[i].cost_ns = 2 * planner->parts[k].schedule->info.makespan_ns;
+                nodes[i].cost_ns = cost_of_loop(planner, k);
     }
 }
 
@@ -102,6 +112,7 @@ static braid_status plan_part(struct planner *planner, uint32_t index)
     part->graph = *planner->graph;
     part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
         part->graph.regions = (struct array){ 0 };
+    part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
     if (!take_nodes(planner, region_at(planner, index), part) ||
         !take_edges(planner, region_at(planner, index), part))
         return braid_error_no_memory("the plan of a region");
@@ -110,6 +121,15 @@ static braid_status plan_part(struct planner *planner, uint32_t index)
 }
 
 // Gives nodes the numbers that they have in the whole. Entering a region is an operation.
+static void describe_loops(const struct planner *planner, struct program *program)
+{
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        struct program *body = &program->bodies[i];
+        body->most = graph_loop(planner->graph, body->node)->most;
+        body->has_condition = graph_regions(planner->graph)[body->region].condition != GRAPH_NONE;
+    }
+}
+
 static bool number_nodes(const struct planner *planner, struct part *part, uint8_t *kinds)
 {
     struct program *program = &part->schedule->program;
@@ -128,15 +148,15 @@ static bool number_nodes(const struct planner *planner, struct part *part, uint8
             if (graph_regions(planner->graph)[k].node != op->node)
                 continue;
             struct program *body = &planner->parts[k].schedule->program;
-            op->kind = PROGRAM_ENTER;
+            op->kind = BRAID_STEP_LOOP;
             op->position = program->num_bodies;
             program->bodies[program->num_bodies] = *body;
             program->bodies[program->num_bodies].region = k;
-            program->bodies[program->num_bodies].node = op->node;
-            program->bodies[program->num_bodies++].times = 2;
+            program->bodies[program->num_bodies++].node = op->node;
             *body = (struct program){ 0 };
         }
     }
+    describe_loops(planner, program);
     return braid_program_list_lanes(program);
 }
 
@@ -153,6 +173,7 @@ static void place_nodes(const struct planner *planner, uint32_t index, braid_sch
         whole->lane_of[node] = from->lane_of[i];
         whole->start_ns[node] = begin + from->start_ns[i];
         whole->cost_ns[node] = from->cost_ns[i];
+        whole->unknown[node] = from->unknown ? from->unknown[i] : 0;
     }
 }
 
@@ -162,11 +183,12 @@ static bool allocate_whole(struct braid_schedule *whole, const struct part *root
     whole->lane_of = plan_allocate_zeroed(num, sizeof(uint32_t));
     whole->start_ns = plan_allocate_zeroed(num, sizeof(uint64_t));
     whole->cost_ns = plan_allocate_zeroed(num, sizeof(uint64_t));
+    whole->unknown = plan_allocate_zeroed(num, sizeof(*whole->unknown));
     whole->critical = plan_allocate_zeroed(root->schedule->num_critical, sizeof(uint32_t));
     whole->lane_first = plan_allocate_zeroed(root->schedule->info.num_lanes, sizeof(uint32_t));
     whole->lane_nodes = plan_allocate_zeroed(num, sizeof(uint32_t));
-    return whole->lane_of && whole->start_ns && whole->cost_ns && whole->critical &&
-           whole->lane_first && whole->lane_nodes;
+    return whole->lane_of && whole->start_ns && whole->cost_ns && whole->unknown &&
+           whole->critical && whole->lane_first && whole->lane_nodes;
 }
 
 // The schedule of the whole, which tells of the root's lanes and steps as of its own.
@@ -193,6 +215,8 @@ static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
     whole->info = from->info;
     whole->info.num_nodes = num;
     whole->info.num_serialisations = 0;
+    for (uint32_t i = 0; i + 1 < planner->num_parts; i++)
+        whole->info.num_guessed += planner->parts[i].schedule->info.num_guessed;
     for (uint32_t i = planner->num_parts; i-- > 0;)
         place_nodes(planner, i, whole);
     for (uint32_t i = 0; i <= from->info.num_lanes; i++)
@@ -212,13 +236,14 @@ static braid_status plan_whole(struct planner *planner, const braid_schedule_opt
     struct plan_graph *plan = NULL;
     braid_schedule *whole = NULL;
     const braid_graph *graph = planner->graph;
-    braid_status status = BRAID_OK;
+    braid_status status = braid_plan_graph_create(graph, &plan); // which checks the graph
     for (uint32_t i = 0; i < planner->num_parts && !status; i++)
         status = plan_part(planner, i);
-    if (!status)
-        status = braid_plan_graph_create(graph, &plan);
-    if (!status)
-        status = braid_schedule_begin(plan, graph->id, graph->version, options, &whole);
+    if (status) {
+        braid_plan_graph_release(plan);
+        return status;
+    }
+    status = braid_schedule_begin(plan, graph->id, graph->version, options, &whole);
     if (!status && !fill_whole(planner, whole)) {
         status = braid_error_no_memory("the plan of regions");
         braid_schedule_destroy(whole);

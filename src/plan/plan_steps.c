@@ -65,7 +65,6 @@ static bool begin_program(struct program *program, const struct plan_graph *plan
 {
     program->num_nodes = plan->num_nodes;
     program->region = GRAPH_NONE;
-    program->times = 1;
     program->num_lanes = placement->num_lanes;
     program->ops =
         plan_allocate(plan->num_nodes + placement->waits.num + num_records, sizeof(*program->ops));

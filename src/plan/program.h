@@ -15,8 +15,7 @@
 
 #include "base/work.h"
 
-// Operations are the public steps, and more kinds:
-#define PROGRAM_ENTER ((braid_step_kind)15) // plays body `position`, whose region is `node`
+// Operations are the public steps, and more kinds. BRAID_STEP_LOOP plays body `position`.
 // Two order frames that overlap, see program_frames.h:
 #define PROGRAM_RECORD_FRAME ((braid_step_kind)16) // a frame position, for later frames
 #define PROGRAM_AWAIT_FRAME ((braid_step_kind)17)  // `position` is an index into frame_waits
@@ -70,9 +69,10 @@ struct program {
     uint32_t num_positions;
     uint8_t *kinds; // by node: enum work_kind; a body's are the frame's
     uint32_t num_nodes;
-    uint32_t region; // of the graph; GRAPH_NONE: the frame
-    uint32_t node;   // that a region is from outside
-    uint32_t times;  // how often it is played when it is entered
+    uint32_t region;    // of the graph; GRAPH_NONE: the frame
+    uint32_t node;      // that a region is from outside
+    uint64_t most;      // how often it is played when it is entered, and whether its condition ends
+    bool has_condition; // that sooner
     struct program *bodies;
     uint32_t num_bodies;
 
@@ -97,7 +97,7 @@ static inline bool program_runs(const struct program *program, const braid_step 
 // Whether an operation is a node of its region: what runs, and what is entered.
 static inline bool program_has_node(const braid_step *op)
 {
-    return op->kind == BRAID_STEP_RUN || op->kind == PROGRAM_ENTER;
+    return op->kind == BRAID_STEP_RUN || op->kind == BRAID_STEP_LOOP;
 }
 
 // The i-th operation of a lane.

@@ -132,6 +132,8 @@ braid_status braid_schedule_replan(const braid_schedule *schedule, const braid_g
     if (!options)
         options = &schedule->options;
     braid_status status = braid_plan_check_options(options);
+    if (!status && graph->regions.num) // what a loop takes follows from its body
+        return braid_schedule_create_plain(graph, options, out_schedule);
     braid_schedule *replanned = NULL;
     struct placed *placed = NULL;
     if (!status && schedule->placed) // nodes stay where they are

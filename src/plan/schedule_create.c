@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "graph/regions.h"
 #include "plan/plan_build.h"
 #include "plan/plan_passes.h"
 #include "plan/plan_regions.h"
@@ -49,7 +50,9 @@ braid_status braid_schedule_create_inside(const braid_graph *graph,
                                           const struct plan_inside *inside,
                                           braid_schedule **out_schedule)
 {
-    braid_status status = braid_plan_check_options(options);
+    braid_status status = braid_graph_refuse_loops(graph, "an island");
+    if (!status)
+        status = braid_plan_check_options(options);
     return status ? status : create(graph, NULL, options, inside, out_schedule);
 }
 

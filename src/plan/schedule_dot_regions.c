@@ -46,8 +46,11 @@ static void write_lane_edges(FILE *file, const struct program *body, uint32_t la
 
 void braid_dot_write_body(FILE *file, const braid_schedule *schedule, const struct program *body)
 {
-    fprintf(file, "label=\"region, %" PRIu32 " times\"; style=rounded; color=\"#5b7fb0\";\n",
-            body->times);
+    fputs("label=\"loop", file);
+    if (body->most != UINT64_MAX)
+        fprintf(file, ", %s%" PRIu64 " time%s", body->has_condition ? "at most " : "", body->most,
+                body->most == 1 ? "" : "s");
+    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
     for (uint32_t lane = 0; lane < body->num_lanes; lane++) {
         fprintf(file, "subgraph cluster_region_%" PRIu32 "_lane_%" PRIu32 " {\n", body->node, lane);
         fprintf(file, "label=\"lane %" PRIu32 "\"; style=rounded; color=\"#c5cedb\";\n", lane);

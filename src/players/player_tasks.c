@@ -17,10 +17,3 @@ braid_status braid_player_call_native(braid_device *device, const struct backend
                            braid_status_name(status));
     return BRAID_OK;
 }
-
-braid_status braid_player_refuse_regions(const struct stage *stage)
-{
-    if (!stage->program->num_bodies)
-        return BRAID_OK;
-    return braid_error(BRAID_UNSUPPORTED, "%s enters no region of a graph", stage->player->name);
-}

@@ -74,7 +74,8 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
     frame->places = tasks->places;
     frame->args = braid_allocate_zeroed(tasks->num_args, sizeof(*frame->args));
     frame->tasks = braid_allocate_zeroed(tasks->num, sizeof(*frame->tasks));
-    return frame->arguments && frame->room && frame->args && frame->tasks;
+    frame->iterations = braid_allocate_zeroed(tasks->num_loops, sizeof(*frame->iterations));
+    return frame->arguments && frame->room && frame->args && frame->tasks && frame->iterations;
 }
 
 // What a backend does otherwise with a copy depends on the memory, which is the frame's own.
@@ -177,6 +178,7 @@ void braid_frame_finish(struct frame *frame)
     free(frame->room);
     free(frame->args);
     free(frame->tasks);
+    free(frame->iterations);
     *frame = (struct frame){ 0 };
 }
 

@@ -4,6 +4,8 @@
 #ifndef BRAID_PROGRAM_FRAME_H
 #define BRAID_PROGRAM_FRAME_H
 
+#include <stdatomic.h>
+
 #include "program/host_calls.h"
 #include "program/tasks.h"
 
@@ -17,6 +19,8 @@ struct frame {
     const struct places *places;        // as those of its tasks
     unsigned char *arenas[MOST_PLACES]; // by place; NULL: there is none
     uint64_t num_launches;              // of this frame's slot, begun so far
+    _Atomic uint64_t
+        *iterations; // by loop: how many have run in the frame at hand, or the last one
     struct host_calls host_calls;
     struct backend_task *replaced; // whose detours frames in flight may still use
     uint32_t num_replaced, room_replaced;

@@ -44,6 +44,8 @@ struct player {
     const char *name;
     braid_exec_mode mode; // by which the public interface asks for it
 
+    bool plays_loops; // graphs with loops are refused otherwise
+
     bool is_island; // taken only where the program allows islands, and by its predicted time
 
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
@@ -113,9 +115,6 @@ struct player {
     // No launch is in flight.
     void (*destroy)(struct playing *playing);
 };
-
-// BRAID_UNSUPPORTED, and why, for a program with regions: for players that enter none.
-braid_status braid_player_refuse_regions(const struct stage *stage);
 
 // Makes the call of a native task, whose device must be current, with a stream to queue on.
 braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,

@@ -194,6 +194,7 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
         tasks->max_args = kernel->num_args > tasks->max_args ? kernel->num_args : tasks->max_args;
     } else {
         tasks->offsets[node] = graph_node->payload * sizeof(union work);
+        tasks->num_loops += task->kind == WORK_LOOP;
     }
     bind_addresses(graph, tasks, node);
     return task->kind == WORK_KERNEL ? load_kernel(graph, node, maps, tasks) : BRAID_OK;

@@ -132,7 +132,7 @@ static braid_status check_step(const struct verify *verify, const braid_step *st
         wrong = "node";
     else if (!program_has_node(step) && step->position >= verify->num_positions)
         wrong = "position";
-    else if (step->kind > BRAID_STEP_WAIT && step->kind != PROGRAM_ENTER)
+    else if (step->kind > BRAID_STEP_WAIT && step->kind != BRAID_STEP_LOOP)
         wrong = "kind";
     if (!wrong)
         return BRAID_OK;

@@ -117,18 +117,43 @@ static braid_status check_access(const braid_graph *graph, uint32_t node,
     for (uint32_t i = 0; i < outer->num_accesses; i++) {
         const struct graph_access *access = &accesses[outer->first_access + i];
         if (access->resource == inner->resource &&
-            (access->mode == inner->mode || access->mode == BRAID_READ_WRITE))
+            (access->mode == inner->mode || access->mode == BRAID_READ_WRITE ||
+             access->mode == BRAID_WRITE)) // which is ordered like that, against all
             return BRAID_OK;
     }
     return braid_error(BRAID_INTERNAL, "the region of node %u '%s' accesses more than that node",
                        node, braid_graph_name(graph, node));
 }
 
+// The loop reads its condition where the body has ended or before it begins. Then nothing outside
+// writes it if the loop's node accesses it, and what the body writes is written before it is read.
+static braid_status check_condition(const struct program *body, const braid_graph *graph)
+{
+    const struct graph_region *region = &graph_regions(graph)[body->region];
+    const struct graph_access *accesses = graph->accesses.items;
+    const struct graph_access reads = { region->condition, BRAID_READ };
+    bool has_condition = region->condition != GRAPH_NONE;
+    if (body->has_condition != has_condition || body->most != graph_loop(graph, body->node)->most)
+        return braid_error(BRAID_INTERNAL, "the loop of node %u '%s' ends otherwise in the program",
+                           body->node, braid_graph_name(graph, body->node));
+    if (!has_condition)
+        return BRAID_OK;
+    for (uint32_t i = region->first; i < region->first + region->num; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses; k++) {
+            if (braid_graph_writes_condition(graph, region, &accesses[node->first_access + k]))
+                return check_access(graph, region->node, &reads);
+        }
+    }
+    return braid_error(BRAID_INTERNAL, "the loop of node %u '%s' does not write its condition",
+                       region->node, braid_graph_name(graph, region->node));
+}
+
 static braid_status check_body(const struct program *body, const braid_graph *graph)
 {
     const struct graph_access *accesses = graph->accesses.items;
     const struct graph_region *region = &graph_regions(graph)[body->region];
-    braid_status status = BRAID_OK;
+    braid_status status = check_condition(body, graph);
     for (uint32_t i = region->first; i < region->first + region->num && !status; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses && !status; k++)
@@ -145,7 +170,7 @@ static braid_status check_bodies(const struct program *program, const braid_grap
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < program->num_ops && !status; i++) {
         const braid_step *op = &program->ops[i];
-        bool enters = op->kind == PROGRAM_ENTER;
+        bool enters = op->kind == BRAID_STEP_LOOP;
         const struct program *body = enters ? &program->bodies[op->position] : NULL;
         bool is_right = !enters || (op->position == num++ && num <= program->num_bodies &&
                                     body->region < graph->regions.num &&

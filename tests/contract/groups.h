@@ -28,6 +28,7 @@ int run_failures(void);
 int run_destroy(void);
 int run_concurrency(void);
 int run_sparse(void);
+int run_loops(void);
 int run_threads(void);
 int run_native_calls(void);
 int run_schedules(void);

@@ -38,6 +38,7 @@ static const struct group groups[] = {
     { "destroy_waits_for_its_own_work_only", run_destroy },
     { "lost_concurrency_is_reported", run_concurrency },
     { "sparse_loops_take_their_preludes_along", run_sparse },
+    { "loops_run_until_they_end", run_loops },
     { "every_call_works_from_any_thread", run_threads },
     { "native_calls_find_their_device_current", run_native_calls },
     { "an_exec_runs_the_schedule_it_is_given", run_schedules },

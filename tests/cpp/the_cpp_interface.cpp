@@ -205,7 +205,8 @@ static void frames_change(braid::device &device)
     exec.set_param_rows(step, std::vector<int>{ 10, 100 });
     exec.launch_many(2);
     exec.wait_frame(2);
-    expect(exec.wait_until(0) && exec.wait_until(0, 2));
+    expect(exec.frame_done(2));
+    expect(exec.wait_until(0));
     expect(sums[3] == 112 && exec.num_frames() == 3);
     exec.set_grid(node, { 1, 1, 1 });
     exec.set_copy(copy, ends[1], nullptr, 8);
@@ -323,18 +324,19 @@ static void streams_work_by_themselves(braid::device &device)
     auto stream = braid::stream::create(device);
     auto begin = braid::event::create(device, true), end = braid::event::create(device, true);
     std::vector<int> heard;
-    auto memory = device.allocate<int>(4);
-    int copied[4] = {};
+    int *memory = stream.allocate<int>(4), copied[4] = {};
     begin.record(stream);
-    stream.fill(memory.data(), 3, 4);
-    stream.copy(copied, memory.data(), 4);
+    stream.fill(memory, 3, 4);
+    stream.copy(copied, memory, 4);
     stream.host([&heard, text = std::string("a capture that owns memory of its own")] {
         heard.push_back(static_cast<int>(text.size()));
     });
+    stream.free(memory);
     end.record(stream);
     end.synchronize();
     expect(end.done() && stream.done() && begin.elapsed_ns(end) < UINT64_MAX);
     expect(heard.size() == 1 && copied[3] == 3 && device.info().streams_live > 0);
+    expect(!braid::checked::event::wrap(device, nullptr));
 }
 
 // However long they are.
@@ -409,6 +411,28 @@ static void several_devices_run_one_graph(braid::device &device)
     expect(!none && none.status() == BRAID_INVALID_ARGUMENT);
 }
 
+static void loops_have_bodies(braid::device &device)
+{
+    std::uint32_t left = 4;
+    int sum = 0;
+    auto graph = braid::graph::create();
+    braid_loop how = {};
+    how.condition = graph.buffer("left", &left, sizeof left);
+    how.most = 50;
+    auto loop = graph.loop(braid::task("until 0"), how, [&] {
+        graph.host(braid::task("less").updates(how.condition), [&left, &sum] {
+            left--;
+            sum += 2;
+        });
+    });
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    exec.wait();
+    expect(left == 0 && sum == 8 && exec.iterations(loop) == 4);
+    auto none = braid::checked::graph::create();
+    expect(none->loop(braid::task(), braid_loop(), [] {}).status() == BRAID_INVALID_ARGUMENT);
+}
+
 static void failures_are_exceptions_or_values()
 {
     auto graph = braid::graph::create();
@@ -448,6 +472,7 @@ int main()
     explanations_are_whole();
     several_devices_are_planned_for();
     several_devices_run_one_graph(device);
+    loops_have_bodies(device);
     failures_are_exceptions_or_values();
     return 0;
 }

@@ -90,6 +90,17 @@ static void groups_refuse_null(void **state)
     assert_int_equal(model.num_places, 0);
 }
 
+static void loops_refuse_null(void **state)
+{
+    struct objects *all = *state;
+    uint64_t num;
+    refuses(braid_graph_begin_loop(NULL, &(braid_loop){ .times = 1 }, NULL), "graph");
+    refuses(braid_graph_begin_loop(all->graph, NULL, NULL), "loop");
+    refuses(braid_graph_end(NULL), "graph");
+    refuses(braid_exec_get_iterations(NULL, all->node, &num), "exec");
+    refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
+}
+
 static void streams_refuse_null(void **state)
 {
     struct objects *all = *state;
@@ -108,6 +119,9 @@ static void streams_refuse_null(void **state)
     refuses(braid_stream_fill(all->device, NULL, NULL, 0, 1, 1), "to");
     refuses(braid_stream_host_call(NULL, NULL, call, NULL), "device");
     refuses(braid_stream_host_call(all->device, NULL, NULL, NULL), "call");
+    refuses(braid_stream_allocate(NULL, NULL, 1, &memory), "device");
+    refuses(braid_stream_allocate(all->device, NULL, 1, NULL), "out_memory");
+    refuses(braid_stream_free(NULL, NULL, &memory), "device");
     refuses(braid_stream_wait(NULL, NULL), "event");
     assert_null(braid_stream_native(NULL, NULL));
     braid_stream_destroy(NULL);
@@ -120,6 +134,9 @@ static void events_refuse_null(void **state)
     uint64_t time;
     refuses(braid_event_create(NULL, NULL, &event), "device");
     refuses(braid_event_create(all->device, NULL, NULL), "out_event");
+    refuses(braid_event_wrap(NULL, &time, &event), "device");
+    refuses(braid_event_wrap(all->device, NULL, &event), "native");
+    refuses(braid_event_wrap(all->device, &time, NULL), "out_event");
     refuses(braid_event_record(NULL, NULL), "event");
     refuses(braid_event_query(NULL), "event");
     refuses(braid_event_synchronize(NULL), "event");
@@ -241,9 +258,9 @@ static void frames_and_trials_refuse_null(void **state)
     struct objects *all = *state;
     braid_exec_options way;
     assert_int_equal(braid_exec_num_frames(NULL), 0);
-    refuses(braid_exec_wait_until(NULL, 1, UINT64_MAX), "exec");
-    refuses(braid_exec_wait_until(NULL, 1, 0), "exec");
-    refuses(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 1), "exec");
+    refuses(braid_exec_wait_frame(NULL, 1), "exec");
+    refuses(braid_exec_query_frame(NULL, 1), "exec");
+    refuses(braid_exec_wait_until(NULL, 1), "exec");
     assert_int_equal(braid_graph_digest(NULL), 0);
     refuses(braid_exec_tune(NULL, all->graph, NULL, &way), "device");
     refuses(braid_exec_tune(all->device, NULL, NULL, &way), "graph");
@@ -374,14 +391,23 @@ static void structs_of_nothing_are_zeros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_refuse_null),    cmocka_unit_test(groups_refuse_null),
-        cmocka_unit_test(streams_refuse_null),    cmocka_unit_test(events_refuse_null),
-        cmocka_unit_test(graphs_refuse_null),     cmocka_unit_test(nodes_refuse_null),
-        cmocka_unit_test(parameters_refuse_null), cmocka_unit_test(timelines_refuse_null),
-        cmocka_unit_test(timings_refuse_null),    cmocka_unit_test(frames_and_trials_refuse_null),
-        cmocka_unit_test(ranks_refuse_null),      cmocka_unit_test(what_is_of_no_object_takes_null),
-        cmocka_unit_test(schedules_refuse_null),  cmocka_unit_test(arrays_of_no_schedule_are_empty),
-        cmocka_unit_test(execs_refuse_null),      cmocka_unit_test(structs_of_nothing_are_zeros),
+        cmocka_unit_test(devices_refuse_null),
+        cmocka_unit_test(groups_refuse_null),
+        cmocka_unit_test(loops_refuse_null),
+        cmocka_unit_test(streams_refuse_null),
+        cmocka_unit_test(events_refuse_null),
+        cmocka_unit_test(graphs_refuse_null),
+        cmocka_unit_test(nodes_refuse_null),
+        cmocka_unit_test(parameters_refuse_null),
+        cmocka_unit_test(timelines_refuse_null),
+        cmocka_unit_test(timings_refuse_null),
+        cmocka_unit_test(frames_and_trials_refuse_null),
+        cmocka_unit_test(ranks_refuse_null),
+        cmocka_unit_test(what_is_of_no_object_takes_null),
+        cmocka_unit_test(schedules_refuse_null),
+        cmocka_unit_test(arrays_of_no_schedule_are_empty),
+        cmocka_unit_test(execs_refuse_null),
+        cmocka_unit_test(structs_of_nothing_are_zeros),
     };
     return cmocka_run_group_tests(tests, make_objects, destroy_objects);
 }

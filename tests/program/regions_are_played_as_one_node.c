@@ -31,8 +31,8 @@ static braid_resource add_resource(braid_graph *graph, const char *name)
     return resource;
 }
 
-static uint32_t add_call(braid_graph *graph, const char *name, braid_resource read,
-                         braid_resource write)
+static void add_call(braid_graph *graph, const char *name, braid_resource read,
+                     braid_resource write)
 {
     braid_node node;
     const braid_access accesses[] = { { write, BRAID_READ_WRITE }, { read, BRAID_READ } };
@@ -45,29 +45,40 @@ static uint32_t add_call(braid_graph *graph, const char *name, braid_resource re
                                       .accesses = accesses,
                                       .num_accesses = read.graph ? 2 : 1 } },
         &node));
-    return node.index;
 }
 
-// 'a' is before the region, 'v' and 'w' are behind it; 'o' has nothing to do with it. Inside, 'p'
-// is before 'q' and 'r', which are before 's'; with `nested` these two are in a region of their
-// own.
+static void begin(braid_graph *graph, const char *name, bool is_there)
+{
+    if (is_there)
+        check_ok(
+            braid_graph_begin_loop(graph, &(braid_loop){ .node.name = name, .times = 2 }, NULL));
+}
+
+static void end(braid_graph *graph, bool is_there)
+{
+    if (is_there)
+        check_ok(braid_graph_end(graph));
+}
+
+// 'a' is before the loop, 'v' and 'w' are behind it; 'o' has nothing to do with it. Inside, 'p' is
+// before 'q' and 'r', which are before 's'; with `nested` these two are in a loop of their own.
 static braid_graph *make_graph(bool nested)
 {
     const braid_resource none = { 0 };
     braid_graph *graph;
-    braid_node region;
     check_ok(braid_graph_create(&graph));
     braid_resource x = add_resource(graph, "x"), y = add_resource(graph, "y");
     braid_resource z = add_resource(graph, "z"), other = add_resource(graph, "other");
     add_call(graph, "a", none, x);
     add_call(graph, "o", none, other);
-    uint32_t first = add_call(graph, "p", none, x);
-    uint32_t inner = add_call(graph, "q", x, y);
+    begin(graph, "twice", true);
+    add_call(graph, "p", none, x);
+    begin(graph, "inner", nested);
+    add_call(graph, "q", x, y);
     add_call(graph, "r", x, z);
-    if (nested)
-        check_ok(braid_graph_wrap(graph, "inner", inner, GRAPH_REGION_TWICE, &region));
+    end(graph, nested);
     add_call(graph, "s", y, z);
-    check_ok(braid_graph_wrap(graph, "twice", first, GRAPH_REGION_TWICE, &region));
+    end(graph, true);
     add_call(graph, "w", z, y);
     add_call(graph, "v", none, x);
     return graph;
@@ -140,7 +151,6 @@ static void a_region_runs_its_body_twice(void **state)
     for (uint32_t num_workers = 1; num_workers <= 3; num_workers++) {
         for (int nested = 0; nested < 2; nested++) {
             play(nested, BRAID_MODE_NATIVE, num_workers);
-            play(nested, BRAID_MODE_STREAMS, num_workers);
         }
     }
 }
@@ -155,7 +165,7 @@ static void the_plan_has_one_node_and_a_frame_inside(void **state)
     const struct program *body = &program->bodies[0];
     assert_int_equal(body->num_bodies, 1);
     assert_int_equal(body->bodies[0].num_lanes, 2); // 'q' and 'r' are free
-    assert_int_equal(body->times, 2);
+    assert_int_equal(body->most, 2);
     unsigned num_waits = 0; // of the frame, for the end of the region
     for (size_t i = 0; i < program->num_ops; i++)
         num_waits += program->ops[i].kind == BRAID_STEP_WAIT && program->ops[i].node == body->node;
@@ -236,7 +246,7 @@ static void an_outer_access_during_the_region_is_found(void **state)
     braid_schedule *schedule = plan(graph);
     struct program *program = &schedule->program;
     size_t enter = 0, run = program->num_ops - 1;
-    while (program->ops[enter].kind != PROGRAM_ENTER)
+    while (program->ops[enter].kind != BRAID_STEP_LOOP)
         enter++;
     while (strcmp(braid_schedule_node_name(schedule, program->ops[run].node), "w") != 0)
         run--;
@@ -265,6 +275,49 @@ static void a_region_that_hides_an_access_is_found(void **state)
     braid_graph_destroy(graph);
 }
 
+// 'start' writes the condition before the loop and 'next' at its end; both are the only ones.
+static void a_condition_that_is_not_the_loops_own_is_found(void **state)
+{
+    (void)state;
+    static uint32_t word;
+    braid_graph *graph;
+    braid_resource left, other;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "left", &word, sizeof(word), &left));
+    other = add_resource(graph, "other");
+    add_call(graph, "start", (braid_resource){ 0 }, left);
+    check_ok(braid_graph_begin_loop(
+        graph, &(braid_loop){ .condition = left, .most = 9, .tests_first = true }, NULL));
+    add_call(graph, "next", (braid_resource){ 0 }, left);
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan(graph);
+    const struct graph_node *nodes = graph_nodes(graph);
+    struct graph_access *accesses = graph->accesses.items;
+    struct program *body = &schedule->program.bodies[0];
+    accesses[nodes[1].first_access].resource = other.index; // of the loop itself
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "accesses more than");
+    accesses[nodes[1].first_access].resource = left.index;
+    accesses[nodes[2].first_access].mode = BRAID_READ; // of 'next'
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "does not write its condi");
+    accesses[nodes[2].first_access].mode = BRAID_READ_WRITE;
+    body->most = 10;
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "ends otherwise");
+    body->most = 9;
+    body->has_condition = false;
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "ends otherwise");
+    body->has_condition = true;
+    check_ok(braid_schedule_verify(schedule, graph));
+    // The loop, which reads its condition first, before what writes that before it.
+    braid_step *ops = schedule->program.ops, last = ops[schedule->program.num_ops - 1];
+    assert_int_equal(last.kind, BRAID_STEP_LOOP);
+    ops[schedule->program.num_ops - 1] = ops[0];
+    ops[0] = last;
+    assert_true(braid_program_list_lanes(&schedule->program));
+    check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void drawings_nest(void **state)
 {
     (void)state;
@@ -275,12 +328,12 @@ static void drawings_nest(void **state)
     FILE *file = open_memstream(&text, &size);
     check_ok(braid_schedule_write_dot(schedule, file));
     fclose(file);
-    const char *outer = strstr(text, "subgraph cluster_region_7 {");
+    const char *outer = strstr(text, "subgraph cluster_region_2 {");
     assert_non_null(outer);
-    assert_non_null(strstr(outer, "subgraph cluster_region_7_lane_0 {"));
-    assert_non_null(strstr(outer, "subgraph cluster_region_5 {"));
-    assert_non_null(strstr(outer, "subgraph cluster_region_5_lane_1 {"));
-    assert_non_null(strstr(outer, "label=\"region, 2 times\""));
+    assert_non_null(strstr(outer, "subgraph cluster_region_2_lane_0 {"));
+    assert_non_null(strstr(outer, "subgraph cluster_region_4 {"));
+    assert_non_null(strstr(outer, "subgraph cluster_region_4_lane_1 {"));
+    assert_non_null(strstr(outer, "label=\"loop, 2 times\""));
     free(text);
     file = open_memstream(&text, &size);
     check_ok(braid_schedule_write_svg(schedule, NULL, file));
@@ -302,6 +355,7 @@ int main(void)
         cmocka_unit_test(every_operation_inside_and_outside_is_needed),
         cmocka_unit_test(an_outer_access_during_the_region_is_found),
         cmocka_unit_test(a_region_that_hides_an_access_is_found),
+        cmocka_unit_test(a_condition_that_is_not_the_loops_own_is_found),
         cmocka_unit_test(drawings_nest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,7 @@ BAD_FILES = [
     ("digraph {\n a [args=\"40000 40000\"];\n}", 2, "up to 65536 bytes in all"),
     ("digraph {\n a [grid_from=x];\n}", 2, "that is the number of a resource"),
     ("digraph {\n a [kind=copy, to=0];\n}", 2, "node 'a' has to '0': the graph has no resources"),
+    ("digraph {\n a [kind=loop];\n}", 2, "node 'a' has kind 'loop': loops are not read"),
     ("digraph {\n a [kind=fill, value_bytes=3];\n}", 2, "it is 1, 2 or 4"),
     ("digraph {\n parameters=\"p:4\"\n a [uses=\"0:0:4=grib\"];\n}", 3, "uses are written as"),
     ("digraph {\n parameters=\"p:4\"\n a [uses=\"1:0:4=grid.x\"];\n}", 3, "uses are written as"),

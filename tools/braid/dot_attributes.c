@@ -35,6 +35,8 @@ static enum exit_status read_cost(struct dot_file *file, uint32_t node, const ch
 static enum exit_status read_kind(struct dot_file *file, uint32_t node, const char *text)
 {
     static const char *const kinds[] = { "kernel", "copy", "fill", "host", "native", "empty" };
+    if (strcmp(text, "loop") == 0)
+        return dot_attribute_refuse(file, node, "kind", text, "loops are not read");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(text, kinds[i]) == 0)
             file->nodes[node].kind = (enum dot_kind)i;

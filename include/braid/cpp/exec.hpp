@@ -55,21 +55,32 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_wait(get()), [] {});
     }
-    // For so many nanoseconds at most; whether a frame, counted from 0 in launch order, or the last
-    // one has ended.
-    result<bool> wait_until(std::uint64_t ns, std::uint64_t frame = BRAID_LAST_FRAME) const
+    // For so many nanoseconds at most; whether the last launch has ended.
+    result<bool> wait_until(std::uint64_t ns) const
     {
-        const braid_status status = braid_exec_wait_until(get(), frame, ns);
+        const braid_status status = braid_exec_wait_until(get(), ns);
         return detail::ready<Errors>(status == BRAID_TIMEOUT ? BRAID_NOT_READY : status);
     }
     // Until a frame, counted from 0 in launch order, has ended.
     result<void> wait_frame(std::uint64_t frame) const
     {
-        return Errors::template from<void>(braid_exec_wait_until(get(), frame, UINT64_MAX), [] {});
+        return Errors::template from<void>(braid_exec_wait_frame(get(), frame), [] {});
+    }
+    // Whether that frame has ended.
+    result<bool> frame_done(std::uint64_t frame) const
+    {
+        return detail::ready<Errors>(braid_exec_query_frame(get(), frame));
     }
     std::uint64_t num_frames() const
     {
         return braid_exec_num_frames(get());
+    }
+    // Of a loop, in the last frame.
+    result<std::uint64_t> iterations(braid_node loop) const
+    {
+        std::uint64_t num = 0;
+        const braid_status status = braid_exec_get_iterations(get(), loop, &num);
+        return Errors::template from<std::uint64_t>(status, [&] { return num; });
     }
     // Whether the last launch has ended.
     result<bool> done() const

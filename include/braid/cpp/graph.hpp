@@ -280,6 +280,18 @@ template <class Errors> class basic_graph
         const braid_empty description = { what.options() };
         return added(&braid_graph_add_empty, description);
     }
+    // A loop whose body the callable adds. The task says its name, edges and lane; see braid_loop.
+    template <class Body> result<braid_node> loop(const task &what, braid_loop how, Body &&body)
+    {
+        how.node = what.options();
+        braid_node node = {};
+        braid_status status = braid_graph_begin_loop(get(), &how, &node);
+        if (status == BRAID_OK) {
+            std::forward<Body>(body)();
+            status = braid_graph_end(get());
+        }
+        return Errors::template from<braid_node>(status, [&] { return node; });
+    }
     // A communicator as a resource, and operations on it. As in a copy, the task says what they
     // read and write; send, receive, broadcast and all_reduce are of `count` elements of type T, of
     // the program's memory or a resource's. All others: communicate.

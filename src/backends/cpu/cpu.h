@@ -235,6 +235,8 @@ size_t braid_cpu_task_bytes(const struct backend_task *task);
 // Copies the task's arguments to memory and returns the first byte after them.
 unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                       struct cpu_work *out_work);
+// The loop that was captured behind these arguments.
+const struct work_loop *braid_cpu_task_loop(void *const *args);
 // What of a task that was captured may change later: bytes behind its argument pointers, and its
 // call and blocks.
 struct cpu_values {
@@ -323,6 +325,10 @@ uint64_t braid_cpu_memory_bytes(void); // of the machine; 0: not known
 braid_status braid_cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                                 void **out_memory);
 void braid_cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
+braid_status braid_cpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
+                                       uint64_t bytes, void **out_memory);
+braid_status braid_cpu_stream_free(struct backend *backend, struct backend_stream *stream,
+                                   void *memory);
 
 // cpu_kernel.c
 // What a work of this kernel is to call, and where it learns what its blocks take.

@@ -20,6 +20,11 @@ static const union work *work_of(void *const *args)
     return &((const struct arguments *)args[0])->work;
 }
 
+const struct work_loop *braid_cpu_task_loop(void *const *args)
+{
+    return &work_of(args)->loop;
+}
+
 static void run_copy(const braid_blocks *blocks, void *const *args)
 {
     const struct work_copy *copy = &work_of(args)->copy;
@@ -164,7 +169,8 @@ static struct cpu_work describe_other(const struct backend_task *task, void *con
                                                  [WORK_HOST] = run_host,
                                                  [WORK_POST] = run_post,
                                                  [WORK_AWAIT] = run_nothing };
-    if (task->disabled || task->kind == WORK_NATIVE || task->kind == WORK_EMPTY)
+    if (task->disabled || task->kind == WORK_NATIVE || task->kind == WORK_EMPTY ||
+        task->kind == WORK_LOOP)
         return describe_nothing(args);
     return (struct cpu_work){
         .call = calls[task->kind],

@@ -175,6 +175,7 @@ static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
         return BRAID_OK; // likewise: it is behind its post
     case WORK_KERNEL:
     case WORK_NATIVE:
+    case WORK_LOOP:
         break;
     }
     return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);

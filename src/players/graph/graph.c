@@ -182,9 +182,7 @@ static braid_status check(const struct stage *stage)
                            "%s keeps no times of native graphs, which the option profile asks for; "
                            "of streams it does",
                            stage->device->label);
-    braid_status status = braid_player_refuse_regions(stage);
-    if (!status)
-        status = check_reach(stage);
+    braid_status status = check_reach(stage);
     if (!status)
         status = find_max_fan_out(stage->program, &max_fan_out);
     if (!status)

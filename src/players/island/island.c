@@ -63,8 +63,6 @@ static braid_status check(const struct stage *stage)
     struct gpu_backend *gpu = gpu_from(stage->device->backend);
     if (stage->program->num_lanes == 0)
         return braid_error(BRAID_UNSUPPORTED, "there is nothing to put into an island");
-    if (stage->program->num_bodies)
-        return braid_player_refuse_regions(stage);
     const struct program *program = stage->program;
     for (size_t i = 0; i < program->num_ops; i++) {
         if (!program_runs(program, &program->ops[i]))

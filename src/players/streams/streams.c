@@ -23,10 +23,6 @@ static void destroy(struct playing *playing)
         return_event(streams->events[i]);
     for (uint32_t i = 0; streams->frame_events && i < streams->num_frame_events; i++)
         return_event(streams->frame_events[i]);
-    for (uint32_t i = 0; streams->bodies && i < streams->program->num_bodies; i++)
-        if (streams->bodies[i])
-            destroy(&streams->bodies[i]->base);
-    free(streams->bodies);
     return_event(streams->fork);
     braid_streams_times_destroy(streams->times);
     free(streams->frame_events);
@@ -180,30 +176,6 @@ static braid_status lease(struct streams_playing *streams, const struct stage *s
     return status;
 }
 
-static braid_status create(const struct stage *stage, struct playing **out_playing);
-
-// The lane that enters a region is what the caller's stream is to the frame.
-static braid_status create_bodies(struct streams_playing *streams, const struct stage *stage)
-{
-    const struct program *program = stage->program;
-    braid_status status = BRAID_OK;
-    streams->bodies = braid_allocate_zeroed(program->num_bodies, sizeof(*streams->bodies));
-    if (!streams->bodies)
-        return braid_error_no_memory("an exec");
-    if (stage->num_profiled)
-        status = braid_player_refuse_regions(stage);
-    for (uint32_t i = 0; i < program->num_bodies && !status; i++) {
-        struct playing *body = NULL;
-        struct stage inner = *stage;
-        inner.program = &program->bodies[i];
-        status = create(&inner, &body);
-        streams->bodies[i] = (struct streams_playing *)body;
-        streams->base.num_streams += body ? body->num_streams : 0;
-        streams->base.num_events += body ? body->num_events : 0;
-    }
-    return status;
-}
-
 static braid_status create(const struct stage *stage, struct playing **out_playing)
 {
     struct streams_playing *streams = calloc(1, sizeof(*streams));
@@ -215,8 +187,6 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     streams->num_sets = stage->player->renews_events ? 2 : 1;
     streams->program = stage->program;
     braid_status status = lease(streams, stage);
-    if (!status)
-        status = create_bodies(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
@@ -255,10 +225,6 @@ static braid_status synchronize(struct playing *playing)
         braid_status status = BRAID_OK;
         if (i != streams->callers && lane->stream)
             status = backend->ops->stream_synchronize(backend, lane->stream->backend);
-        first = first ? first : status;
-    }
-    for (uint32_t i = 0; i < streams->program->num_bodies; i++) {
-        braid_status status = synchronize(&streams->bodies[i]->base);
         first = first ? first : status;
     }
     if (!first)

@@ -56,8 +56,7 @@ struct streams_playing {
     uint32_t num_frame_events;
     const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
     const struct program *program;
-    uint32_t *event_of;              // by position
-    struct streams_playing **bodies; // as in the program, each queued from the lane that enters it
+    uint32_t *event_of; // by position
     // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
     struct backend_task going_on;
     struct backend *going_on_there;

@@ -131,23 +131,8 @@ static braid_event *find_frame_event(const struct streams_playing *streams, cons
     return streams->frame_events[program_position_index(program, op)];
 }
 
-// One run of a body is behind the one before it on the lane.
-static braid_status submit_body(struct streams_playing *streams, const braid_step *op,
-                                bool *out_unjoined)
-{
-    const struct program *program = streams->program;
-    struct playing *body = &streams->bodies[op->position]->base;
-    braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < program->bodies[op->position].times && !status; i++) {
-        struct play_result result = { 0 };
-        status = braid_streams_launch(body, streams->lanes[op->lane].stream, &result);
-        *out_unjoined = *out_unjoined || result.unjoined;
-    }
-    return status;
-}
-
 static braid_status submit_op(struct streams_playing *streams, const braid_step *op,
-                              braid_event *const *events, bool *out_unjoined)
+                              braid_event *const *events)
 {
     const struct stream_lane *lane = &streams->lanes[op->lane];
     braid_stream *stream = lane->stream;
@@ -160,8 +145,6 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
         ranges_end();
         return status;
     }
-    if (op->kind == PROGRAM_ENTER)
-        return submit_body(streams, op, out_unjoined);
     if (op->kind == BRAID_STEP_RECORD)
         status = record(events[streams->event_of[op->position]], stream);
     else if (op->kind == BRAID_STEP_WAIT)
@@ -173,13 +156,13 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
     return status ? name_failed(streams, &streams->tasks[op->node], op->lane, status) : BRAID_OK;
 }
 
-static braid_status submit_ops(struct streams_playing *streams, bool *out_unjoined)
+static braid_status submit_ops(struct streams_playing *streams)
 {
     const struct program *program = streams->program;
     braid_event *const *events =
         streams->events + (size_t)(streams->num_launches % streams->num_sets) * streams->num_events;
     for (size_t i = 0; i < program->num_ops; i++) {
-        braid_status status = submit_op(streams, &program->ops[i], events, out_unjoined);
+        braid_status status = submit_op(streams, &program->ops[i], events);
         if (!status && streams->times) // a mark behind each task and wait
             status = braid_streams_times_op(streams, i);
         if (status)
@@ -188,8 +171,7 @@ static braid_status submit_ops(struct streams_playing *streams, bool *out_unjoin
     return BRAID_OK;
 }
 
-static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream,
-                                 bool *out_unjoined)
+static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream)
 {
     if (streams->num_lanes == 0)
         return BRAID_OK;
@@ -202,7 +184,7 @@ static braid_status submit_frame(struct streams_playing *streams, braid_stream *
     if (!status && streams->times)
         status = braid_streams_times_forked(streams);
     if (!status)
-        status = submit_ops(streams, out_unjoined);
+        status = submit_ops(streams);
     if (streams->callers < streams->num_lanes)
         streams->lanes[streams->callers].stream = NULL;
     return status;
@@ -215,7 +197,7 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     out_result->queued = true;
-    braid_status status = submit_frame(streams, stream, &out_result->unjoined);
+    braid_status status = submit_frame(streams, stream);
     if (!status) {
         status = join_lanes(streams, stream, false, &out_result->unjoined);
         return status || !streams->times ? status : braid_streams_times_end(streams, stream);

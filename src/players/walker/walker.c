@@ -27,21 +27,33 @@ static void *allocate_lines(size_t num, size_t bytes)
     return aligned_alloc(CPU_LINE_BYTES, num ? num * bytes : bytes);
 }
 
+// Whether a task is captured for an operation.
+static bool has_task(const struct program *program, const braid_step *op)
+{
+    return op->kind == BRAID_STEP_LOOP || program_runs(program, op);
+}
+
 static bool allocate(const struct stage *stage, struct cpu_program *program)
 {
     const struct program *from = stage->program;
     size_t arena_bytes = 0;
-    for (uint32_t i = 0; i < from->tasks->num; i++)
-        arena_bytes += braid_cpu_task_bytes(&stage->frame->tasks[i]);
+    for (size_t i = 0; i < from->num_ops; i++)
+        if (has_task(from, &from->ops[i]))
+            arena_bytes += braid_cpu_task_bytes(&stage->frame->tasks[from->ops[i].node]);
     program->lanes = allocate_lines(from->num_lanes, sizeof(*program->lanes));
     program->arena = malloc(arena_bytes ? arena_bytes : 1);
+    program->bodies = braid_allocate_zeroed(from->num_bodies, sizeof(*program->bodies));
     program->num_tasks = from->tasks->num;
-    program->changing = braid_allocate_zeroed(program->num_tasks, sizeof(*program->changing));
     for (uint32_t i = 0; program->lanes && i < from->num_lanes; i++)
         program->lanes[i] = (struct cpu_lane){ 0 };
+    if (program->around) {
+        program->changing = program->around->changing;
+        return program->lanes && program->arena && program->bodies;
+    }
+    program->changing = braid_allocate_zeroed(program->num_tasks, sizeof(*program->changing));
     for (uint32_t i = 0; program->changing && i < program->num_tasks; i++)
         program->changing[i].step = CPU_NO_STEP;
-    return program->lanes && program->arena && program->changing;
+    return program->lanes && program->arena && program->bodies && program->changing;
 }
 
 // Tasks are captured in the order of the lanes' steps, so that a walk reads memory in order.
@@ -51,41 +63,38 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
     unsigned char *memory = program->arena;
     for (size_t i = 0; i < stage->program->num_ops; i++) {
         const braid_step *op = &stage->program->ops[stage->program->lane_ops[i]];
-        if (!program_runs(stage->program, op))
+        if (!has_task(stage->program, op))
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->node];
         memory = braid_cpu_task_capture(task, memory, &works[op->node]);
+        program->changing[op->node].program = program;
         program->changing[op->node].values = braid_cpu_task_values(task, &works[op->node]);
     }
 }
 
-static braid_status create(const struct stage *stage, struct playing **out_playing);
+static braid_status create_program(const struct stage *stage, struct cpu_program *around,
+                                   struct cpu_program **out_program);
 
 static braid_status create_bodies(const struct stage *stage, struct cpu_program *program)
 {
     const struct program *from = stage->program;
-    braid_status status = stage->num_profiled ? braid_player_refuse_regions(stage) : BRAID_OK;
-    program->bodies = braid_allocate_zeroed(from->num_bodies, sizeof(*program->bodies));
-    if (!program->bodies)
-        return braid_error_no_memory("a program");
+    braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < from->num_bodies && !status; i++) {
-        struct playing *body;
         struct stage inner = *stage;
         inner.program = &from->bodies[i];
-        status = create(&inner, &body);
-        if (!status)
-            program->bodies[program->num_bodies++] = cpu_program_of(body);
+        status = create_program(&inner, program, &program->bodies[program->num_bodies]);
+        program->num_bodies += !status;
     }
     return status;
 }
 
 static braid_status fill_program(const struct stage *stage, struct cpu_program *program)
 {
+    if (!allocate(stage, program))
+        return braid_error_no_memory("a program");
     braid_status status = create_bodies(stage, program);
     if (status)
         return status;
-    if (!allocate(stage, program))
-        return braid_error_no_memory("a program");
     struct cpu_work *works = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*works));
     if (!works)
         return braid_error_no_memory("a program");
@@ -110,7 +119,8 @@ static void free_program(struct cpu_program *program)
     free(program->blocks);
     free(program->works);
     free(program->arena);
-    free(program->changing);
+    if (!program->around)
+        free(program->changing);
     free(program->own_blocks);
     free(program->gates);
     free(program->frame_steps);
@@ -118,7 +128,9 @@ static void free_program(struct cpu_program *program)
     free(program);
 }
 
-static braid_status create(const struct stage *stage, struct playing **out_playing)
+// `around` has the loop whose body it is; NULL: it is the whole.
+static braid_status create_program(const struct stage *stage, struct cpu_program *around,
+                                   struct cpu_program **out_program)
 {
     struct cpu_program *program = allocate_lines(1, sizeof(*program));
     if (!program)
@@ -126,12 +138,25 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     *program = (struct cpu_program){
         .play = { braid_cpu_program_start },
         .backend = stage->device->backend,
+        .around = around,
     };
+    if (around)
+        program->iterations =
+            &stage->frame->iterations[stage->frame->tasks[stage->program->node].work.loop.number];
     pthread_mutex_init(&program->patch_lock, NULL);
     braid_status status = fill_program(stage, program);
     if (status != BRAID_OK)
         free_program(program);
     else
+        *out_program = program;
+    return status;
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing)
+{
+    struct cpu_program *program;
+    braid_status status = create_program(stage, NULL, &program);
+    if (!status)
         *out_playing = &program->base;
     return status;
 }
@@ -240,6 +265,7 @@ static bool orders_frames(struct backend *backend, bool several_places)
 const struct player braid_walker_player = {
     .name = "walker",
     .mode = BRAID_MODE_NATIVE,
+    .plays_loops = true,
     .get_cost_model = get_cost_model,
     .check = refuse_native_tasks,
     .create = create,

@@ -21,7 +21,7 @@ enum cpu_step_kind {
     CPU_STEP_PUBLISH,       // publishes position
     CPU_STEP_WAIT,          // waits until producer has made the progress that is wanted
     CPU_STEP_PUBLISH_FRAME, // makes that progress of producer, a gate
-    CPU_STEP_ENTER,         // starts a frame of body, which goes on with the lane at its end
+    CPU_STEP_LOOP,          // plays body once and comes back to this step, until its loop has ended
     CPU_STEP_END,           // the lane ends
 };
 
@@ -32,7 +32,7 @@ struct cpu_step {
         braid_cpu_function *call;  // RUN
         struct cpu_work *work;     // SHARE
         struct cpu_lane *producer; // WAIT, PUBLISH_FRAME
-        struct cpu_program *body;  // ENTER
+        struct cpu_program *body;  // LOOP
     };
     union {
         const braid_blocks *blocks; // RUN
@@ -40,7 +40,7 @@ struct cpu_step {
         // by walkers that have lost their lane in an earlier one.
         _Atomic uint64_t wanted;
     };
-    void *const *args; // RUN
+    void *const *args; // RUN, LOOP
 };
 
 struct cpu_lane {
@@ -74,8 +74,9 @@ struct cpu_frame_step {
 // What of a task changes: its arguments, in the program's arena, and its step.
 struct cpu_changing {
     struct cpu_values values;
-    uint32_t step;  // of the program; CPU_NO_STEP: it runs nothing
-    uint32_t entry; // index in the pending patch, valid if that entry is this task's
+    struct cpu_program *program; // the body that the task is in, or the whole
+    uint32_t step;               // of that program; CPU_NO_STEP: it runs nothing
+    uint32_t entry;              // index in the pending patch, valid if that entry is this task's
 };
 
 struct cpu_profile; // walker_profile.h
@@ -92,7 +93,7 @@ struct cpu_program {
     struct cpu_work *works;        // of the steps that share
     size_t num_works;              //
     unsigned char *arena;          // argument pointers and bytes
-    struct cpu_changing *changing; // a task
+    struct cpu_changing *changing; // a task; of a body: that of the whole
     braid_blocks *own_blocks;      // patch_lock; a task: once it has other blocks. NULL: none has
     bool shares;                   // there is somebody to share a grid with
     uint32_t num_tasks;
@@ -112,6 +113,11 @@ struct cpu_program {
     struct cpu_profile *profile;    // NULL: nobody asked for times
     struct cpu_program **bodies;    // as in the program
     uint32_t num_bodies;
+    // Of a body, written by the thread that walks the lane of its loop:
+    struct cpu_program *around;   // the program that has the loop; NULL: this is no body
+    uint64_t num_run;             // iterations since the loop was entered
+    _Atomic uint64_t *iterations; // those of the frame
+    bool is_entered;
 
     _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
 };
@@ -151,6 +157,12 @@ struct cpu_job *braid_cpu_lane_pass(struct cpu_backend *backend, struct cpu_job 
 // is nothing to do. The thread that ends the last lane runs `then`. Lock not held.
 struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_play *play,
                                         struct cpu_patch *patch, struct cpu_job *then);
+
+// walker_loop.c
+// Begins the next iteration of the step's loop and returns a lane of it for the calling thread to
+// run; the thread that ends it comes back to the step. NULL: the loop has ended.
+struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lane *lane,
+                                     const struct cpu_step *step);
 
 // walker_poll.c
 enum cpu_poll_end {

@@ -95,11 +95,12 @@ static void emit_frame_step(struct compiler *compiler, const braid_step *op)
                    });
 }
 
-static void emit_enter(struct compiler *compiler, const braid_step *op)
+static void emit_loop(struct compiler *compiler, const braid_step *op)
 {
-    struct cpu_program *body = compiler->program->bodies[op->position];
-    for (uint32_t i = 0; i < compiler->from->bodies[op->position].times; i++)
-        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_ENTER, .body = body });
+    compiler->program->changing[op->node].step = (uint32_t)compiler->num_steps;
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_LOOP,
+                                      .body = compiler->program->bodies[op->position],
+                                      .args = compiler->works[op->node].args });
 }
 
 static void emit_lane(struct compiler *compiler, uint32_t lane)
@@ -113,8 +114,8 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
             continue;
         if (op->kind == BRAID_STEP_RUN)
             emit_run(compiler, op->node);
-        else if (op->kind == PROGRAM_ENTER)
-            emit_enter(compiler, op);
+        else if (op->kind == BRAID_STEP_LOOP)
+            emit_loop(compiler, op);
         else if (op->kind == BRAID_STEP_WAIT)
             emit_wait(compiler, &from->positions[op->position]);
         else if (op->kind != BRAID_STEP_RECORD)
@@ -162,16 +163,13 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
 {
     const struct program *from = stage->program;
     uint32_t num_frames = stage->num_profiled;
-    uint32_t num_tasks = from->tasks->num;
     size_t most_steps = from->num_ops + from->num_lanes; // and their ends
-    for (uint32_t i = 0; i < from->num_bodies; i++)
-        most_steps += from->bodies[i].times;
     size_t *op_of_step = NULL;
     if (num_frames && !(op_of_step = braid_allocate_zeroed(most_steps, sizeof(*op_of_step))))
         return braid_error_no_memory("the times of frames");
     program->steps = braid_allocate_zeroed(most_steps, sizeof(*program->steps));
-    program->blocks = braid_allocate_zeroed(num_tasks, sizeof(*program->blocks));
-    program->works = braid_allocate_zeroed(num_tasks, sizeof(*program->works));
+    program->blocks = braid_allocate_zeroed(from->num_ops, sizeof(*program->blocks));
+    program->works = braid_allocate_zeroed(from->num_ops, sizeof(*program->works));
     program->active = braid_allocate_zeroed(from->num_lanes, sizeof(*program->active));
     if (!program->steps || !program->blocks || !program->works || !program->active ||
         !make_gates(from, stage->num_slots, program)) {

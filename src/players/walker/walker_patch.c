@@ -82,8 +82,9 @@ static bool make_own_blocks(struct cpu_program *program)
 static braid_status set(struct cpu_program *program, const struct backend_task *task)
 {
     const struct cpu_changing *changing = &program->changing[task->node];
+    struct cpu_program *own = changing->program;
     const struct cpu_work work = braid_cpu_task_describe(task, &changing->values);
-    if (needs_own_blocks(program, changing->step, &work) && !make_own_blocks(program))
+    if (needs_own_blocks(own, changing->step, &work) && !make_own_blocks(own))
         return braid_error_no_memory("a changed task");
     if (!program->pending)
         program->pending = take_patch(program);
@@ -130,6 +131,8 @@ static void apply_values(const struct cpu_values *values, const unsigned char *f
 static void apply_work(struct cpu_program *program, uint32_t task, const struct cpu_work *work)
 {
     struct cpu_step *step = &program->steps[program->changing[task].step];
+    if (step->kind == CPU_STEP_LOOP)
+        return; // it reads its values
     if (step->kind == CPU_STEP_RUN && step->position == 0 && program->shares &&
         work->blocks.end > 1) {
         step->kind = CPU_STEP_SHARE;
@@ -156,7 +159,7 @@ void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch)
         const struct entry *entry = &entries[i];
         if (bytes)
             apply_values(&program->changing[entry->task].values, bytes + entry->offset);
-        apply_work(program, entry->task, &entry->work);
+        apply_work(program->changing[entry->task].program, entry->task, &entry->work);
     }
     pthread_mutex_lock(&program->patch_lock);
     patch->next = program->free_patches;

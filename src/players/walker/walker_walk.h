@@ -192,15 +192,12 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
             if (clock)
                 clock->since = cpu_profile_now(profile);
             break;
-        case CPU_STEP_ENTER:
+        case CPU_STEP_LOOP:
             if (passes)
                 return hand_over(backend, lane, step);
-            lane->next = step + 1;
-            atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
-            next = braid_cpu_program_start(backend, &step->body->play, NULL, &lane->job);
+            next = braid_cpu_loop_go_on(backend, lane, step);
             if (next)
                 return next;
-            atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
             break;
         case CPU_STEP_END:
             if (clock)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops: the thread that ends an iteration begins the next one, or goes on behind the loop.
+#include "players/walker/walker.h"
+
+static void count(struct cpu_program *body)
+{
+    uint64_t num = atomic_load_explicit(body->iterations, memory_order_relaxed);
+    body->num_run++;
+    atomic_store_explicit(body->iterations, num + 1, memory_order_relaxed);
+}
+
+// Counts are of a frame, so those of loops inside go on when the loop around them does.
+static void clear_counts(struct cpu_program *body)
+{
+    atomic_store_explicit(body->iterations, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        clear_counts(body->bodies[i]);
+}
+
+static void enter(struct cpu_program *body)
+{
+    body->is_entered = true;
+    body->num_run = 0;
+    if (!body->around->around)
+        clear_counts(body);
+}
+
+// What the body wrote is seen: its last lane has ended.
+static bool goes_on(const struct cpu_program *body, const struct work_loop *loop)
+{
+    bool tests = loop->condition && (body->num_run > 0 || loop->tests_first);
+    return body->num_run < loop->most && (!tests || *(const volatile uint32_t *)loop->condition);
+}
+
+struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lane *lane,
+                                     const struct cpu_step *step)
+{
+    struct cpu_program *body = step->body;
+    const struct work_loop *loop = braid_cpu_task_loop(step->args);
+    if (body->is_entered)
+        count(body);
+    else
+        enter(body);
+    while (goes_on(body, loop)) {
+        lane->next = step;
+        atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
+        struct cpu_job *next = braid_cpu_program_start(backend, &body->play, NULL, &lane->job);
+        if (next)
+            return next;
+        count(body); // nothing in it has any work
+    }
+    body->is_entered = false;
+    atomic_store_explicit(&lane->walked, true, memory_order_relaxed);
+    return NULL;
+}

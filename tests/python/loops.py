@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops run until their condition is 0."""
+import numpy as np
+import pytest
+
+import braid
+
+
+def count_down(left):
+    left -= 1
+
+
+def test_a_loop_ends_with_its_condition(device):
+    left, sums = np.array([3], "uint32"), np.zeros(1)
+    graph = braid.Graph()
+    graph.fill(left, 3)
+    with graph.loop(left, most=500, name="until 0") as loop:
+        graph.host(lambda: count_down(left), updates=left)
+        graph.host(lambda: np.add(sums, 2, out=sums), updates=sums)
+    frame = braid.Exec(device, graph)
+    frame.run(4)
+    assert (left[0], sums[0], frame.iterations(loop)) == (0, 24, 3)
+    assert "until 0" in graph.dot()
+    assert [step.kind for step in frame.schedule.steps if step.node == loop.index and step.kind != "record"][0] == "loop"
+    assert frame.schedule._repr_svg_() and graph._repr_svg_()
+
+
+def test_a_loop_of_a_resource_may_run_no_iteration(device):
+    left = np.zeros(2, "int32")
+    graph = braid.Graph()
+    part = graph.range(graph.buffer(left), 4, 4)
+    with graph.loop(part, unbounded=True, tests_first=True) as loop:
+        graph.host(lambda: count_down(left), updates=part)
+        with graph.loop(times=2) as inside:
+            graph.host(lambda: None, reads=part)
+    frame = braid.Exec(device, graph)
+    frame.run()
+    assert frame.iterations(loop) == frame.iterations(inside) == 0
+    left[1] = 4
+    frame.run()
+    assert (frame.iterations(loop), frame.iterations(inside)) == (4, 8)
+
+
+def test_loops_that_cannot_end_are_refused(device):
+    left, wide = np.zeros(1, "uint32"), np.zeros(1, "uint64")
+    graph = braid.Graph()
+    for wrong, why in ((lambda: graph.loop(left, name="no bound"), "'no bound'"), (lambda: graph.loop(name="none"), "'none'"),
+                       (lambda: graph.loop(wide, most=3, name="wide"), "'wide'.*u8")):
+        with pytest.raises(braid.InvalidArgumentError, match=why):
+            with wrong():
+                pass
+    with graph.loop(left, most=3, name="until converged"):
+        graph.host(lambda: None, reads=left)
+    with pytest.raises(braid.InvalidArgumentError, match="'until converged' never ends"):
+        braid.Exec(device, graph)
+
+
+def test_an_error_in_the_block_leaves_the_loop_open(device):
+    graph = braid.Graph()
+    with pytest.raises(ZeroDivisionError):
+        with graph.loop(times=2, name="broken"):
+            graph.host(lambda: None)
+            1 / 0
+    with pytest.raises(braid.InvalidArgumentError, match="'broken' was begun and has not ended"):
+        graph.plan()
