@@ -48,6 +48,8 @@ static struct rigid_args args_of(float *state, uint32_t step, uint32_t stage)
 struct by_hand_state {
     const struct gpu_api *api;
     gpu_result (*copy_to_device)(void *to, const void *from, size_t bytes);
+    gpu_result (*allocate)(void **memory, size_t bytes, gpu_stream stream);
+    gpu_result (*free)(void *memory, gpu_stream stream);
     gpu_function function;
     gpu_stream stream;
     float *state;
@@ -69,11 +71,10 @@ static void step_with_allocation(const struct by_hand_state *by_hand, uint32_t s
     for (uint32_t stage = 0; stage < NUM_KERNELS; stage++) {
         struct rigid_args args = args_of(by_hand->state, step, stage);
         void *memory = NULL;
-        must_call(by_hand->api->stream_allocate(&memory, sizeof(args), by_hand->stream),
-                  "cuMemAllocAsync");
+        must_call(by_hand->allocate(&memory, sizeof(args), by_hand->stream), "cuMemAllocAsync");
         must_call(by_hand->copy_to_device(memory, &args, sizeof(args)), "cuMemcpyHtoD");
         launch_by_address(by_hand, memory);
-        must_call(by_hand->api->stream_free(memory, by_hand->stream), "cuMemFreeAsync");
+        must_call(by_hand->free(memory, by_hand->stream), "cuMemFreeAsync");
     }
 }
 
@@ -111,6 +112,13 @@ static void measure_by_hand(const struct by_hand_state *by_hand, const char *nam
     print_rate(name, step_us);
 }
 
+// `function` is a pointer to one.
+static void load(void *function, const struct gpu_backend *gpu, const char *name)
+{
+    void *loaded = dlsym(gpu->library, name);
+    memcpy(function, &loaded, sizeof(loaded));
+}
+
 static void run_by_hand(braid_device *device, float *state)
 {
     static const uint32_t arg_bytes[] = { sizeof(void *) };
@@ -127,8 +135,9 @@ static void run_by_hand(braid_device *device, float *state)
                                      .state = state,
                                      .pinned = pinned,
                                      .device = scratch };
-    void *copy = dlsym(gpu->library, "cuMemcpyHtoD_v2");
-    memcpy(&by_hand.copy_to_device, &copy, sizeof(copy));
+    load(&by_hand.copy_to_device, gpu, "cuMemcpyHtoD_v2");
+    load(&by_hand.allocate, gpu, "cuMemAllocAsync");
+    load(&by_hand.free, gpu, "cuMemFreeAsync");
     // On the null stream, which synchronous copies are on as well.
     measure_by_hand(&by_hand, "allocation and synchronous copy a launch", step_with_allocation);
     must_call(driver.api->stream_create(&by_hand.stream, GPU_STREAM_NON_BLOCKING, 0),

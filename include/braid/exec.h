@@ -251,24 +251,23 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
-// As braid_exec_wait, with a time limit in nanoseconds from now. The calling thread asks with short
-// sleeps, of 1 ms at most. A limit of 0 asks once. If other threads go on launching, it waits for
-// their frames as well.
-// Errors: BRAID_TIMEOUT (the frames go on, and can be waited for again), those of braid_exec_wait.
-// Thread-safety: as braid_exec_wait.
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t ns);
-
-// Frames of an exec count from 0 in launch order; num_frames is how many have been launched.
-// wait_frame blocks until a frame has ended, and with it all before. query_frame does not block,
-// and returns BRAID_NOT_READY before that. If launches queue although all places are taken
-// (BRAID_FULL_QUEUES), both ask for the latest frame in the same place. To wait for a frame on the
-// device, record an event on the stream right behind the launch.
-// Errors: BRAID_INVALID_ARGUMENT (a frame that was not launched yet), those of braid_exec_wait.
-// Thread-safety: num_frames takes no lock and may be asked anywhere, also in a host call, a native
-// call or a frame's callback.
+// How many frames have been launched. They count from 0 in launch order.
+// Thread-safety: takes no lock and may be asked anywhere, also in a host call, a native call or a
+// frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame);
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query_frame(braid_exec *exec, uint64_t frame);
+
+#define BRAID_LAST_FRAME UINT64_MAX
+
+// Blocks until a frame has ended, and with it all before, or for `ns` nanoseconds from now. The
+// calling thread asks with short sleeps, of 1 ms at most. A limit of 0 asks once. UINT64_MAX is no
+// limit: the thread waits as in braid_exec_wait. BRAID_LAST_FRAME waits for all frames, also for
+// those that other threads launch meanwhile. If launches queue although all places are taken
+// (BRAID_FULL_QUEUES), the call waits for the latest frame in the same place. To wait for a frame
+// on the device, record an event on the stream right behind the launch.
+// Errors: BRAID_TIMEOUT (the frame goes on, and can be waited for again), BRAID_INVALID_ARGUMENT (a
+// frame that was not launched yet), those of braid_exec_wait. Thread-safety: as braid_exec_wait.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
+                                                              uint64_t ns);
 
 // The schedule that the exec runs; lives as long as the exec.
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
@@ -290,7 +289,10 @@ typedef struct braid_exec_info {
     uint32_t num_frames;               // that may be in flight at once
     bool whole_frames;                 // a frame starts when the one before has ended
     uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
-    char frames_reason[256];           // how far frames overlap, and why not further
+    // What a further frame takes while so many are in flight, and what a frame alone takes, by the
+    // plan's times. Where these are equal, more frames in flight gain nothing.
+    uint64_t frame_period_ns, frame_alone_ns;
+    char frames_reason[256]; // how far frames overlap, why not further, and what that gains
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);

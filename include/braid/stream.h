@@ -67,11 +67,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
                                                            const braid_event_options *options,
                                                            braid_event **out_event);
 
-// Wraps a CUevent or hipEvent_t of the program, which Braid never destroys.
-// Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_event_wrap(braid_device *device, void *native,
-                                                         braid_event **out_event);
-
 // Frees the event at once; waits that were queued on it stay valid.
 BRAID_API void braid_event_destroy(braid_event *event);
 
@@ -116,15 +111,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_device *dev
                                                                braid_stream *stream,
                                                                braid_host_function *call,
                                                                void *user);
-
-// Stream-ordered allocation: the memory may be used by work queued later on the stream, and after
-// the free is queued no more. If the device has failed (see status.h), a free reports that, and the
-// memory is given up. Errors: BRAID_UNSUPPORTED (the message says why), BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_allocate(braid_device *device,
-                                                              braid_stream *stream, uint64_t bytes,
-                                                              void **out_memory);
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_free(braid_device *device,
-                                                          braid_stream *stream, void *memory);
 
 #ifdef __cplusplus
 }

@@ -37,11 +37,11 @@ typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 
 typedef struct braid_tune_options {
-    // For timing frames, besides measuring costs and planning; 0: two seconds. However short, each
-    // way runs two frames, the faster half of them (of three at least) a third, and half of that a
-    // fourth; the first does not count. With `max_frames` three frames are run for each of these.
-    // Where frames are slow, that may be many times the budget: `progress` is told before it
-    // begins.
+    // For timing frames; 0: two seconds. Before it, costs are measured by ten frames, or by three
+    // where these take as long as this; planning comes on top. However short, each way runs two
+    // frames, the faster half of them (of three at least) a third, and half of that a fourth; the
+    // first does not count. With `max_frames` three frames are run for each of these. Where frames
+    // are slow, that may be many times the budget: `progress` is told before it begins.
     uint64_t budget_ns;
     uint32_t max_lanes;  // that are tried, as far as so many nodes may run at once; 0: up to 32
     bool keep_costs;     // plan with the graph's costs; otherwise they are measured first, and set

@@ -20,7 +20,7 @@ from braid._exec import Exec, ExecInfo
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
-from braid._memories import Memory, StreamMemory
+from braid._memories import Memory
 from braid._memory import Pointer
 from braid._options import CostModel, ExecOptions, Link, Places
 from braid._ranks import Communicator, Ranks
@@ -36,6 +36,6 @@ __all__ = [
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",
-    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "StreamMemory", "TimeoutError", "Timings", "Trial", "Tuning",
+    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "inout", "log_to", "read", "tune", "version", "write",
 ]

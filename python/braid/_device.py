@@ -18,7 +18,7 @@ from braid._memory import Span, describe, whole_array
 from braid._options import MODES, CostModel, Link, Mode, Places, choose, read_struct
 
 if TYPE_CHECKING:
-    from braid._memories import Memory, StreamMemory
+    from braid._memories import Memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,14 +197,6 @@ class Device(Owned):
             check(lib.braid_event_create(pointer, options, out))
         return Event(self._owner, out[0])
 
-    def wrap_event(self, event: Any) -> Event:
-        """An event of the program: PyTorch's, CuPy's, or its address."""
-        address = native_event(event)
-        out = ffi.new("braid_event **")
-        with self._owner as pointer:
-            check(lib.braid_event_wrap(pointer, ffi.cast("void *", address), out))
-        return Event(self._owner, out[0], kept=event)
-
     def synchronize(self) -> None:
         """Blocks until the default stream's work has ended."""
         with self._owner as pointer:
@@ -254,14 +246,6 @@ def native_stream(stream: Any) -> int:
             return address
     raise refuse(f"{stream!r} is no stream: give a braid.Stream, one of PyTorch or CuPy, something with "
                  "__cuda_stream__, or an address")
-
-
-def native_event(event: Any) -> int:
-    """The CUevent or hipEvent_t of an event of PyTorch, CuPy, or another library."""
-    for address in (event, *(getattr(event, attribute, None) for attribute in ("cuda_event", "ptr"))):
-        if isinstance(address, int) and not isinstance(address, bool):
-            return address
-    raise refuse(f"{event!r} is no event of the program: give one of PyTorch or CuPy, or an address")
 
 
 class Stream(Owned):
@@ -322,12 +306,6 @@ class Stream(Owned):
         with self._owner as pointer:
             check(queue_call(self._device.pointer_for_children, pointer, function, self._failures))
 
-    def allocate(self, nbytes: int) -> StreamMemory:
-        """Memory for work that is queued here later, until StreamMemory.close() in the order of the stream."""
-        from braid._memories import StreamMemory
-
-        return StreamMemory(self, nbytes)
-
     def wait(self, event: Event) -> None:
         """Work queued from now on starts after the event's latest record."""
         with self._owner as pointer, event._owner as other:
@@ -372,8 +350,8 @@ def queue_copy(device: Any, stream: Any, to: Any, source: Any) -> None:
 class Event(Owned):
     """A point in a stream. Made by Device.event."""
 
-    def __init__(self, device: Owner, pointer: Any, kept: Any = None):
-        self._owner = Owner("event", pointer, lib.braid_event_destroy, parent=device, kept=kept)
+    def __init__(self, device: Owner, pointer: Any):
+        self._owner = Owner("event", pointer, lib.braid_event_destroy, parent=device)
 
     def record(self, stream: Optional[Stream] = None) -> None:
         """None is the default stream."""

@@ -49,6 +49,8 @@ class ExecInfo:
     num_frames: int
     whole_frames: bool
     num_frame_waits: int
+    frame_period_ns: int
+    frame_alone_ns: int
     frames_reason: str
 
 
@@ -161,7 +163,7 @@ class Exec(Owned):
             next_frame = int(lib.braid_exec_num_frames(pointer))
             self._number_frames(next_frame, num_frames)
             if 0 < self._places <= next_frame:
-                poll(lambda: bool(lib.braid_exec_query_frame(pointer, next_frame - self._places) != lib.BRAID_NOT_READY))
+                poll(lambda: bool(lib.braid_exec_wait_until(pointer, next_frame - self._places, 0) != lib.BRAID_TIMEOUT))
             if self._grows:
                 self._poll(pointer)
                 self._grows = False
@@ -183,7 +185,7 @@ class Exec(Owned):
             else:
                 poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY), timeout)
                 limit = int(min(max(timeout, 0.0), 1e9) * 1e9)
-                status = lib.braid_exec_wait_until(pointer, 0 if may_poll() else limit)
+                status = lib.braid_exec_wait_until(pointer, 2**64 - 1, 0 if may_poll() else limit)
         if status == lib.BRAID_OK:
             self._replaced.clear()
         self._kept.failures.report()
@@ -205,8 +207,8 @@ class Exec(Owned):
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
-            poll(lambda: bool(lib.braid_exec_query_frame(pointer, frame) != lib.BRAID_NOT_READY))
-            status = lib.braid_exec_wait_frame(pointer, frame)
+            poll(lambda: bool(lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT))
+            status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
         self._kept.failures.report()
         check(status)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that Braid allocates: of a device, of the host for a device, in the order of a stream."""
+"""Memory that Braid allocates: of a device, or of the host for a device."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict
@@ -87,28 +87,3 @@ class Memory(Owned):
     @property
     def _stream(self) -> Any:
         return ffi.NULL
-
-
-class StreamMemory(Memory):
-    """Memory in the order of a stream. Made by Stream.allocate. Work that is queued on that stream before close(),
-    and not elsewhere without an event, may use it."""
-
-    def __init__(self, stream: Stream, nbytes: int):
-        if stream._is_lent:
-            raise refuse("the stream of a native call is lent for the call, and cannot keep memory")
-        device, out = stream._device, ffi.new("void **")
-        with stream._owner as pointer:
-            check(lib.braid_stream_allocate(device.pointer_for_children, pointer, nbytes, out))
-
-        def free(memory: Any, on: Owner = stream._owner) -> None:
-            check(lib.braid_stream_free(device.pointer_for_children, on.pointer_for_children, memory))
-
-        info = ffi.new("braid_device_info *")
-        lib.braid_device_get_info(device.pointer_for_children, info)
-        self._queue = stream._owner
-        self._hold(device, nbytes, ffi.string(info.backend) != b"cpu",
-                   Owner("memory", out[0], free, parent=stream._owner))
-
-    @property
-    def _stream(self) -> Any:
-        return self._queue.pointer_for_children

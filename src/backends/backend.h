@@ -38,7 +38,6 @@ struct backend_stream {
 
 struct backend_event {
     bool timing;
-    bool wrapped;
 };
 
 struct backend_kernel {
@@ -136,16 +135,9 @@ struct backend_ops {
     // Optional: BRAID_UNSUPPORTED, with the reason, where the stream takes no launch of an exec
     // now.
     braid_status (*stream_check_launch)(struct backend *backend, struct backend_stream *stream);
-    // Optional, both or neither: stream-ordered memory.
-    braid_status (*stream_allocate)(struct backend *backend, struct backend_stream *stream,
-                                    uint64_t bytes, void **out_memory);
-    braid_status (*stream_free)(struct backend *backend, struct backend_stream *stream,
-                                void *memory);
 
     braid_status (*event_create)(struct backend *backend, bool timing,
                                  struct backend_event **out_event);
-    braid_status (*event_wrap)(struct backend *backend, void *native,
-                               struct backend_event **out_event); // optional
     void (*event_destroy)(struct backend *backend, struct backend_event *event);
     braid_status (*event_record)(struct backend *backend, struct backend_event *event,
                                  struct backend_stream *stream);

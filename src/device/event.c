@@ -14,7 +14,7 @@ static braid_status make_event(braid_device *device, struct backend_event *backe
         return braid_error_no_memory("an event");
     }
     *event = (braid_event){ .device = device, .backend = backend };
-    braid_device_count(device, &device->events, backend->wrapped, 1);
+    braid_device_count(device, &device->events, false, 1);
     *out_event = event;
     return BRAID_OK;
 }
@@ -35,34 +35,14 @@ braid_status braid_event_create(braid_device *device, const braid_event_options 
     return make_event(device, backend, out_event);
 }
 
-braid_status braid_event_wrap(braid_device *device, void *native, braid_event **out_event)
-{
-    if (!device || !out_event || !native)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_wrap: %s is NULL",
-                           !device  ? "device"
-                           : native ? "out_event"
-                                    : "native");
-    braid_status status = braid_device_check("braid_event_wrap", device);
-    if (status)
-        return status;
-    if (!device->backend->ops->event_wrap)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no native events to wrap", device->label);
-    struct backend_event *backend = NULL;
-    status = device->backend->ops->event_wrap(device->backend, native, &backend);
-    if (status)
-        return status;
-    return make_event(device, backend, out_event);
-}
-
 void braid_event_destroy(braid_event *event)
 {
     if (!event)
         return;
     braid_device *device = event->device;
-    bool wrapped = event->backend->wrapped;
     device->backend->ops->event_destroy(device->backend, event->backend);
     free(event);
-    braid_device_count(device, &device->events, wrapped, -1);
+    braid_device_count(device, &device->events, false, -1);
 }
 
 static braid_status check_event(const char *function, const braid_event *event)

@@ -161,55 +161,6 @@ uint64_t braid_exec_num_frames(braid_exec *exec)
     return exec ? atomic_load(&exec->frames.num_launched) : 0;
 }
 
-// Asks for the end of a frame, and tells how many there are.
-static braid_status ask_for_frame(const char *function, braid_exec *exec, uint64_t frame,
-                                  braid_status (*ask)(struct backend *backend,
-                                                      struct backend_event *event),
-                                  uint64_t *out_num)
-{
-    // With the lock: a frame counts before its end is recorded.
-    pthread_mutex_lock(&exec->turn.lock);
-    uint64_t num = atomic_load(&exec->frames.num_launched);
-    pthread_mutex_unlock(&exec->turn.lock);
-    *out_num = num;
-    if (frame >= num)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %llu was not launched, %llu were",
-                           function, (unsigned long long)frame, (unsigned long long)num);
-    const struct frame_slot *slot = &exec->frames.slots[frame % exec->frames.num];
-    bool awaits_places = exec->frames.num > 1 && exec->frames.when_full != BRAID_FULL_QUEUES;
-    braid_status status = BRAID_OK;
-    // Else a later launch has taken its place, and so found that it had ended.
-    if (!awaits_places || num - frame <= exec->frames.num)
-        status = ask(exec->device->backend, slot->done->backend);
-    if (!status)
-        status = braid_exec_parts_wait(exec->parts, exec);
-    return status;
-}
-
-braid_status braid_exec_wait_frame(braid_exec *exec, uint64_t frame)
-{
-    uint64_t num = 0;
-    braid_status status = braid_exec_check("braid_exec_wait_frame", exec);
-    if (!status)
-        status = ask_for_frame("braid_exec_wait_frame", exec, frame,
-                               exec->device->backend->ops->event_synchronize, &num);
-    // Of all but the last one the end is known: a launch that waits may wait for the caller.
-    return status || frame + 1 < num ? status
-                                     : braid_exec_await_launch("braid_exec_wait_frame", exec);
-}
-
-braid_status braid_exec_query_frame(braid_exec *exec, uint64_t frame)
-{
-    uint64_t num = 0;
-    braid_status status = braid_exec_check("braid_exec_query_frame", exec);
-    if (!status)
-        status = ask_for_frame("braid_exec_query_frame", exec, frame,
-                               exec->device->backend->ops->event_query, &num);
-    if (status || frame + 1 < num)
-        return status;
-    return atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
-}
-
 braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64_t *out_num)
 {
     static const char function[] = "braid_exec_get_iterations";
@@ -220,13 +171,12 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %u of graph %u is no loop of the exec's graph", function,
                            loop.index, loop.graph);
-    uint64_t num = braid_exec_num_frames(exec), unused;
+    uint64_t num = braid_exec_num_frames(exec);
     if (num == 0)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: no frame was launched", function);
     braid_status status = braid_exec_check_devices(function, exec);
     if (!status)
-        status = ask_for_frame(function, exec, num - 1, exec->device->backend->ops->event_query,
-                               &unused);
+        status = ask_for_end(exec, exec->device->backend->ops->event_query);
     if (status)
         return status;
     const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];

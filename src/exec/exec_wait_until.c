@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait with a time limit. No driver has one, so the thread asks with short sleeps.
+// A wait with a time limit, for one frame or for all. No driver has one, so the thread asks with
+// short sleeps.
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/inside.h"
 #include "exec/exec.h"
 
 enum { SPIN_NS = 20000, SLEEP_PART = 16, LONGEST_SLEEP_NS = 1000000 };
+
+static const char function[] = "braid_exec_wait_until";
 
 // The sleep makes a wait longer by a sixteenth at most.
 static void pause_after(uint64_t waited_ns, uint64_t left_ns)
@@ -18,23 +20,76 @@ static void pause_after(uint64_t waited_ns, uint64_t left_ns)
     nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
 }
 
-braid_status braid_exec_wait_until(braid_exec *exec, uint64_t ns)
+// Asks for the end of a frame, and tells how many there are.
+static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
+                                  braid_status (*ask)(struct backend *backend,
+                                                      struct backend_event *event),
+                                  uint64_t *out_num)
 {
-    if (!exec)
-        return braid_error_null("braid_exec_wait_until", "exec");
-    braid_status status = braid_inside_check("braid_exec_wait_until", exec);
+    // With the lock: a frame counts before its end is recorded.
+    pthread_mutex_lock(&exec->turn.lock);
+    uint64_t num = atomic_load(&exec->frames.num_launched);
+    pthread_mutex_unlock(&exec->turn.lock);
+    *out_num = num;
+    if (frame >= num)
+        return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %llu was not launched, %llu were",
+                           function, (unsigned long long)frame, (unsigned long long)num);
+    const struct frame_slot *slot = &exec->frames.slots[frame % exec->frames.num];
+    bool awaits_places = exec->frames.num > 1 && exec->frames.when_full != BRAID_FULL_QUEUES;
+    braid_status status = BRAID_OK;
+    // Else a later launch has taken its place, and so found that it had ended.
+    if (!awaits_places || num - frame <= exec->frames.num)
+        status = ask(exec->device->backend, slot->done->backend);
+    if (!status)
+        status = braid_exec_parts_wait(exec->parts, exec);
+    return status;
+}
+
+static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
+{
+    uint64_t num = 0;
+    braid_status status =
+        ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize, &num);
+    // Of all but the last one the end is known: a launch that waits may wait for the caller.
+    return status || frame + 1 < num ? status : braid_exec_await_launch(function, exec);
+}
+
+static braid_status query_frame(braid_exec *exec, uint64_t frame)
+{
+    uint64_t num = 0;
+    if (frame == BRAID_LAST_FRAME)
+        return braid_exec_query(exec);
+    braid_status status = braid_exec_check_devices(function, exec);
+    if (!status)
+        status = ask_for_frame(exec, frame, exec->device->backend->ops->event_query, &num);
+    if (status || frame + 1 < num)
+        return status;
+    return atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
+}
+
+static braid_status time_out(braid_exec *exec, uint64_t frame, uint64_t ns)
+{
+    uint64_t num = braid_exec_num_frames(exec);
+    if (frame != BRAID_LAST_FRAME)
+        return braid_error(BRAID_TIMEOUT, "%s: frame %llu has not ended after %llu ns", function,
+                           (unsigned long long)frame, (unsigned long long)ns);
+    return braid_error(
+        BRAID_TIMEOUT, "%s: %llu %s launched, and the last has not ended after %llu ns", function,
+        (unsigned long long)num, num == 1 ? "frame was" : "frames were", (unsigned long long)ns);
+}
+
+braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
+{
+    braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
+    if (ns == UINT64_MAX)
+        return frame == BRAID_LAST_FRAME ? braid_exec_wait(exec) : wait_for_frame(exec, frame);
     const uint64_t begin_ns = clock_now_ns();
-    while ((status = braid_exec_query(exec)) == BRAID_NOT_READY) {
-        uint64_t waited_ns = clock_now_ns() - begin_ns, num = braid_exec_num_frames(exec);
+    while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
+        uint64_t waited_ns = clock_now_ns() - begin_ns;
         if (waited_ns >= ns)
-            return braid_error(
-                BRAID_TIMEOUT,
-                "braid_exec_wait_until: %llu %s launched, and the last has not ended "
-                "after %llu ns",
-                (unsigned long long)num, num == 1 ? "frame was" : "frames were",
-                (unsigned long long)ns);
+            return time_out(exec, frame, ns);
         pause_after(waited_ns, ns - waited_ns);
     }
     return status;

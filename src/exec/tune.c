@@ -10,7 +10,8 @@
 #include "graph/graph.h"
 
 enum {
-    MEASURED_FRAMES = 9,
+    MEASURED_FRAMES = 9,       // behind the first
+    LEAST_MEASURED_FRAMES = 2, // where these take longer than the budget
     FRAMES_A_TURN = 3, // one behind the other, as a program queues them, where there is time
     DROPS = 2,         // of the slower half, after each half of the budget that is left
 };
@@ -22,16 +23,30 @@ static struct tune_trial *first_trial(const struct tune_trials *trials)
     return trials->trials.items;
 }
 
-// The graph's costs, from a plan of its own, and how long a frame of that takes.
-static braid_status measure(braid_device *device, braid_graph *graph, uint64_t *out_frame_ns)
+static uint64_t find_budget_ns(const braid_tune_options *options)
+{
+    return options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
+}
+
+// The graph's costs, from a plan of its own, and how long a frame of that takes. The first frame
+// tells for how many more there is time.
+static braid_status measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
+                            uint64_t *out_frame_ns)
 {
     braid_exec *exec = NULL;
     const braid_exec_options options = { .profile = MEASURED_FRAMES };
     braid_status status = braid_exec_create(device, graph, &options, &exec);
     const uint64_t begin_ns = clock_now_ns();
     if (!status)
-        status = braid_exec_measure(exec, graph, MEASURED_FRAMES + 1);
-    *out_frame_ns = (clock_now_ns() - begin_ns) / (MEASURED_FRAMES + 1);
+        status = braid_exec_measure(exec, graph, 1);
+    const uint64_t first_ns = clock_now_ns();
+    const uint64_t room = budget_ns / (first_ns - begin_ns + 1);
+    const uint32_t num = room > MEASURED_FRAMES         ? MEASURED_FRAMES
+                         : room < LEAST_MEASURED_FRAMES ? LEAST_MEASURED_FRAMES
+                                                        : (uint32_t)room;
+    if (!status)
+        status = braid_exec_measure(exec, graph, num);
+    *out_frame_ns = (clock_now_ns() - first_ns) / num;
     braid_exec_destroy(exec);
     return status;
 }
@@ -137,7 +152,7 @@ static void tell_progress(const struct tune_trials *trials, const braid_tune_opt
 // However short the budget is, there is a round of those left before each drop, and one behind.
 static braid_status time_trials(struct tune_trials *trials, const braid_tune_options *options)
 {
-    uint64_t budget_ns = options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
+    const uint64_t budget_ns = find_budget_ns(options);
     const uint64_t least_ns = find_least_ns(trials, trials->frame_ns);
     trials->total_ns = least_ns > budget_ns ? least_ns : budget_ns;
     tell_progress(trials, options, 0);
@@ -209,7 +224,9 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                   .graph = graph,
                                   .max_lanes = options->max_lanes,
                                   .max_frames = options->max_frames };
-    status = options->keep_costs ? BRAID_OK : measure(device, graph, &trials.frame_ns);
+    status = options->keep_costs
+                 ? BRAID_OK
+                 : measure(device, graph, find_budget_ns(options), &trials.frame_ns);
     if (!status && options->max_frames > 1)
         status = open_stream(&trials);
     if (!status)

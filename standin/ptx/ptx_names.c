@@ -88,17 +88,33 @@ struct name *reader_add_name(struct reader *reader, const char *text, enum name_
     return name;
 }
 
-// The innermost one; %r12 is the twelfth of %r<20>.
-const struct name *reader_find_name(const struct reader *reader, const char *text,
-                                    size_t *out_place)
+// The label of the innermost block around the reader's place, or NULL.
+static struct name *find_label(const struct reader *reader, const char *text)
 {
+    struct name *found = NULL;
+    for (size_t i = 0; i < reader->num_names; i++) {
+        struct name *name = &reader->names[i];
+        bool is_known =
+            name->kind == NAME_LABEL && name->begin <= reader->at && reader->at <= name->end;
+        if (is_known && strcmp(name->text, text) == 0 && (!found || name->begin > found->begin))
+            found = name;
+    }
+    return found;
+}
+
+// The innermost one; %r12 is the twelfth of %r<20>.
+struct name *reader_find_name(const struct reader *reader, const char *text, size_t *out_place)
+{
+    struct name *label = find_label(reader, text);
     size_t letters = strlen(text);
     while (letters > 0 && isdigit((unsigned char)text[letters - 1]))
         letters--;
     for (size_t i = reader->num_names; i-- > 0;) {
-        const struct name *name = &reader->names[i];
+        struct name *name = &reader->names[i];
         size_t number = strtoul(text + letters, NULL, 10);
         *out_place = name->index;
+        if (name->kind == NAME_LABEL)
+            continue;
         if (strcmp(name->text, text) == 0 && !(name->kind == NAME_REGISTERS && name->num))
             return name;
         if (name->kind != NAME_REGISTERS || !text[letters] || strlen(name->text) != letters ||
@@ -107,7 +123,8 @@ const struct name *reader_find_name(const struct reader *reader, const char *tex
         *out_place = name->index + number;
         return name;
     }
-    return NULL;
+    *out_place = label ? label->index : 0;
+    return label;
 }
 
 struct type reader_type(const char *part)

@@ -6,6 +6,8 @@
 #include "operations.h"
 #include "ptx_reader.h"
 
+enum { MOST_DEPTH = 32 }; // of blocks
+
 int operations_find(const char *name)
 {
 #define NAME_OPERATION(name) #name,
@@ -114,11 +116,11 @@ static void read_targets(struct reader *reader, const char *label)
             targets->labels[targets->num++] = index;
     } while (reader_next_is(reader, ","));
     reader_next_is(reader, ";");
-    for (size_t i = 0; i < reader->num_names; i++) {
-        if (reader->names[i].kind == NAME_LABEL && strcmp(reader->names[i].text, label) == 0) {
-            reader->names[i].num = 1;
-            reader->names[i].index = code->num_targets;
-        }
+    size_t place = 0;
+    struct name *name = reader_find_name(reader, label, &place);
+    if (name) {
+        name->num = 1;
+        name->index = code->num_targets;
     }
     code->num_targets++;
 }
@@ -162,17 +164,37 @@ static void read_body(struct reader *reader)
     }
 }
 
+// The labels of a block that ends are known in it.
+static void end_labels(struct reader *reader, const char *begin, const char *end)
+{
+    for (size_t i = 0; i < reader->num_names; i++)
+        if (reader->names[i].kind == NAME_LABEL && reader->names[i].begin == begin)
+            reader->names[i].end = end;
+}
+
+static void add_label(struct reader *reader, const char *word, size_t number, const char *begin)
+{
+    struct name *name = reader_add_name(reader, word, NAME_LABEL, number, 0);
+    name->begin = begin;
+    name->end = begin;
+}
+
 // Labels stand for the number of the instruction behind them. They are found before anything is
 // read: a label is a word with a colon that begins a statement.
 static void find_labels(struct reader reader, struct reader *to)
 {
+    const char *begins[MOST_DEPTH] = { reader.at, reader.at };
     char word[CODE_WORD];
     size_t number = 0;
     int depth = 1;
-    while (depth > 0 && *reader_next(&reader, word)) {
-        bool is_brace = (word[0] == '{' || word[0] == '}');
-        if (is_brace) {
-            depth += word[0] == '{' ? 1 : -1;
+    while (depth > 0 && depth < MOST_DEPTH && *reader_next(&reader, word)) {
+        if (word[0] == '{') {
+            if (++depth < MOST_DEPTH)
+                begins[depth] = reader.at;
+            continue;
+        }
+        if (word[0] == '}') {
+            end_labels(to, begins[depth--], reader.at);
             continue;
         }
         if (word[0] == '.' && strcmp(word, ".loc") == 0) {
@@ -180,7 +202,7 @@ static void find_labels(struct reader reader, struct reader *to)
             continue;
         }
         if (word[0] != '@' && word[0] != '.' && reader_next_is(&reader, ":")) {
-            reader_add_name(to, word, NAME_LABEL, number, 0);
+            add_label(to, word, number, begins[depth]);
             continue;
         }
         if (word[0] != '.' && word[0] != ';')

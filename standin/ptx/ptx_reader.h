@@ -14,6 +14,7 @@ struct name {
     enum name_kind kind;
     size_t index, num; // registers: the first and how many, 0: one without a number
     int scope;
+    const char *begin, *end; // labels: of the block that they are known in
 };
 
 struct reader {
@@ -38,8 +39,7 @@ void reader_skip_past(struct reader *reader, const char *end);
 struct name *reader_add_name(struct reader *reader, const char *text, enum name_kind kind,
                              size_t index, size_t num);
 // The innermost one, or NULL; %r12 is the twelfth of %r<20>.
-const struct name *reader_find_name(const struct reader *reader, const char *text,
-                                    size_t *out_place);
+struct name *reader_find_name(const struct reader *reader, const char *text, size_t *out_place);
 struct type reader_type(const char *part);
 
 // From behind .reg, or a space such as .shared, to the end of the declaration.

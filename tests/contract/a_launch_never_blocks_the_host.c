@@ -216,18 +216,18 @@ static void a_wait_with_a_limit_ends_before_a_slow_frame(void **state)
     uint32_t *data = contract_numbers(contract, 3);
     braid_stream *stream = contract_stream(contract);
     braid_exec *exec = counting_exec(contract, data);
-    check_ok(braid_exec_wait_until(exec, 0)); // nothing was launched
+    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0)); // nothing was launched
     struct gate gate = contract_close(contract, stream);
     check_ok(braid_exec_launch(exec, stream));
-    assert_int_equal(braid_exec_wait_until(exec, 0), BRAID_TIMEOUT);
-    assert_int_equal(braid_exec_wait_until(exec, 2000000), BRAID_TIMEOUT);
+    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_TIMEOUT);
+    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 2000000), BRAID_TIMEOUT);
     assert_string_equal(braid_error_message(),
                         "braid_exec_wait_until: 1 frame was launched, and the last has not ended "
                         "after 2000000 ns");
     check_still_closed(gate);
     gate_open(gate);
-    check_ok(braid_exec_wait_until(exec, TEST_TIMEOUT_NS));
-    check_ok(braid_exec_wait_until(exec, 0));
+    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
+    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
     assert_int_equal(contract_number(contract, data + 2), 3);
 }
 

@@ -147,10 +147,10 @@ static void a_wait_for_a_frame_waits_for_none_behind_it(void **state)
         struct gate gate = contract_close(contract, stream);
         check_ok(braid_exec_launch(exec, stream));
         for (int i = 0; i < num_places; i++)
-            check_ok(braid_exec_wait_frame(exec, (uint64_t)i));
+            check_ok(braid_exec_wait_until(exec, (uint64_t)i, UINT64_MAX));
         check_still_closed(gate);
         gate_open(gate);
-        check_ok(braid_exec_wait_frame(exec, num_places));
+        check_ok(braid_exec_wait_until(exec, num_places, UINT64_MAX));
         assert_int_equal(contract_number(contract, data), (1 * 3 + 1) * 3 + 1);
     }
 }
@@ -167,7 +167,7 @@ static void *wait_for_frame(void *user)
 {
     struct waiter *waiter = user;
     atomic_store(&waiter->calls, true);
-    waiter->status = braid_exec_wait_frame(waiter->exec, waiter->frame);
+    waiter->status = braid_exec_wait_until(waiter->exec, waiter->frame, UINT64_MAX);
     atomic_store(&waiter->was_opened, atomic_load(&waiter->opened));
     return NULL;
 }

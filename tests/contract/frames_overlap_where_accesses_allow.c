@@ -214,15 +214,16 @@ static void when_full_launches_refuse_or_queue(void **state)
         braid_status status = braid_exec_launch(exec, stream);
         assert_int_equal(status, queues ? BRAID_OK : BRAID_BUSY);
         assert_int_equal(braid_exec_num_frames(exec), queues ? 3 : 2);
-        check_fails(braid_exec_wait_frame(exec, 3), BRAID_INVALID_ARGUMENT, "not launched");
-        check_fails(braid_exec_query_frame(exec, 3), BRAID_INVALID_ARGUMENT, "not launched");
-        assert_int_equal(braid_exec_query_frame(exec, 0), BRAID_NOT_READY);
-        assert_int_equal(braid_exec_query_frame(exec, 1), BRAID_NOT_READY);
+        check_fails(braid_exec_wait_until(exec, 3, UINT64_MAX), BRAID_INVALID_ARGUMENT,
+                    "not launched");
+        check_fails(braid_exec_wait_until(exec, 3, 0), BRAID_INVALID_ARGUMENT, "not launched");
+        assert_int_equal(braid_exec_wait_until(exec, 0, 0), BRAID_TIMEOUT);
+        assert_int_equal(braid_exec_wait_until(exec, 1, 0), BRAID_TIMEOUT);
         gate_open(two.gate);
-        check_ok(braid_exec_wait_frame(exec, 1));
+        check_ok(braid_exec_wait_until(exec, 1, UINT64_MAX));
         check_ok(braid_exec_wait(exec));
-        check_ok(braid_exec_query_frame(exec, 0));
-        check_ok(braid_exec_query_frame(exec, 1));
+        check_ok(braid_exec_wait_until(exec, 0, 0));
+        check_ok(braid_exec_wait_until(exec, 1, 0));
         check_ok(braid_exec_launch(exec, stream));
         check_ok(braid_exec_wait(exec));
         assert_int_equal(load(two.count), queues ? 8 : 6);
@@ -417,7 +418,7 @@ static void random_frames_compute_what_one_by_one_they_would(void **state)
             check_ok(braid_exec_set_param(exec, addend, &value));
             check_ok(braid_exec_launch(exec, streams[random_below(&random, 2)]));
             if (random_below(&random, 20) == 0)
-                check_ok(braid_exec_wait_frame(exec, random_below(&random, k + 1)));
+                check_ok(braid_exec_wait_until(exec, random_below(&random, k + 1), UINT64_MAX));
             run_one_by_one(nodes, expected, value);
         }
         check_ok(braid_exec_wait(exec));

@@ -221,43 +221,12 @@ static void what_is_queued_between_launches_is_before_the_second(void **state)
     check_held(*state, hold_by_exec_of_two_frames);
 }
 
-// The first frame is held up, and so is the memory that the stream allocates behind it.
-static void memory_allocated_between_launches_is_there_for_the_second(void **state)
-{
-    struct contract *contract = *state;
-    struct gate gate = contract_gate(contract);
-    uint32_t *numbers = contract_numbers(contract, 2), *seen = contract_host_numbers(contract, 1);
-    braid_graph *graph = contract_graph(contract);
-    braid_resource read = add_resource(graph, "read");
-    const braid_node_options reads = { USES({ read, BRAID_READ }) };
-    add_gate(graph, reads, gate);
-    braid_node node = add_axpy(graph, reads, numbers, numbers + 1, 1, 5, 1);
-    braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 2 });
-    braid_stream *stream = contract_stream(contract);
-    check_ok(braid_exec_launch(exec, stream));
-    void *memory;
-    braid_status status =
-        braid_stream_allocate(contract->device, stream, sizeof(uint32_t), &memory);
-    if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
-    check_ok(status);
-    check_ok(braid_exec_set_arg(exec, node, 0, BRAID_ARG(memory)));
-    check_ok(braid_exec_launch(exec, stream));
-    contract_let_begin(contract);
-    gate_open(gate);
-    check_ok(braid_stream_copy(contract->device, stream, seen, memory, sizeof(uint32_t)));
-    check_ok(braid_stream_free(contract->device, stream, memory));
-    check_ok(braid_stream_synchronize(contract->device, stream));
-    assert_int_equal(*seen, 5);
-}
-
 int run_earlier_work(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(work_queued_during_a_launch_is_before_the_next),
         contract_test(frames_of_execs_in_native_calls_keep_their_place),
         contract_test(what_is_queued_between_launches_is_before_the_second),
-        contract_test(memory_allocated_between_launches_is_there_for_the_second),
     };
     return contract_run("launches are behind what was queued", tests);
 }

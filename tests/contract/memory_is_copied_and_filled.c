@@ -133,35 +133,6 @@ static void a_fill_node_without_a_width_writes_bytes(void **state)
     assert_int_equal(seen[1], 0xab);
 }
 
-// Allocated, used by a frame and freed on one stream, again and again, nothing waited for between.
-static void memory_of_a_stream_lives_until_its_free_in_the_stream(void **state)
-{
-    struct contract *contract = *state;
-    enum { rounds = 20 };
-    braid_device *device = contract->device;
-    uint32_t *data = contract_numbers(contract, 1);
-    uint32_t *seen = contract_host_numbers(contract, rounds);
-    braid_stream *stream = contract_stream(contract);
-    braid_graph *graph = contract_graph(contract);
-    braid_node node = add_axpy(graph, (braid_node_options){ 0 }, data, data, 1, 1, 1);
-    braid_exec *exec = contract_exec(contract, graph);
-    for (uint32_t i = 0; i < rounds; i++) {
-        void *memory;
-        braid_status status = braid_stream_allocate(device, stream, 4096, &memory);
-        if (status == BRAID_UNSUPPORTED)
-            skip_because(braid_error_message());
-        check_ok(status);
-        check_ok(braid_exec_set_arg(exec, node, 0, BRAID_ARG(memory)));
-        check_ok(braid_stream_fill(device, stream, data, i, 4, 1));
-        check_ok(braid_exec_launch(exec, stream));
-        check_ok(braid_stream_copy(device, stream, seen + i, memory, 4));
-        check_ok(braid_stream_free(device, stream, memory));
-    }
-    check_ok(braid_stream_synchronize(device, stream));
-    for (uint32_t i = 0; i < rounds; i++)
-        assert_int_equal(seen[i], i + 1);
-}
-
 static void the_device_describes_itself(void **state)
 {
     struct contract *contract = *state;
@@ -278,7 +249,6 @@ int run_memory(void)
         contract_test(copies_go_in_every_direction),
         contract_test(fills_write_values_of_every_width),
         contract_test(a_fill_node_without_a_width_writes_bytes),
-        contract_test(memory_of_a_stream_lives_until_its_free_in_the_stream),
         contract_test(the_device_describes_itself),
         contract_test(devices_that_are_not_there_are_refused),
         contract_test(copies_of_the_programs_own_memory_keep_their_place),

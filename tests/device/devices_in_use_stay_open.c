@@ -128,10 +128,7 @@ static void refuse_closed(braid_device *closed, braid_device *open)
     refused(braid_stream_copy(closed, NULL, &calls, &memory, 4));
     refused(braid_stream_fill(closed, NULL, &calls, 1, 4, 1));
     refused(braid_stream_host_call(closed, NULL, add_one, &calls));
-    refused(braid_stream_allocate(closed, NULL, 8, &memory));
-    refused(braid_stream_free(closed, NULL, &calls));
     refused(braid_event_create(closed, NULL, &event));
-    refused(braid_event_wrap(closed, &calls, &event));
     refused(braid_memory_allocate(closed, BRAID_MEMORY_HOST, 8, &memory));
     refused(braid_device_open_group(both, 2, &group));
     refused(braid_exec_create(closed, graph, NULL, &exec));

@@ -322,10 +322,10 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     check_failed(braid_exec_launch(fixture.exec, fixture.streams[0]));
     check_failed(braid_exec_launch_many(fixture.exec, fixture.streams[1], 2));
     check_failed(braid_exec_wait(fixture.exec));
-    check_failed(braid_exec_wait_frame(fixture.exec, 0));
-    check_failed(braid_exec_wait_until(fixture.exec, 1));
+    check_failed(braid_exec_wait_until(fixture.exec, 0, UINT64_MAX));
+    check_failed(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 1));
     check_failed(braid_exec_query(fixture.exec));
-    check_failed(braid_exec_query_frame(fixture.exec, 0));
+    check_failed(braid_exec_wait_until(fixture.exec, 0, 0));
     const bool enabled = true;
     check_failed(braid_exec_set(fixture.exec, fixture.node, BRAID_TARGET_ENABLED, 0, &enabled));
     check_failed(braid_exec_create(fixture.device, graph, NULL, &other));
@@ -425,7 +425,7 @@ struct waiter {
 static void *wait_for_first(void *user)
 {
     struct waiter *waiter = user;
-    check_ok(braid_exec_wait_frame(waiter->fixture.exec, 0));
+    check_ok(braid_exec_wait_until(waiter->fixture.exec, 0, UINT64_MAX));
     return NULL;
 }
 

@@ -86,9 +86,6 @@ static void what_the_device_has(void **state)
         }
         check_fails(status, BRAID_DEVICE_ERROR, "cuDeviceGetAttribute");
     }
-    void *memory = NULL;
-    check_ok(braid_stream_allocate(frame.device, frame.stream, 64, &memory));
-    check_ok(braid_stream_free(frame.device, frame.stream, memory));
     frame_finish(&frame);
     check_nothing_is_left();
 }
@@ -308,9 +305,10 @@ static void check_full(braid_exec_when_full when_full, const char *rule)
     fail_calls(rule);
     check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR, "cuEvent");
     fail_calls("cuEventSynchronize:1=999");
-    check_fails(braid_exec_wait_frame(frame.exec, 1), BRAID_DEVICE_ERROR, "cuEventSynchronize");
+    check_fails(braid_exec_wait_until(frame.exec, 1, UINT64_MAX), BRAID_DEVICE_ERROR,
+                "cuEventSynchronize");
     fail_calls(NULL);
-    check_ok(braid_exec_wait_frame(frame.exec, 1));
+    check_ok(braid_exec_wait_until(frame.exec, 1, UINT64_MAX));
     check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
     assert_int_equal(count, 3);

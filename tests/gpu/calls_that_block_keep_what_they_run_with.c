@@ -163,7 +163,7 @@ static void *wait_for_first(void *user)
     struct third *third = user;
     while (sem_wait(&third->has_begun))
         continue;
-    third->answer = braid_exec_wait_frame(third->exec, 0);
+    third->answer = braid_exec_wait_until(third->exec, 0, UINT64_MAX);
     sem_post(&third->goes_on);
     return NULL;
 }

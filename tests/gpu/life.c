@@ -57,21 +57,6 @@ static void count_host_call(void *user)
     ++*(int *)user;
 }
 
-static void use_stream_memory(struct world *world)
-{
-    braid_device *device = world->frame.device;
-    braid_stream *stream = world->frame.stream;
-    void *memory = NULL;
-    braid_status status = braid_stream_allocate(device, stream, 64, &memory);
-    if (status == BRAID_UNSUPPORTED || !note(world, status))
-        return;
-    note(world, braid_stream_fill(device, stream, memory, 1, 4, 16));
-    if (note(world, braid_stream_free(device, stream, memory)))
-        return;
-    heal(world);
-    check_ok(braid_stream_free(device, stream, memory));
-}
-
 static void use_events(struct world *world)
 {
     braid_device *device = world->frame.device;
@@ -336,7 +321,6 @@ void life_live(struct life *life)
     world.in[1] = 9;
     fill_and_copy(&world);
     use_events(&world);
-    use_stream_memory(&world);
     run_execs(&world);
     leave_work_in_flight(&world);
     if (life->before_destroying)

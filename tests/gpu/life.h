@@ -18,10 +18,10 @@ struct life {
     char logged[8 << 10];   // what the log was told
 };
 
-// Opens a device, works on streams with events, fills of every width and stream-ordered memory,
-// makes execs with every kind of node, runs them, and destroys it all with work in flight. Goes on
-// behind failures as far as it can. Asserts that frames behind a failed one run, and that results
-// are right where nothing failed.
+// Opens a device, works on streams with events and fills of every width, makes execs with every
+// kind of node, runs them, and destroys it all with work in flight. Goes on behind failures as far
+// as it can. Asserts that frames behind a failed one run, and that results are right where nothing
+// failed.
 void life_live(struct life *life);
 
 // Whether a message names one of the calls of this function.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context, streams and events that the program made: Braid works with them, and they are as the
-// program left them when Braid is done.
+// A context and streams that the program made: Braid works with them, and they are as the program
+// left them when Braid is done.
 #include "gpu/gpu_testing.h"
 #include "standin/cuda/cuda_abi.h"
 #include "support/check.h"
@@ -8,7 +8,6 @@
 struct program {
     CUcontext context;
     CUstream stream;
-    CUevent event;
 };
 
 static void start_program(struct program *program)
@@ -17,7 +16,6 @@ static void start_program(struct program *program)
     assert_int_equal(cuInit(0), CUDA_SUCCESS);
     assert_int_equal(cuCtxCreate_v2(&program->context, 0, 0), CUDA_SUCCESS); // now current
     assert_int_equal(cuStreamCreate(&program->stream, 1), CUDA_SUCCESS);
-    assert_int_equal(cuEventCreate(&program->event, 0), CUDA_SUCCESS);
 }
 
 static void check_current(CUcontext expected)
@@ -31,8 +29,6 @@ static void check_current(CUcontext expected)
 static void end_program(struct program *program)
 {
     check_current(program->context);
-    assert_int_equal(cuEventQuery(program->event), CUDA_SUCCESS);
-    assert_int_equal(cuEventDestroy_v2(program->event), CUDA_SUCCESS);
     assert_int_equal(cuStreamDestroy_v2(program->stream), CUDA_SUCCESS);
     assert_int_equal(cuCtxDestroy_v2(program->context), CUDA_SUCCESS);
     check_nothing_is_left();
@@ -75,7 +71,7 @@ static void without_a_current_context_there_is_none_to_adopt(void **state)
     check_nothing_is_left();
 }
 
-static void wrapped_events_order_work_and_stay(void **state)
+static void wrapped_streams_order_work_and_stay(void **state)
 {
     (void)state;
     struct program program;
@@ -88,7 +84,7 @@ static void wrapped_events_order_work_and_stay(void **state)
     check_ok(braid_device_adopt_cuda(program.context, &device));
     check_ok(braid_stream_wrap(device, program.stream, &theirs));
     check_ok(braid_stream_create(device, NULL, &ours));
-    check_ok(braid_event_wrap(device, program.event, &event));
+    check_ok(braid_event_create(device, NULL, &event));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &words));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 4, (void **)&host));
     check_ok(braid_event_query(event)); // never recorded
@@ -113,15 +109,12 @@ static void the_cpu_has_nothing_to_wrap(void **state)
 {
     (void)state;
     braid_device *device;
-    braid_event *event = NULL;
     braid_stream *stream = NULL;
     int something;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_fails(braid_event_wrap(device, &something, &event), BRAID_UNSUPPORTED,
-                "no native events");
     check_fails(braid_stream_wrap(device, &something, &stream), BRAID_UNSUPPORTED,
                 "no native streams");
-    assert_true(event == NULL && stream == NULL);
+    assert_null(stream);
     braid_device_close(device);
 }
 
@@ -130,7 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_adopted_context_stays_the_programs),
         cmocka_unit_test(without_a_current_context_there_is_none_to_adopt),
-        cmocka_unit_test(wrapped_events_order_work_and_stay),
+        cmocka_unit_test(wrapped_streams_order_work_and_stay),
         cmocka_unit_test(the_cpu_has_nothing_to_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,6 @@ static void check_device_calls()
     DRIVER(memory_free, cuMemFree);
     DRIVER(host_allocate, cuMemHostAlloc);
     DRIVER(host_free, cuMemFreeHost);
-    DRIVER(stream_allocate, cuMemAllocAsync);
-    DRIVER(stream_free, cuMemFreeAsync);
     DRIVER(pointer_attribute, cuPointerGetAttribute);
 }
 
@@ -264,7 +262,6 @@ static void check_attributes()
                     "threads of a unit");
     check_attribute(GPU_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, "major");
     check_attribute(GPU_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, "minor");
-    check_attribute(GPU_MEMORY_POOLS, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, "pools");
     check_attribute(GPU_CLUSTERS, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, "clusters");
 }
 

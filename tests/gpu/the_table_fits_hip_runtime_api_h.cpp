@@ -35,7 +35,6 @@ static void check_device_calls()
 {
     using allocate = function<void **, size_t>;
     using host_allocate = function<void **, size_t, unsigned>;
-    using stream_allocate = function<void **, size_t, hipStream_t>;
     DRIVER(initialize, hipInit);
     DRIVER(driver_version, hipDriverGetVersion);
     DRIVER(runtime_version, hipRuntimeGetVersion);
@@ -56,8 +55,6 @@ static void check_device_calls()
     DRIVER(memory_free, hipFree);
     OVERLOADED(host_allocate, hipHostMalloc, host_allocate);
     DRIVER(host_free, hipHostFree);
-    OVERLOADED(stream_allocate, hipMallocAsync, stream_allocate);
-    DRIVER(stream_free, hipFreeAsync);
     DRIVER(pointer_attribute, hipPointerGetAttribute);
     DRIVER(hip_address_range, hipMemGetAddressRange);
 }
@@ -202,7 +199,6 @@ static void check_attributes()
                     "threads of a unit");
     check_attribute(GPU_MAJOR, hipDeviceAttributeComputeCapabilityMajor, "major");
     check_attribute(GPU_MINOR, hipDeviceAttributeComputeCapabilityMinor, "minor");
-    check_attribute(GPU_MEMORY_POOLS, hipDeviceAttributeMemoryPoolsSupported, "pools");
 }
 
 int main()

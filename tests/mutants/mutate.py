@@ -44,7 +44,6 @@ LEFT_OUT = {
     "add.c": "as before",
     "clone.c": "as before",
     "exec_connect.c": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",
-    "event_wrap": "fails only for want of memory: see any_allocation_may_fail",
 }
 
 HEAD = """\

@@ -115,10 +115,3 @@ def test_a_plan_says_what_limits_it():
     assert plan.info.limit == "critical_path" and plan.placement(first).island is None
     assert "critical path" in plan.explain() and "island" in plan.explain(first)
     assert braid.Device("cpu", cache="off").backend == "cpu"
-
-
-def test_events_of_a_program_are_wrapped_where_there_are_any(device):
-    with pytest.raises(braid.UnsupportedError):
-        device.wrap_event(4096)
-    with pytest.raises(braid.InvalidArgumentError, match="no event"):
-        device.wrap_event("event")

@@ -307,7 +307,7 @@ def test_versions_are_arrays_of_the_program(device):
 def test_a_stream_is_used_without_a_graph(device):
     stream, x, y = device.stream(), np.zeros(4, "float32"), np.zeros(4, "float32")
     heard = []
-    with stream.allocate(16) as memory:
+    with device.allocate(16) as memory:
         stream.fill(x, 2.5)
         stream.copy(memory, x)
         stream.copy(y, memory)

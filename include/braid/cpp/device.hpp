@@ -224,19 +224,6 @@ template <class Errors> class basic_stream
             static_cast<void>(kept.release()); // the call's own
         return Errors::template from<void>(status, [] {});
     }
-    // Memory of `size` elements for work that is queued here before it is freed.
-    template <class T> result<T *> allocate(std::size_t size) const
-    {
-        static_assert(std::is_trivially_copyable_v<T>, "device memory holds plain data");
-        void *memory = nullptr;
-        std::uint64_t bytes = size > SIZE_MAX / sizeof(T) ? UINT64_MAX : size * sizeof(T);
-        braid_status status = braid_stream_allocate(device_, get(), bytes, &memory);
-        return Errors::template from<T *>(status, [&] { return static_cast<T *>(memory); });
-    }
-    result<void> free(void *memory) const
-    {
-        return Errors::template from<void>(braid_stream_free(device_, get(), memory), [] {});
-    }
     // Whether all work queued so far has ended.
     result<bool> done() const
     {
@@ -275,13 +262,6 @@ template <class Errors> class basic_event
         braid_event *event = nullptr;
         const braid_event_options options = { timing };
         braid_status status = braid_event_create(device, &options, &event);
-        return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
-    }
-    // A CUevent or hipEvent_t of the program.
-    static result<basic_event> wrap(braid_device *device, void *native)
-    {
-        braid_event *event = nullptr;
-        braid_status status = braid_event_wrap(device, native, &event);
         return Errors::template from<basic_event>(status, [&] { return basic_event(event); });
     }
     result<void> record(braid_stream *stream) const

@@ -55,21 +55,17 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_wait(get()), [] {});
     }
-    // For so many nanoseconds at most; whether the last launch has ended.
-    result<bool> wait_until(std::uint64_t ns) const
+    // For so many nanoseconds at most; whether a frame, counted from 0 in launch order, or the last
+    // one has ended.
+    result<bool> wait_until(std::uint64_t ns, std::uint64_t frame = BRAID_LAST_FRAME) const
     {
-        const braid_status status = braid_exec_wait_until(get(), ns);
+        const braid_status status = braid_exec_wait_until(get(), frame, ns);
         return detail::ready<Errors>(status == BRAID_TIMEOUT ? BRAID_NOT_READY : status);
     }
     // Until a frame, counted from 0 in launch order, has ended.
     result<void> wait_frame(std::uint64_t frame) const
     {
-        return Errors::template from<void>(braid_exec_wait_frame(get(), frame), [] {});
-    }
-    // Whether that frame has ended.
-    result<bool> frame_done(std::uint64_t frame) const
-    {
-        return detail::ready<Errors>(braid_exec_query_frame(get(), frame));
+        return Errors::template from<void>(braid_exec_wait_until(get(), frame, UINT64_MAX), [] {});
     }
     std::uint64_t num_frames() const
     {

@@ -325,10 +325,6 @@ uint64_t braid_cpu_memory_bytes(void); // of the machine; 0: not known
 braid_status braid_cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                                 void **out_memory);
 void braid_cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
-braid_status braid_cpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
-                                       uint64_t bytes, void **out_memory);
-braid_status braid_cpu_stream_free(struct backend *backend, struct backend_stream *stream,
-                                   void *memory);
 
 // cpu_kernel.c
 // What a work of this kernel is to call, and where it learns what its blocks take.

@@ -44,22 +44,3 @@ void braid_cpu_release(struct backend *base, braid_memory_kind kind, void *memor
     (void)kind;
     free(memory);
 }
-
-// Fresh memory that nobody else knows needs no place in the stream's order; freeing it does.
-braid_status braid_cpu_stream_allocate(struct backend *base, struct backend_stream *stream,
-                                       uint64_t bytes, void **out_memory)
-{
-    (void)stream;
-    return braid_cpu_allocate(base, BRAID_MEMORY_DEVICE, bytes, out_memory);
-}
-
-braid_status braid_cpu_stream_free(struct backend *base, struct backend_stream *stream,
-                                   void *memory)
-{
-    struct backend_task task = {
-        .kind = WORK_HOST,
-        .name = "free",
-        .host = { .call = free, .user = memory },
-    };
-    return braid_cpu_submit(base, stream, &task);
-}

@@ -150,7 +150,6 @@ const struct gpu_vendor braid_gpu_cuda = {
         [GPU_MAJOR] = 75,
         [GPU_MINOR] = 76,
         [GPU_MAX_SHARED_OPTIN] = 97,
-        [GPU_MEMORY_POOLS] = 115,
         [GPU_CLUSTERS] = 120,
         [GPU_STREAM_WAITS] = GPU_NO_ATTRIBUTE,
         [GPU_COOPERATIVE] = 95,

@@ -143,8 +143,6 @@ struct gpu_api {
     gpu_result (*host_allocate)(void **memory, size_t bytes, unsigned flags);
     gpu_result (*host_free)(void *memory);
     gpu_result (*hip_signal_allocate)(void **memory, size_t bytes, unsigned flags); // HIP
-    gpu_result (*stream_allocate)(void **memory, size_t bytes, gpu_stream stream);
-    gpu_result (*stream_free)(void *memory, gpu_stream stream);
     gpu_result (*pointer_attribute)(void *value, int attribute, void *pointer);
     gpu_result (*hip_address_range)(void **base, size_t *bytes, void *pointer); // HIP
 

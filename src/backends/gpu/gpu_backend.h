@@ -297,8 +297,6 @@ void braid_gpu_get_link(struct backend *backend, struct backend *peer, bool reac
 
 braid_status braid_gpu_event_create(struct backend *backend, bool timing,
                                     struct backend_event **out_event);
-braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
-                                  struct backend_event **out_event);
 void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event);
 braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
                                     struct backend_stream *stream);
@@ -314,10 +312,6 @@ void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *me
 // would wait for the program's. The device is current.
 braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const void *from,
                                 size_t bytes, const char *what);
-braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
-                                       uint64_t bytes, void **out_memory);
-braid_status braid_gpu_stream_free(struct backend *backend, struct backend_stream *stream,
-                                   void *memory);
 
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    const uint32_t *arg_bytes, uint32_t num_args,

@@ -30,22 +30,6 @@ braid_status braid_gpu_event_create(struct backend *backend, bool timing,
     return BRAID_OK;
 }
 
-braid_status braid_gpu_event_wrap(struct backend *backend, void *native,
-                                  struct backend_event **out_event)
-{
-    (void)backend;
-    struct gpu_event *event = calloc(1, sizeof(*event));
-    if (!event)
-        return braid_error_no_memory("an event");
-    event->handle = native;
-    // The driver knows whether it has timing and was recorded.
-    event->base.timing = true;
-    event->base.wrapped = true;
-    atomic_init(&event->recorded, true);
-    *out_event = &event->base;
-    return BRAID_OK;
-}
-
 void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base)
 {
     struct gpu_backend *gpu = gpu_from(backend);
@@ -55,10 +39,6 @@ void braid_gpu_event_destroy(struct backend *backend, struct backend_event *base
         return;
     // The driver keeps a record that is still pending by itself.
     static const char what[] = "destruction of an event";
-    if (base->wrapped) {
-        free(event);
-        return;
-    }
     if (braid_gpu_enter_to_free(gpu, &scope, what)) {
         braid_gpu_check_freed(gpu, gpu->api->event_destroy(event->handle), &gpu->api->event_destroy,
                               what);
@@ -145,10 +125,7 @@ braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_eve
     float milliseconds = 0;
     gpu_result result = call.api->event_elapsed(&milliseconds, gpu_event_from(start)->handle,
                                                 gpu_event_from(end)->handle);
-    bool has_none = result == GPU_INVALID_HANDLE; // wrapped without timing, or never recorded
-    status = braid_gpu_end(&call, has_none ? GPU_SUCCESS : result, &call.api->event_elapsed);
-    if (has_none)
-        return braid_error(BRAID_INVALID_ARGUMENT, "one of the events has no recorded time");
+    status = braid_gpu_end(&call, result, &call.api->event_elapsed);
     if (!status)
         *out_ns = milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return status;

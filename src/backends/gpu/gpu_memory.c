@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory, pinned host memory, and stream-ordered allocation where the driver has it.
+// Device memory and pinned host memory.
 #include "backends/gpu/gpu_backend.h"
 
 #include <stdio.h>
@@ -63,53 +63,4 @@ braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const v
     }
     braid_gpu_check_freed(gpu, api->stream_destroy(stream), &api->stream_destroy, what);
     return braid_gpu_check(gpu, result, slot, what);
-}
-
-static braid_status check_pools(const struct gpu_backend *gpu)
-{
-    // HIP 5.2.3 never ends the destruction of a stream after a hipFreeAsync on it.
-    enum { HIP_FIRST_VERSION = 50300000 };
-    if (gpu->vendor->index == GPU_HIP && gpu->version < HIP_FIRST_VERSION)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "stream-ordered allocation (%s) needs HIP 5.3; this runtime is %d",
-                           gpu->label, gpu->version);
-    if (!gpu->api->stream_allocate || !gpu->api->stream_free)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "stream-ordered allocation (%s): the driver has no such call",
-                           gpu->label);
-    if (!gpu->attributes[GPU_MEMORY_POOLS])
-        return braid_error(BRAID_UNSUPPORTED,
-                           "stream-ordered allocation (%s): the device has no memory pools",
-                           gpu->label);
-    return BRAID_OK;
-}
-
-braid_status braid_gpu_stream_allocate(struct backend *backend, struct backend_stream *stream,
-                                       uint64_t bytes, void **out_memory)
-{
-    struct gpu_call call;
-    braid_status status = check_pools(gpu_from(backend));
-    if (!status)
-        status = braid_gpu_begin(&call, backend, "stream-ordered allocation");
-    if (status)
-        return status;
-    void *memory = NULL;
-    gpu_result result = call.api->stream_allocate(&memory, bytes, gpu_stream_of(stream));
-    status = braid_gpu_end(&call, result, &call.api->stream_allocate);
-    if (!status)
-        *out_memory = memory;
-    return status;
-}
-
-braid_status braid_gpu_stream_free(struct backend *backend, struct backend_stream *stream,
-                                   void *memory)
-{
-    struct gpu_call call;
-    braid_status status = check_pools(gpu_from(backend));
-    if (!status)
-        status = braid_gpu_begin(&call, backend, "stream-ordered free");
-    if (status)
-        return status;
-    gpu_result result = call.api->stream_free(memory, gpu_stream_of(stream));
-    return braid_gpu_end(&call, result, &call.api->stream_free);
 }

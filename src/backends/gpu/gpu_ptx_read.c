@@ -12,7 +12,8 @@ struct reader {
     struct ptx *ptx;
     const char *at; // behind the words that were read
     struct ptx_reason *reason;
-    bool failed; // and the reason is set
+    bool is_extern; // the word before this one was .extern
+    bool failed;    // and the reason is set
 };
 
 void braid_ptx_refuse(struct ptx_reason *reason, const char *format, ...)
@@ -157,9 +158,9 @@ static void read_parameters(struct reader *reader, struct ptx_function *function
 }
 
 // From behind .entry or .func. A function's results stand before its name.
-static void read_function(struct reader *reader, bool is_entry)
+static void read_function(struct reader *reader, struct ptx_word begin, bool is_entry)
 {
-    struct ptx_function function = { .is_entry = is_entry };
+    struct ptx_function function = { .is_entry = is_entry, .begin = begin.at };
     if (!is_entry)
         read_parameters(reader, &function);
     function.parameters = NULL;
@@ -178,6 +179,7 @@ static void read_function(struct reader *reader, bool is_entry)
         refuse(reader, "it ends inside of a function");
     if (braid_ptx_word_is(word, "{"))
         read_body(reader, &function);
+    function.end = reader->at;
     struct ptx_function *place =
         reader->failed ? NULL : braid_array_append(&reader->ptx->functions, 1, sizeof(function));
     if (!place && !reader->failed)
@@ -196,6 +198,20 @@ static void skip_section(struct reader *reader)
         word = next(reader);
 }
 
+static void read_declaration(struct reader *reader, struct ptx_word space)
+{
+    struct ptx *ptx = reader->ptx;
+    ptx->facts |= braid_ptx_word_is(space, ".shared") ? PTX_SHARED
+                  : braid_ptx_word_is(space, ".tex")  ? PTX_TEXTURE
+                                                      : 0;
+    skip_statement(reader);
+    struct ptx_declaration *place = braid_array_append(&ptx->declarations, 1, sizeof(*place));
+    if (place)
+        *place = (struct ptx_declaration){ space, space.at, reader->at, reader->is_extern };
+    else
+        refuse(reader, "");
+}
+
 static void read_outside(struct reader *reader, struct ptx_word word)
 {
     struct ptx *ptx = reader->ptx;
@@ -204,18 +220,16 @@ static void read_outside(struct reader *reader, struct ptx_word word)
     } else if (braid_ptx_word_is(word, ".target")) {
         ptx->target = next(reader);
     } else if (braid_ptx_word_is(word, ".entry") || braid_ptx_word_is(word, ".func")) {
-        read_function(reader, braid_ptx_word_is(word, ".entry"));
+        read_function(reader, word, braid_ptx_word_is(word, ".entry"));
     } else if (braid_ptx_word_is(word, ".file") || braid_ptx_word_is(word, ".loc")) {
         skip_directive(reader, word);
     } else if (braid_ptx_word_is(word, ".section")) {
         skip_section(reader);
     } else if (braid_ptx_word_is(word, ".global") || braid_ptx_word_is(word, ".const") ||
                braid_ptx_word_is(word, ".shared") || braid_ptx_word_is(word, ".tex")) {
-        ptx->facts |= braid_ptx_word_is(word, ".shared") ? PTX_SHARED
-                      : braid_ptx_word_is(word, ".tex")  ? PTX_TEXTURE
-                                                         : 0;
-        skip_statement(reader);
+        read_declaration(reader, word);
     }
+    reader->is_extern = braid_ptx_word_is(word, ".extern");
 }
 
 bool braid_ptx_read(const char *text, struct ptx *out_ptx, struct ptx_reason *out_reason)
@@ -234,6 +248,7 @@ void braid_ptx_finish(struct ptx *ptx)
 {
     braid_array_finish(&ptx->functions);
     braid_array_finish(&ptx->statements);
+    braid_array_finish(&ptx->declarations);
 }
 
 // ---- numbers ----

@@ -51,6 +51,8 @@ struct ptx_statement {
 struct ptx_function {
     struct ptx_word name;
     bool is_entry;
+    const char *begin;          // at .entry or .func
+    const char *end;            // behind its brace or semicolon
     const char *name_end;       // where parameters go that has none
     const char *parameters;     // behind their parenthesis; NULL: it has none
     const char *parameters_end; // at the parenthesis that closes them
@@ -60,10 +62,17 @@ struct ptx_function {
     unsigned facts;    // of all of them, and of its directives
 };
 
+// A variable of the module.
+struct ptx_declaration {
+    struct ptx_word space;   // .global, .const, .shared or .tex
+    const char *begin, *end; // at its space, and behind its semicolon
+    bool is_extern;
+};
+
 struct ptx {
     const char *text;
     struct ptx_word version, target; // length 0: there is none
-    struct array functions, statements;
+    struct array functions, statements, declarations;
     unsigned facts; // of all functions
 };
 
@@ -80,6 +89,11 @@ static inline struct ptx_statement *ptx_statements(const struct ptx *ptx,
                                                    const struct ptx_function *function)
 {
     return (struct ptx_statement *)ptx->statements.items + function->first;
+}
+
+static inline struct ptx_declaration *ptx_declarations(const struct ptx *ptx)
+{
+    return ptx->declarations.items;
 }
 
 // What an instruction does; false: it is in no table.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_ptx_leave.h"
 
 #define PARAMETERS ".param .u64 braid_stamps, .param .u32 braid_mask"
 
@@ -53,18 +54,8 @@ static const char end[] = "\nbraid_end:\n\t{\n" REGISTERS "\tactivemask.b32 %bra
                           "\tred.global.max.u64 [%braid_t1+8], %braid_t0;\n"
                           "braid_ended:\n\t}\n\tret;\n";
 
-// What of a body decides where its threads may meet, in the order of the text.
-enum mark_kind { MARK_LABEL, MARK_BRANCH, MARK_BARRIER, MARK_EXIT, MARK_OTHER };
-
-struct mark {
-    enum mark_kind kind;
-    struct ptx_word label; // that it is or goes to; length 0: one of several
-};
-
 struct stamper {
     struct gpu_edits edits;
-    struct mark *marks; // of the entry at hand
-    size_t num_marks;
     const char *reason;
 };
 
@@ -73,79 +64,11 @@ static bool is_exit(const struct ptx_statement *statement)
     return statement->kind == PTX_INSTRUCTION && (statement->facts & PTX_EXIT);
 }
 
-static struct mark make_mark(const struct ptx_statement *statement)
-{
-    const char *at = statement->word.at + statement->word.length;
-    bool is_plain =
-        braid_ptx_word_is(statement->word, "bra") || braid_ptx_word_is(statement->word, "bra.uni");
-    if (statement->kind == PTX_LABEL)
-        return (struct mark){ MARK_LABEL, statement->word };
-    if (is_exit(statement))
-        return (struct mark){ .kind = MARK_EXIT };
-    if (statement->facts & PTX_BRANCH)
-        return (struct mark){ MARK_BRANCH,
-                              is_plain ? braid_ptx_next_word(&at) : (struct ptx_word){ 0 } };
-    // Also what only threads of one warp meet at, and calls, since functions may have any of them.
-    return (struct mark){ .kind = statement->facts & PTX_SYNC ? MARK_BARRIER : MARK_OTHER };
-}
-
-static bool same_word(struct ptx_word a, struct ptx_word b)
-{
-    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
-}
-
-// The place of the label that a branch goes to; the end where it is not known.
-static size_t find_label(const struct stamper *stamper, struct ptx_word label)
-{
-    size_t i = 0;
-    while (i < stamper->num_marks && (stamper->marks[i].kind != MARK_LABEL || label.length == 0 ||
-                                      !same_word(stamper->marks[i].label, label)))
-        i++;
-    return i;
-}
-
-// Whether a branch goes to where nothing is but the end.
-static bool goes_to_exit(const struct stamper *stamper, size_t branch)
-{
-    size_t at = find_label(stamper, stamper->marks[branch].label);
-    while (at < stamper->num_marks && stamper->marks[at].kind == MARK_LABEL)
-        at++;
-    return at == stamper->num_marks || stamper->marks[at].kind == MARK_EXIT;
-}
-
-// Whether threads that have ended may have others of their warp at a barrier after: one stands
-// behind a way out, be it by a branch back.
-static bool may_leave_barriers(const struct stamper *stamper)
-{
-    size_t num = stamper->num_marks, last = 0, first_exit = num;
-    for (size_t i = 0; i < num; i++) {
-        const struct mark *mark = &stamper->marks[i];
-        bool is_way_out =
-            mark->kind == MARK_EXIT || (mark->kind == MARK_BRANCH && goes_to_exit(stamper, i));
-        if (is_way_out && first_exit == num)
-            first_exit = i;
-        if (mark->kind == MARK_BARRIER)
-            last = i + 1;
-    }
-    if (last > first_exit)
-        return true;
-    for (size_t i = first_exit; i < num && last; i++) {
-        const struct mark *mark = &stamper->marks[i];
-        bool is_known = mark->label.length > 0; // one to several places may go to any
-        if (mark->kind == MARK_BRANCH &&
-            (!is_known || (!goes_to_exit(stamper, i) && find_label(stamper, mark->label) < last)))
-            return true;
-    }
-    return false;
-}
-
 static void edit_exits(struct stamper *stamper, const struct ptx_function *function,
                        const struct ptx_statement *statements)
 {
     for (size_t i = 0; i < function->num; i++) {
         const struct ptx_statement *statement = &statements[i];
-        if (statement->kind == PTX_LABEL || statement->kind == PTX_INSTRUCTION)
-            stamper->marks[stamper->num_marks++] = make_mark(statement);
         if (!is_exit(statement))
             continue;
         braid_gpu_edit(&stamper->edits, statement->word.at,
@@ -163,11 +86,13 @@ static void edit_entry(struct stamper *stamper, const struct ptx_function *funct
         return;
     braid_gpu_edit(&stamper->edits, function->body, function->body, decide);
     braid_gpu_edit(&stamper->edits, function->body, function->body, begin);
-    stamper->num_marks = 0;
     edit_exits(stamper, function, statements);
     braid_gpu_edit(&stamper->edits, function->body_end, function->body_end, end);
-    if (!stamper->reason && may_leave_barriers(stamper))
+    enum ptx_leaving leaving =
+        stamper->reason ? PTX_STAYS : braid_ptx_find_leaving(statements, function->num, PTX_SYNC);
+    if (leaving == PTX_LEAVES)
         stamper->reason = "threads of it end while others meet at a barrier";
+    stamper->edits.failed |= leaving == PTX_LEAVING_NO_MEMORY;
 }
 
 static const char *find_reason(const struct ptx *ptx, const struct ptx_function *function)
@@ -207,14 +132,10 @@ char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason)
     struct stamper stamper = { 0 };
     if (!braid_ptx_read(text, &ptx, out_reason))
         return NULL;
-    stamper.marks = calloc(ptx.statements.num + 1, sizeof(*stamper.marks));
-    if (stamper.marks)
-        edit(&stamper, &ptx);
-    char *made =
-        stamper.reason || !stamper.marks ? NULL : braid_gpu_apply_edits(&stamper.edits, text);
+    edit(&stamper, &ptx);
+    char *made = stamper.reason ? NULL : braid_gpu_apply_edits(&stamper.edits, text);
     braid_ptx_refuse(out_reason, "%s", stamper.reason ? stamper.reason : "");
     braid_gpu_edits_finish(&stamper.edits);
-    free(stamper.marks);
     braid_ptx_finish(&ptx);
     return made;
 }

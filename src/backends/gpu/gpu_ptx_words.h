@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 // A word of the text (letters, digits, and . _ $ % ::), a string, or one other character.
 struct ptx_word {
@@ -17,5 +18,10 @@ struct ptx_word braid_ptx_next_word(const char **text);
 
 bool braid_ptx_word_is(struct ptx_word word, const char *text);
 bool braid_ptx_word_begins(struct ptx_word word, const char *text);
+
+static inline bool ptx_same_word(struct ptx_word a, struct ptx_word b)
+{
+    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
 
 #endif

@@ -47,8 +47,6 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(host_allocate), CUDA("cuMemHostAlloc"), HIP("hipHostMalloc") },
     { SLOT(host_free), CUDA("cuMemFreeHost"), HIP("hipHostFree") },
     { SLOT(hip_signal_allocate), MAY_HIP("hipExtMallocWithFlags") },
-    { SLOT(stream_allocate), MAY_CUDA("cuMemAllocAsync"), MAY_HIP("hipMallocAsync") },
-    { SLOT(stream_free), MAY_CUDA("cuMemFreeAsync"), MAY_HIP("hipFreeAsync") },
     { SLOT(pointer_attribute), CUDA("cuPointerGetAttribute"), MAY_HIP("hipPointerGetAttribute") },
     { SLOT(hip_address_range), MAY_HIP("hipMemGetAddressRange") },
 

@@ -24,7 +24,6 @@ enum gpu_attribute_index {
     GPU_UNIT_THREADS, // that one unit runs at once
     GPU_MAJOR,
     GPU_MINOR,
-    GPU_MEMORY_POOLS,
     GPU_CLUSTERS,
     GPU_STREAM_WAITS, // HIP: hip_stream_wait_value does
     GPU_COOPERATIVE,  // CUDA: it has cooperative launches

@@ -224,7 +224,6 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_MAJOR] = 23,
         [GPU_MINOR] = 61,
         [GPU_MAX_SHARED_OPTIN] = GPU_NO_ATTRIBUTE,
-        [GPU_MEMORY_POOLS] = 88,
         [GPU_CLUSTERS] = GPU_NO_ATTRIBUTE,
         [GPU_STREAM_WAITS] = 10013,
         [GPU_COOPERATIVE] = GPU_NO_ATTRIBUTE,

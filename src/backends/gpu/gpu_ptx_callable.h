@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing PTX so that a kernel becomes a block of code inside of another kernel.
+//
+// The block stands in place of a marker with these operands, all of 32 bits:
+//     braid_call_N index, here, barrier, shared, args;
+// `index` is that of the thread in its lane. The others are addresses in shared memory, but for
+// `barrier`, the number of the lane's first. At `here` stand blockIdx, gridDim and blockDim, three
+// words each; the arguments lie as island_arg_place says. Where arguments are small they are
+// operands themselves, instead of the last: one, two or four.
+//
+// In the block, special registers are what stands at `here`; parameters are read from shared
+// memory; barriers are the lane's, of its threads; static shared memory begins at `shared`, and the
+// dynamic behind it; ret and exit go to the end. Nothing is read past the caches' order
+// (ld.global.nc): another call of the island may have written it.
+#ifndef BRAID_BACKENDS_GPU_GPU_PTX_CALLABLE_H
+#define BRAID_BACKENDS_GPU_GPU_PTX_CALLABLE_H
+
+#include <stdio.h>
+
+#include "backends/gpu/gpu_ptx_place.h"
+#include "backends/gpu/gpu_ptx_symbols.h"
+
+// Reads what a kernel of the module needs. False: it cannot be a block, for the reason.
+bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entry,
+                             struct ptx_callable *out_callable, struct ptx_reason *out_reason);
+
+// Writes what stands between the braces of the block, behind the declaration of the operands as
+// %braid_index, %braid_here, %braid_barrier, %braid_shared, and %braid_args or %braid_w0 to _w3.
+// The kernel was read before. False: memory ran out.
+bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *entry,
+                              const struct ptx_place *place, FILE *to);
+
+// Writes the module's variables and functions that are needed, with other names.
+void braid_ptx_write_needed(const struct ptx_symbols *symbols, const char *prefix, FILE *to);
+
+#endif
