@@ -116,6 +116,7 @@ hipError_t hipModuleLoadDataEx(hipModule_t *out_module, const void *image, unsig
                                hipJitOption *options, void **values);
 hipError_t hipModuleUnload(hipModule_t module);
 hipError_t hipModuleGetFunction(hipFunction_t *out_function, hipModule_t module, const char *name);
+hipError_t hipGetFuncBySymbol(hipFunction_t *out_function, const void *symbol); // since ROCm 6.2
 hipError_t hipModuleGetGlobal(hipDeviceptr_t *out_pointer, size_t *out_num_bytes,
                               hipModule_t module, const char *name);
 hipError_t hipFuncGetAttribute(int *out_value, hipFunction_attribute attribute,

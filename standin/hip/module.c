@@ -2,6 +2,8 @@
 // Modules and kernel launches. Images are what the driver below takes: PTX, or a cubin.
 #include "parameters.h"
 
+#include "../standin_symbol.h"
+
 hipError_t hipModuleLoadData(hipModule_t *out_module, const void *image)
 {
     if (!out_module || !image)
@@ -38,6 +40,19 @@ hipError_t hipModuleGetFunction(hipFunction_t *out_function, hipModule_t module,
     if (result == CUDA_SUCCESS)
         result = cuda.cuModuleGetFunction((CUfunction *)out_function, (CUmodule)module, name);
     return hip_finish(result);
+}
+
+// Modules stay loaded, as those that hipcc registers do.
+hipError_t hipGetFuncBySymbol(hipFunction_t *out_function, const void *symbol)
+{
+    hipModule_t module;
+    const char *name, *image = standin_find_image(symbol, &name);
+    if (!out_function)
+        return hip_fail(hipErrorInvalidValue);
+    if (!image)
+        return hip_fail(hipErrorNotFound);
+    hipError_t error = hipModuleLoadData(&module, image);
+    return error ? error : hipModuleGetFunction(out_function, module, name);
 }
 
 hipError_t hipModuleGetGlobal(hipDeviceptr_t *out_pointer, size_t *out_num_bytes,
