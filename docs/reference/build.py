@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the book: build.py TREE VERSION OUT. Writes OUT/html and OUT/man3; a warning is a failure.
 
-Sphinx reads a copy of the tree's Markdown with the reference of the C interface beside it, so that links
+Sphinx reads a copy of the tree's Markdown with the references of C, C++ and Python beside it, so that links
 between documents are the same here, there and in the tree.
 """
 import glob
@@ -38,6 +38,8 @@ def main():
     include = os.path.join(tree, "include", "braid")
     _copy(tree, source)
     _write("write_pages.py", include, os.path.join(source, "docs", "api"))
+    _write("write_cpp.py", include, os.path.join(source, "docs", "api-cpp"))
+    _write("write_python.py", os.path.join(tree, "python", "braid"), os.path.join(source, "docs", "api-python"))
     _write("write_man.py", include, version, os.path.join(out, "man3"))
     command = ["sphinx-build", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html",
                "-c", os.path.join(source, "docs"), source, os.path.join(out, "html")]

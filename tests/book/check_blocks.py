@@ -8,6 +8,7 @@ What a block is, its language and the comment before it say:
     <!-- in NAME -->  ```c         a part of docs/book/code/NAME, put in place of its line `here`; ... prints, likewise
     <!-- goes on -->  ```c         put behind the parts before it, into the same program; the whole is compiled and runs
     ```cpp                         likewise, as C++17
+    ```python                      a part of a program that tests/python runs
     ```console                     commands of the tool, "$ braid ...", and what they print; a line "..." is any lines
 
 Without a tool (TOOL is empty) its commands are skipped. Speaks TAP.
@@ -65,7 +66,7 @@ def run(command, **options):
 
 class Page:
     def __init__(self, path, tree, library, tool, compilers, folder):
-        self.blocks = read_blocks(path)
+        self.blocks, self.name = read_blocks(path), os.path.splitext(os.path.relpath(path, os.path.join(tree, "docs")))[0]
         self.tree, self.lib_folder, self.tool = tree, os.path.abspath(library), tool
         self.compilers, self.folder = compilers, folder
         self.template, self.parts = None, []  # of the program that parts go into
@@ -127,6 +128,12 @@ class Page:
             compare(expected, ran.stdout)
 
     def check(self, index, block):
+        if block.language == "python":
+            tested = os.path.join(self.tree, "tests", "python", "meson.build")
+            with open(tested, encoding="utf-8") as file:
+                if f"'{self.name}'" not in file.read():
+                    raise Fault(f"{tested} does not run the page's blocks of Python")
+            return
         if block.language not in KNOWN:
             raise Fault(f"nothing here can test a block of {block.language or 'no language'}")
         if block.language == "console":

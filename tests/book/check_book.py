@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The book builds without a warning, shows every function of the library, and each has a manual page without a
+"""The book builds without a warning, shows every function of the library, every class in C++ and every name of Python, and each function has a manual page without a
 warning and with a summary: check_book.py TREE VERSION. Speaks TAP."""
 import glob
+import html
 import os
 import re
 import shutil
@@ -61,7 +62,26 @@ def check_html(tree, version, out):
     for path in glob.glob(os.path.join(out, "html", "docs", "api", "*.html")):
         with open(path, encoding="utf-8") as file:
             shown += file.read()
-    return [f"{name} is not in the book" for name in exported_names(tree) if f'id="c.{name}"' not in shown]
+    lost = [name for name in exported_names(tree) if f'id="c.{name}"' not in shown]
+    shown = read(os.path.join(out, "html", "docs", "api-python", "index.html"))
+    lost += [f"braid.{name}" for name in names_of_python(tree) if f'id="braid.{name}"' not in shown]
+    shown = html.unescape(re.sub(r"<[^>]*>", "", read(os.path.join(out, "html", "docs", "api-cpp", "index.html"))))
+    lost += [f"braid::{name}" for name in names_of_cpp(tree) if not re.search(rf"^braid::{name}\b", shown, re.M)]
+    return [f"{name} is not in the book" for name in lost]
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def names_of_python(tree):
+    exported = re.search(r"^__all__ = \[(.*?)\]", read(os.path.join(tree, "python", "braid", "__init__.py")), re.M | re.S).group(1)
+    return re.findall(r'"(\w+)"', exported)
+
+
+def names_of_cpp(tree):
+    return re.findall(r"^(?:template <class T> )?using (\w+) =", read(os.path.join(tree, "include", "braid", "braid.hpp")), re.M) + ["kernel", "task"]
 
 
 def report(number, name, faults):
