@@ -41,7 +41,8 @@ def _summary(entry, about):
     """One line for whatis: the first sentence, or what the header is about."""
     sections = _sections(entry)
     text = (sections["DESCRIPTION"] or [f"{entry.names[0].removeprefix('braid_').replace('_', ' ')}; {about}"])[0]
-    sentence = re.split(r"(?<=[^.]{3})[.:] ", text.replace("`", ""))[0].rstrip(".:")
+    text = text.replace("`", "")
+    sentence = re.split(r"(?<=[^.]{8})[.:] |(?<=[^.]{3})\. ", text)[0].rstrip(".:")
     return sentence if len(sentence) <= 160 else sentence[:157].rsplit(" ", 1)[0] + "..."
 
 
