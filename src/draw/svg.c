@@ -3,6 +3,7 @@
 #include "draw/svg.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -192,28 +193,46 @@ static void write_lanes(const struct svg *svg)
     fputs("</g>\n", file);
 }
 
+static double write_key(const struct svg *svg, const char *class_name, const char *text, double x,
+                        double y)
+{
+    enum { A_LETTER = 6, BESIDE = 44 };
+    braid_svg_write_rectangle(svg, class_name, x, y, 18, 12);
+    fputs("/>", svg->file);
+    write_text_at(svg, "key", x + 24, y + 10);
+    fprintf(svg->file, "%s</text>\n", text);
+    return x + BESIDE + A_LETTER * (double)strlen(text);
+}
+
+// The kinds of nodes that there are, besides kernels.
+static double write_kinds(const struct svg *svg, double x, double y)
+{
+    const struct program *program = &svg->timeline->schedule->program;
+    for (uint8_t kind = 0; kind <= WORK_LOOP && program->num_nodes; kind++) {
+        char class_name[40];
+        if (kind == WORK_KERNEL || !memchr(program->kinds, kind, program->num_nodes))
+            continue;
+        snprintf(class_name, sizeof(class_name), "node %s", braid_work_words[kind].kind);
+        x = write_key(svg, class_name, braid_work_words[kind].name, x, y);
+    }
+    return x;
+}
+
 // What the colours and lines mean, in a row below the lanes.
 static void write_legend(const struct svg *svg)
 {
-    static const struct {
-        const char *class_name, *text;
-        double width;
-    } keys[] = { { "node", "node", 80 },
-                 { "node bundled", "prelude or epilogue", 170 },
-                 { "node critical", "critical path", 130 },
-                 { "block", "several nodes", 135 },
-                 { "gap", "idle", 75 },
-                 { "island", "island: one kernel", 150 } };
+    static const char *const keys[][2] = { { "node", "kernel" },
+                                           { "node bundled", "prelude or epilogue" },
+                                           { "node critical", "critical path" },
+                                           { "block", "several nodes" },
+                                           { "gap", "idle" },
+                                           { "island", "island: one kernel" } };
     size_t num_keys = sizeof(keys) / sizeof(keys[0]);
     num_keys -= svg->timeline->schedule->info.num_islands == 0;
     double x = SVG_LEFT, y = svg->bottom + 14;
-    for (size_t i = 0; i < num_keys; i++) {
-        braid_svg_write_rectangle(svg, keys[i].class_name, x, y, 18, 12);
-        fputs("/>", svg->file);
-        write_text_at(svg, "key", x + 24, y + 10);
-        fprintf(svg->file, "%s</text>\n", keys[i].text);
-        x += keys[i].width;
-    }
+    for (size_t i = 0; i < num_keys; i++)
+        x = write_key(svg, keys[i][0], keys[i][1], x, y);
+    x = write_kinds(svg, x, y);
     fputs("<path class=\"wait\" d=\"M", svg->file);
     braid_svg_write_number(svg, x);
     fputc(' ', svg->file);
@@ -223,6 +242,22 @@ static void write_legend(const struct svg *svg)
     fputs("wait</text>\n", svg->file);
     write_text_at(svg, "info", SVG_LEFT, y + 34);
     fputs("</text>\n", svg->file);
+}
+
+// The heads of waits, in the colours of their lines.
+static void write_heads(const struct svg *svg)
+{
+    static const char *const heads[][2] = { { "", "" },
+                                            { "-critical", " critical" },
+                                            { "-chosen", " chosen" } };
+    fputs("<defs>", svg->file);
+    for (int i = 0; i < 3; i++)
+        fprintf(svg->file,
+                "<marker id=\"braid-head%s\" viewBox=\"0 0 8 8\" refX=\"7.5\" refY=\"4\" "
+                "markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" "
+                "orient=\"auto\"><path class=\"head%s\" d=\"M0 1L8 4L0 7z\"/></marker>",
+                heads[i][0], heads[i][1]);
+    fputs("</defs>\n", svg->file);
 }
 
 static void write_all(struct svg *svg)
@@ -241,6 +276,7 @@ static void write_all(struct svg *svg)
     fputs("\">\n<style><![CDATA[\n", svg->file);
     fputs(braid_timeline_style, svg->file);
     fputs("]]></style>\n", svg->file);
+    write_heads(svg);
     braid_svg_write_rectangle(svg, "paper", 0, 0, SVG_WIDTH, height);
     fputs("/>\n", svg->file);
     write_heading(svg);

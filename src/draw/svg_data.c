@@ -47,6 +47,21 @@ static void write_guesses(const struct svg *svg)
     }
 }
 
+// Of all nodes but kernels.
+static void write_kinds(const struct svg *svg)
+{
+    const char *comma = "";
+    fputs("\"kinds\":{", svg->file);
+    for (uint32_t i = 0; i < svg->timeline->num_nodes; i++) {
+        const char *kind = braid_timeline_kind(svg->timeline, i);
+        if (!*kind)
+            continue;
+        fprintf(svg->file, "%s\"%" PRIu32 "\":\"%s\"", comma, i, kind);
+        comma = ",";
+    }
+    fputs("},\n", svg->file);
+}
+
 // For each node the island that it is a call of, or -1; nothing where there are none.
 static void write_islands(const struct svg *svg)
 {
@@ -76,6 +91,7 @@ static void write_lanes(const struct svg *svg)
     write_guesses(svg);
     fputs("],\n", svg->file);
     write_islands(svg);
+    write_kinds(svg);
     fputs("\"bundled\":{", svg->file);
     const char *comma = "";
     for (uint32_t i = 0; i < svg->timeline->num_nodes; i++) {

@@ -83,9 +83,11 @@ static void write_node(const struct svg *svg, uint32_t node, const braid_interva
     const char *name = braid_schedule_node_name(timeline->schedule, node);
     bool is_bundled = braid_timeline_is_bundled(timeline, node);
     bool is_guess = braid_timeline_is_guess(timeline, node);
-    char class_name[40];
-    snprintf(class_name, sizeof(class_name), "node%s%s%s", is_bundled ? " bundled" : "",
-             timeline->is_critical[node] ? " critical" : "", is_guess ? " guess" : "");
+    const char *kind = braid_timeline_kind(timeline, node);
+    char class_name[80];
+    snprintf(class_name, sizeof(class_name), "node%s%s%s%s%s", is_bundled ? " bundled" : "",
+             timeline->is_critical[node] ? " critical" : "", is_guess ? " guess" : "",
+             *kind ? " " : "", kind);
     double x = braid_svg_x(svg, interval->start_ns), width = braid_svg_x(svg, interval->end_ns) - x;
     double y = braid_svg_lane_y(svg, timeline->schedule->lane_of[node]);
     braid_svg_write_rectangle(svg, class_name, x, y + (is_bundled ? 3 : 0),

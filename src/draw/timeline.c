@@ -282,6 +282,12 @@ void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns
     }
 }
 
+const char *braid_timeline_kind(const struct timeline *timeline, uint32_t node)
+{
+    uint8_t kind = timeline->schedule->program.kinds[node];
+    return kind == WORK_KERNEL ? "" : braid_work_words[kind].kind;
+}
+
 bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node)
 {
     const struct plan_graph *graph = timeline->schedule->graph;

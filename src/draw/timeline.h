@@ -53,6 +53,9 @@ void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns
 void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
                                void (*write)(FILE *file, const char *text), FILE *file);
 
+// What kind of node it is, as drawings of graphs say it; "" of kernels.
+const char *braid_timeline_kind(const struct timeline *timeline, uint32_t node);
+
 // Whether a node is a prelude or epilogue.
 bool braid_timeline_is_bundled(const struct timeline *timeline, uint32_t node);
 

@@ -39,7 +39,7 @@
         var left = clamp(x(start(node))), width = clamp(x(end(node))) - left, lane = laneOf[node];
         var bundled = data.bundled[node] !== undefined;
         var name = "node" + (bundled ? " bundled" : "") + (critical.has(node) ? " critical" : "") +
-            (guesses.has(node) ? " guess" : "") + (hits && hits.has(node) ? " hit" : "") + (node === chosen ? " chosen" : "");
+            (guesses.has(node) ? " guess" : "") + (data.kinds[node] ? " " + data.kinds[node] : "") + (hits && hits.has(node) ? " hit" : "") + (node === chosen ? " chosen" : "");
         out.push(rect(name, left, y(lane) + (bundled ? 3 : 0), width,
             data.height - (bundled ? 6 : 0), data.names[node] + ": " + span(start(node), end(node)) +
             (guesses.has(node) ? ", a guess" : ""))

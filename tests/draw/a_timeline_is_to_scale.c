@@ -298,6 +298,51 @@ static void islands_are_framed(void **state)
     braid_schedule_destroy(schedule);
 }
 
+static void do_nothing(void *user)
+{
+    (void)user;
+}
+
+static size_t count(const char *picture, const char *text)
+{
+    size_t num = 0;
+    for (const char *next = picture; (next = strstr(next, text)); next++)
+        num++;
+    return num;
+}
+
+static void kinds_of_nodes_and_ends_of_waits_are_told(void **state)
+{
+    (void)state;
+    int from[4] = { 0 }, to[4];
+    braid_graph *graph;
+    braid_node copy, host;
+    braid_schedule *schedule;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_copy(
+        graph, &(braid_copy){ .node.cost_ns = 1000, .to = to, .from = from, .bytes = sizeof(to) },
+        &copy));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .node.cost_ns = 2000, .call = do_nothing }, &host));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .node.cost_ns = 1000, .kernel = &kernel, BRAID_AFTER(copy, host) },
+        NULL));
+    check_ok(braid_schedule_create(graph, NULL, &schedule));
+    char *picture = draw(schedule, NULL);
+    assert_int_equal(count(picture, "class=\"node copy\""), 2);          // and its key
+    assert_int_equal(count(picture, "class=\"node critical host\""), 1); // the longer way
+    assert_has(picture, "class=\"node host\"");                          // its key
+    assert_has(picture, ">host call</text>");
+    assert_null(strstr(picture, "class=\"node fill"));
+    assert_has(picture, "\"kinds\":{\"0\":\"copy\",\"1\":\"host\"}");
+    assert_has(picture, "<marker id=\"braid-head\"");
+    assert_has(picture, ".wait{marker-end:url(#braid-head)}");
+    free(picture);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void times_are_shown_in_the_unit_given(void **state)
 {
     (void)state;
@@ -398,6 +443,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_stand_where_they_are_planned),
         cmocka_unit_test(measured_times_are_drawn_where_given),
+        cmocka_unit_test(kinds_of_nodes_and_ends_of_waits_are_told),
         cmocka_unit_test(launches_are_drawn_above_the_lanes),
         cmocka_unit_test(frames_that_overlap_are_drawn),
         cmocka_unit_test(guesses_are_told),

@@ -73,6 +73,19 @@ static void a_path_is_a_part_of_its_own_frame(void **state)
     free(page);
 }
 
+static void advice_is_of_what_was_measured(void **state)
+{
+    (void)state;
+    static const char fork[] =
+        "digraph { cost_unit=us; a [cost=10]; b [cost=10]; a -> c; b -> c; c [cost=10] }";
+    static const braid_interval measured[] = { { 0, 80000 }, { 0, 20000 }, { 80000, 90000 } };
+    char *page = write_page(fork, 2, measured, 90000);
+    assert_has(page, "<i>a</i> took half</td><td>50.0&nbsp;us</td><td>44.4&nbsp;% shorter</td>");
+    assert_has(page, "<td>a</td><td>10.0&nbsp;us</td><td>88.9&nbsp;%</td><td>80.0&nbsp;us</td>");
+    assert_has(page, "measured to take, the frame takes 90.0&nbsp;us.");
+    free(page);
+}
+
 static void what_began_early_is_not_counted_twice(void **state)
 {
     (void)state;
@@ -95,7 +108,7 @@ static void nodes_that_took_long_are_those_that_matter(void **state)
     char *nodes = strstr(page, "<table id=\"nodes\">");
     assert_non_null(nodes);
     *strstr(nodes, "</table>") = '\0';
-    assert_has(nodes, "<td>x</td><td>5.00&nbsp;us</td><td>16.7&nbsp;%</td><td>90.0&nbsp;us</td>");
+    assert_has(nodes, "<td>x</td><td>5.00&nbsp;us</td><td>98.9&nbsp;%</td><td>90.0&nbsp;us</td>");
     assert_null(strstr(nodes, "<td>a</td>"));
     free(page);
 }
@@ -104,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_a_part_of_its_own_frame),
+        cmocka_unit_test(advice_is_of_what_was_measured),
         cmocka_unit_test(what_began_early_is_not_counted_twice),
         cmocka_unit_test(nodes_that_took_long_are_those_that_matter),
     };

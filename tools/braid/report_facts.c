@@ -162,6 +162,8 @@ static enum exit_status plan_again(const struct report *report, uint32_t num_lan
     braid_schedule_info info;
     options.max_lanes = num_lanes;
     options.fixed_lanes = true;
+    if (report->measured)
+        options.ignore_costs = false; // they are what was measured
     if (braid_schedule_create(report->graph, &options, &schedule) != BRAID_OK)
         return fail_in_library();
     braid_schedule_get_info(schedule, &info);
@@ -173,7 +175,7 @@ static enum exit_status plan_again(const struct report *report, uint32_t num_lan
 static enum exit_status halve(const struct report *report, uint32_t num_lanes,
                               struct report_node *node)
 {
-    uint64_t length = planned_length(report, node->node);
+    uint64_t length = length_of(report, node->node);
     braid_node handle = braid_graph_node(report->graph, node->node);
     if (braid_graph_set_cost(report->graph, handle, dot_cost_part(length, 2)) != BRAID_OK)
         return fail_in_library();
@@ -183,10 +185,29 @@ static enum exit_status halve(const struct report *report, uint32_t num_lanes,
     return status;
 }
 
+// Gives nodes the lengths that a function tells; those that are not known stay as they are.
+static enum exit_status set_costs(const struct report *report,
+                                  uint64_t (*tell)(const struct report *report, uint32_t node))
+{
+    for (uint32_t i = 0; i < report->file->num_nodes; i++) {
+        uint64_t length = tell(report, i);
+        if (length && braid_graph_set_cost(report->graph, braid_graph_node(report->graph, i),
+                                           length) != BRAID_OK)
+            return fail_in_library();
+    }
+    return EXIT_DONE;
+}
+
+// Of plans with the lengths at hand.
 static enum exit_status find_changes(const struct report *report, struct report_facts *facts)
 {
     uint32_t num_lanes = facts->info.num_lanes > 0 ? facts->info.num_lanes : 1;
-    enum exit_status status = plan_again(report, num_lanes + 1, &facts->more_lane_ns);
+    enum exit_status status = EXIT_DONE;
+    facts->now_ns = facts->info.makespan_ns;
+    if (report->measured)
+        status = plan_again(report, num_lanes, &facts->now_ns);
+    if (status == EXIT_DONE)
+        status = plan_again(report, num_lanes + 1, &facts->more_lane_ns);
     for (uint32_t i = 0; i < facts->num_nodes && status == EXIT_DONE; i++) {
         progress_show("planning what would change it", i, facts->num_nodes);
         status = halve(report, num_lanes, &facts->nodes[i]);
@@ -225,7 +246,11 @@ enum exit_status report_find_facts(const struct report *report, struct report_fa
     braid_schedule_get_info(report->schedule, &facts.info);
     if (!find_waits(report, &facts) || !find_serialisations(report, &facts))
         return fail(EXIT_FAILED, "out of memory for a report");
-    enum exit_status status = find_changes(report, &facts);
+    enum exit_status status = report->measured ? set_costs(report, length_of) : EXIT_DONE;
+    if (status == EXIT_DONE)
+        status = find_changes(report, &facts);
+    if (status == EXIT_DONE && report->measured)
+        status = set_costs(report, planned_length);
     if (status == EXIT_DONE)
         *out_facts = facts;
     return status;

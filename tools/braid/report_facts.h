@@ -36,7 +36,7 @@ struct report_wait {
 
 struct report_node {
     uint32_t node;
-    uint64_t half_ns; // planned makespan if it took half
+    uint64_t half_ns; // makespan of a plan where it took half
 };
 
 // Nodes that each began behind the one before: on its lane, or waited for. As measured where that
@@ -55,7 +55,8 @@ struct report_facts {
     uint64_t frame_ns;                      // from the first start to its end
     struct report_node nodes[REPORT_NODES]; // of that path, the longest first
     uint32_t num_nodes;
-    uint64_t more_lane_ns; // planned makespan with one more lane
+    // Makespans of plans: as it is, and with one more lane. Nodes take what they were measured to.
+    uint64_t now_ns, more_lane_ns;
     uint32_t num_by_resource, num_by_lanes;
     char resource[128]; // the one that serialises most pairs; "" where none does
 };

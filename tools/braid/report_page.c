@@ -59,7 +59,7 @@ static void write_cell(const struct page *page, uint64_t time_ns)
 // How much shorter a frame would be.
 static void write_saving(const struct page *page, uint64_t makespan_ns)
 {
-    uint64_t now = page->facts.info.makespan_ns;
+    uint64_t now = page->facts.now_ns;
     write_cell(page, makespan_ns);
     if (makespan_ns < now)
         fprintf(page->file, "<td>%.1f&nbsp;%% shorter</td>", percent(now - makespan_ns, now));
@@ -231,8 +231,16 @@ static void write_changes(const struct page *page)
 {
     const struct report_facts *facts = &page->facts;
     FILE *file = page->file;
-    fputs("<h2>What would change it</h2>\n<table id=\"changes\"><tr><th>if</th><th>the frame would "
-          "take</th><th>gain</th></tr>\n",
+    fputs("<h2>What would change it</h2>\n", file);
+    if (page->report->measured) {
+        fputs("<p id=\"advice\">Planned again with the times that its nodes were measured to take, "
+              "the "
+              "frame takes ",
+              file);
+        write_time(page, facts->now_ns);
+        fputs(".</p>\n", file);
+    }
+    fputs("<table id=\"changes\"><tr><th>if</th><th>the frame would take</th><th>gain</th></tr>\n",
           file);
     fputs("<tr><td>there were one more lane</td>", file);
     write_saving(page, facts->more_lane_ns);
@@ -266,15 +274,15 @@ static void write_nodes(const struct page *page)
                                          braid_graph_node(report->graph, node->node),
                                          &placement) != BRAID_OK)
             continue;
-        uint64_t length = placement.end_ns - placement.start_ns;
+        braid_interval interval = report_interval(report, node->node);
+        uint64_t length = interval.end_ns - interval.start_ns;
         fputs("<tr><td>", file);
         write_name(page, node->node);
         fputs("</td>", file);
-        write_cell(page, length);
-        fprintf(file, "<td>%.1f&nbsp;%%</td>", percent(length, page->facts.info.makespan_ns));
+        write_cell(page, placement.end_ns - placement.start_ns);
+        fprintf(file, "<td>%.1f&nbsp;%%</td>", percent(length, page->facts.frame_ns));
         if (report->measured)
-            write_cell(page,
-                       report->measured[node->node].end_ns - report->measured[node->node].start_ns);
+            write_cell(page, length);
         write_saving(page, node->half_ns);
         fputs("</tr>\n", file);
     }
