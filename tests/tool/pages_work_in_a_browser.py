@@ -99,6 +99,21 @@ def a_report_says_what_waits_cost():
     assert "0 of 0 waits" in free and 'id="waits"' not in free
 
 
+def a_report_tells_of_memory():
+    """Two transient buffers of 1,000 and 500 bytes, which are alive one after the other but for a node."""
+    text = """digraph { cost_unit=us; resources="given:64 one:1000@none two:500@none"
+      a [cost=10, accesses="w1"]; b [cost=10, accesses="r1 w2"]; c [cost=10, accesses="r2 w0"] }"""
+    page = report(text)
+    assert rows(page, "memory") == [["with an address of the program's", "1", "64"], ["that live inside a frame", "2", "1500"]], page
+    assert "at most 1500 bytes are alive at once, as planned" in page
+    apart = report(text.replace("r1 w2", "r1").replace("r2 w0", "w2"), "--lanes", "1")
+    assert "at most 1000 bytes are alive at once" in apart
+    curve = re.search(r'class="memory" d="([^"]*)"', apart).group(1)
+    assert curve == "M0 120H0V0H1066V120H1066V60H1600V120H1600V120", curve
+    assert 'id="memory"' not in report(GRAPH)
+    assert "all that the exec allocated" in braid("run", "-", "--device", "cpu", "--frames", "2", "--report", "-", text=text).out
+
+
 def a_measured_report_has_both_frames():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x.html")
@@ -244,6 +259,7 @@ if __name__ == "__main__":
         a_report_and_a_simulation_say_the_same_of_a_faster_node,
         nodes_matter_that_hold_a_lane,
         a_report_says_what_waits_cost,
+        a_report_tells_of_memory,
         a_measured_report_has_both_frames,
         a_report_of_a_tuned_run_plans_again_as_its_way_does,
         a_profiled_report_says_how_long_after_its_launch_the_frame_began,

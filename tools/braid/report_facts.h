@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include <braid/exec.h>
 #include <braid/schedule.h>
 #include <braid/timeline.h>
 
@@ -25,6 +26,7 @@ struct report {
     // by error_ns against the times in `measured`. NULL: that is not known.
     const braid_interval *launch;
     uint64_t error_ns;
+    const braid_exec_info *exec; // that was measured; NULL: there is none
 };
 
 // How long a wait kept its lane idle: from the end of the lane's node before, or of the frame's

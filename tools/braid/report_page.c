@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "dot_cost.h"
 #include "output.h"
+#include "report_memory.h"
 #include "task_graph.h"
 
 // report.css, embedded when the tool is built.
@@ -363,7 +364,10 @@ static braid_status write_page(const struct page *page)
     write_nodes(page);
     fputs("</section>\n<section>", file);
     write_waits(page);
-    fputs("</section>\n</main>\n</body></html>\n", file);
+    fputs("</section>\n", file);
+    if (status == BRAID_OK && report_memory_write(page->report, file) != EXIT_DONE)
+        status = BRAID_NO_MEMORY;
+    fputs("</main>\n</body></html>\n", file);
     return status;
 }
 
