@@ -15,5 +15,9 @@ for example in first_graph frames_in_flight sparse_loop plan_only profile_and_re
         echo "left as it is: $example.svg"
     fi
 done
+own_kernels=../../build/tests/examples/own_kernels_on_standins # where there is no nvcc
+if [ -x "$own_kernels" ] && "$own_kernels" "$dot_file" cuda >/dev/null; then
+    dot -Tsvg "$dot_file" -o own_kernels.svg
+fi
 ../../build/tools/braid/braid plan ../render_frame.dot --svg render_frame.svg >/dev/null
-python3 ../first_graph.py first_graph_py.svg >/dev/null || echo "left as it is: first_graph_py.svg (pip install . first)"
+"${PYTHON:-python3}" ../first_graph.py first_graph_py.svg >/dev/null || echo "left as it is: first_graph_py.svg (it needs the package and NumPy, in the interpreter that PYTHON names)"
