@@ -204,8 +204,8 @@ static void write_pointers(const struct graph_drawing *drawing, uint32_t index, 
 {
     const braid_graph *graph = drawing->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
-    const struct graph_access *accesses =
-        (const struct graph_access *)graph->accesses.items + node->first_access;
+    const struct graph_access *all = graph->accesses.items; // NULL: no node has any
+    const struct graph_access *accesses = all ? &all[node->first_access] : NULL;
     uint32_t num = 0, num_buffers = 0, num_written = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         const struct graph_resource *resource = resource_at(graph, accesses[i].resource);

@@ -243,7 +243,7 @@ static struct task_addresses find_addresses(struct task_graph *making, const str
 static braid_status use_parameters(struct task_graph *making, uint32_t index)
 {
     const struct dot_node *node = &making->file->nodes[index];
-    const struct dot_use *uses = making->file->uses + node->first_use;
+    const struct dot_use *uses = node->num_uses ? &making->file->uses[node->first_use] : NULL;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < node->num_uses && !status; i++) {
         const braid_parameter_use use = { .node = braid_graph_node(making->graph, index),
