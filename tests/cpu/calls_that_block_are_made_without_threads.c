@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the system starts no more threads, host calls that block are made by a worker, and frames
 // later have threads of their own again.
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/start_thread.h"
 
 static atomic_bool starts_none;
 static atomic_int num_refused;
@@ -17,11 +16,8 @@ static atomic_int num_refused;
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                    void *(*routine)(void *argument), void *argument)
 {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    void *found = dlsym(RTLD_NEXT, "pthread_create");
-    memcpy(&create, &found, sizeof(create));
     if (!atomic_load(&starts_none))
-        return create(thread, attributes, routine, argument);
+        return start_thread(thread, attributes, routine, argument);
     atomic_fetch_add(&num_refused, 1);
     return EAGAIN;
 }

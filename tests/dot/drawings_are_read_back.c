@@ -444,7 +444,8 @@ static void real_graphs_are_planned_alike(void **state)
         skip_because("no corpus of task graphs here: BRAID_CORPUS names its folder");
     struct corpus corpus;
     assert_true(corpus_read(folder, &corpus));
-    for (size_t i = 0; i < corpus.num_graphs; i++) {
+    size_t step = corpus_step(), num = 0;
+    for (size_t i = 0; i < corpus.num_graphs; i += step, num++) {
         braid_graph *graph;
         check_ok(corpus_make_graph(&corpus.graphs[i], &graph));
         braid_graph *again = draw_and_read(graph);
@@ -453,7 +454,7 @@ static void real_graphs_are_planned_alike(void **state)
         braid_graph_destroy(again);
         braid_graph_destroy(graph);
     }
-    print_message("summary: %zu graphs planned from their drawings\n", corpus.num_graphs);
+    print_message("summary: %zu graphs planned from their drawings\n", num);
     corpus_finish(&corpus);
 }
 

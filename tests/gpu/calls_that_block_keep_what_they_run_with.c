@@ -12,6 +12,7 @@
 #include "gpu/gpu_testing.h"
 #include "support/asker.h"
 #include "support/check.h"
+#include "support/start_thread.h"
 
 static atomic_bool holds_threads; // those that Braid starts
 static atomic_int num_held;
@@ -45,16 +46,13 @@ static bool is_of_braid(void *(*routine)(void *argument))
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                    void *(*routine)(void *argument), void *argument)
 {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    void *found = dlsym(RTLD_NEXT, "pthread_create");
-    memcpy(&create, &found, sizeof(create));
     if (!atomic_load(&holds_threads) || !is_of_braid(routine))
-        return create(thread, attributes, routine, argument);
+        return start_thread(thread, attributes, routine, argument);
     struct start *start = malloc(sizeof(*start));
     assert_non_null(start);
     *start = (struct start){ routine, argument };
     atomic_fetch_add(&num_held, 1);
-    return create(thread, attributes, run_behind_gate, start);
+    return start_thread(thread, attributes, run_behind_gate, start);
 }
 
 // A call that is changed while its launch waits for it, and what was seen meanwhile.

@@ -11,6 +11,13 @@
 #define BRAID_SOURCE_ROOT "."
 #endif
 
+size_t corpus_step(void)
+{
+    const char *text = getenv("BRAID_SWEEP_STEP");
+    long step = text ? strtol(text, NULL, 10) : 1;
+    return step > 1 ? (size_t)step : 1;
+}
+
 const char *corpus_folder(void)
 {
     static const char *const beside[] = {

@@ -24,6 +24,9 @@ struct corpus {
     struct corpus_graph *graphs;
 };
 
+// BRAID_SWEEP_STEP=N: a test that walks the corpus may take each Nth graph. Otherwise 1.
+size_t corpus_step(void);
+
 // The folder of the corpus: $BRAID_CORPUS, or shared/dags in or beside the source tree; NULL where
 // there is none.
 const char *corpus_folder(void);

@@ -17,6 +17,8 @@ enum { WIDTH = 4, DEPTH = 4, NUM_IN_FLIGHT = 8, DEFAULT_FRAMES = 2000 };
 // What a sanitizer keeps of freed memory is its own business.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { WATCHES_MEMORY = 0 };
+#elif defined(__clang__)
+enum { WATCHES_MEMORY = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) };
 #else
 enum { WATCHES_MEMORY = 1 };
 #endif
