@@ -12,6 +12,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,14 +159,62 @@ def report(outcome, label, log):
     log.write(f"==== {label}{outcome.name}\n{outcome.output}\n")
 
 
+def times_file(build):
+    return os.path.join(build, "test-times.json")
+
+
+def read_seconds(build):
+    """The seconds that each test took when it last ran in this build, by name."""
+    try:
+        with open(times_file(build), encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+def write_seconds(build, seconds):
+    measured = read_seconds(build)
+    measured.update({name: round(duration, 2) for duration, name in seconds})
+    with open(times_file(build), "w", encoding="utf-8") as file:
+        json.dump(measured, file, indent=1, sort_keys=True)
+
+
+class Progress:
+    """On a terminal, one line below the results: how many tests have ended, which still run, and the
+    time left as far as earlier runs tell it."""
+
+    def __init__(self, tests, build, jobs):
+        self.left = [full_name(test) for test in tests]
+        self.num, self.jobs, self.measured = len(tests), jobs, read_seconds(build)
+        self.is_shown = sys.stderr.isatty()
+
+    def clear(self):
+        if self.is_shown:
+            sys.stderr.write("\r\033[K")
+
+    def show(self, ended=None):
+        if ended:
+            self.left.remove(ended)
+        if not self.is_shown or not self.left:
+            return
+        seconds = sum(self.measured.get(name, 0) for name in self.left) / self.jobs
+        known = all(name in self.measured for name in self.left)
+        left = f", about {seconds:.0f} s left" if known else ""
+        line = f"{self.num - len(self.left)} of {self.num} tests{left}, now {self.left[0]}"
+        sys.stderr.write(line[:shutil.get_terminal_size().columns - 1])
+        sys.stderr.flush()
+
+
 def list_tests(build, patterns):
     text = subprocess.run(["meson", "introspect", "--tests", build], check=True,
                           stdout=subprocess.PIPE).stdout
     tests = json.loads(text)
     if patterns:
         tests = [test for test in tests if any(part in full_name(test) for part in patterns)]
-    # Long ones first, so that the end is not one program alone.
-    return sorted(tests, key=lambda test: -test["timeout"])
+    # Long ones first, so that the end is not one program alone. A test that no earlier run of this
+    # build has measured counts as long as it may take.
+    measured = read_seconds(build)
+    return sorted(tests, key=lambda test: -measured.get(full_name(test), test["timeout"]))
 
 
 def mostly_waits(test):
@@ -208,11 +257,17 @@ def main():
     counts = [0, 0, 0]
     seconds = []
     with open(os.path.join(arguments.build, "test-log.txt"), "w", encoding="utf-8") as log:
-        for outcome in run_all(list_tests(arguments.build, arguments.only), arguments):
+        tests = list_tests(arguments.build, arguments.only)
+        progress = Progress(tests, arguments.build, arguments.jobs)
+        progress.show()
+        for outcome in run_all(tests, arguments):
+            progress.clear()
             report(outcome, arguments.label, log)
+            progress.show(outcome.name)
             seconds.append((outcome.seconds, outcome.name))
             for i, num in enumerate((outcome.passed, len(outcome.failures), len(outcome.skips))):
                 counts[i] += num
+    write_seconds(arguments.build, seconds)
     print_longest(seconds, arguments.label)
     if not any(counts):
         wanted = f" whose name has {' or '.join(arguments.only)} in it" if arguments.only else ""
