@@ -9,7 +9,7 @@
 // What is not empty and has no reason against it is a kernel, or a copy or fill that one stands
 // for.
 struct island_fit {
-    const char *why_not; // "it has no source": a constant; NULL: it can
+    const char *why_not; // "it is machine code"; lives as long as the kernel. NULL: it can
     bool is_empty;       // there is nothing to run
     bool runs_alone;     // no two of its blocks at once in one block of the island
     uint32_t threads;    // of a block

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <braid/graph.h>
 #include <braid/rank.h>
@@ -93,6 +94,13 @@ static inline braid_dim3 graph_kernel_grid(const struct graph_kernel *kernel)
     return (braid_dim3){ kernel->empty & 1 ? 0 : kernel->grid.x,
                          kernel->empty & 2 ? 0 : kernel->grid.y,
                          kernel->empty & 4 ? 0 : kernel->grid.z };
+}
+
+// Source, or an image that begins as text does: machine code begins with other bytes.
+static inline bool graph_kernel_has_text(const struct graph_kernel *kernel)
+{
+    const char *image = kernel->kernel->cuda.data;
+    return kernel->kernel->source || (image && *image && strchr("./ \t\r\n", *image));
 }
 
 struct graph_parameter {

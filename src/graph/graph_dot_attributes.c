@@ -150,9 +150,8 @@ static void write_inside(const braid_graph *graph, const struct graph_changes *c
 {
     const struct graph_kernel *kernel =
         &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[index].payload];
-    if (kernel->kernel->source && !kernel->cluster[0] && !kernel->shared_bytes &&
-        !kernel->grid_from && !kernel->empty &&
-        !braid_graph_changes_launch(graph, changes, index) &&
+    if (graph_kernel_has_text(kernel) && !kernel->cluster[0] && !kernel->grid_from &&
+        !kernel->empty && !braid_graph_changes_launch(graph, changes, index) &&
         kernel->num_args <= GRAPH_MOST_ARGS_INSIDE)
         fprintf(file, ", inside=%" PRIu32, kernel->num_args);
 }

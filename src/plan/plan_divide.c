@@ -5,6 +5,7 @@
 // behind a launch of its own. Every lane is walked once.
 #include "plan/plan_divide.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -39,6 +40,7 @@ struct divider {
     const struct island_fit *fits;
     bool *is_cut; // per node: something stands between it and the one before it on its lane
     bool always;
+    bool failed; // memory ran out
 };
 
 static uint64_t inside_ns(const struct divider *divider, uint32_t node, struct plan_block block)
@@ -152,9 +154,25 @@ static void end_stretch(const struct divider *divider, struct stretch *stretch)
     *stretch = (struct stretch){ .first = whole.end, .end = whole.end };
 }
 
-static void divide_lane(const struct divider *divider, uint32_t lane)
+// Who gave a reason may be gone before the schedule is, so it keeps each once. NULL: memory ran
+// out.
+static const char *keep_text(struct plan_division *division, const char *text)
 {
-    const struct braid_schedule *schedule = divider->schedule;
+    for (size_t i = 0; i < division->num_texts; i++) {
+        if (strcmp(division->texts[i], text) == 0)
+            return division->texts[i];
+    }
+    char **texts = realloc(division->texts, (division->num_texts + 1) * sizeof(*texts));
+    if (!texts)
+        return NULL;
+    division->texts = texts;
+    texts[division->num_texts] = strdup(text);
+    return texts[division->num_texts] ? texts[division->num_texts++] : NULL;
+}
+
+static void divide_lane(struct divider *divider, uint32_t lane)
+{
+    struct braid_schedule *schedule = divider->schedule;
     uint32_t first = schedule->lane_first[lane];
     struct stretch stretch = { .first = first, .end = first };
     for (uint32_t i = first; i < schedule->lane_first[lane + 1]; i++) {
@@ -163,7 +181,9 @@ static void divide_lane(const struct divider *divider, uint32_t lane)
         if (reason || divider->is_cut[node] || !has_room(&stretch, &divider->fits[node]))
             end_stretch(divider, &stretch);
         if (reason) {
-            schedule->division.why_outside[node] = reason;
+            const char *kept = keep_text(&schedule->division, reason);
+            schedule->division.why_outside[node] = kept;
+            divider->failed |= !kept;
             stretch.first = stretch.end = i + 1;
         } else {
             extend(&stretch, &divider->fits[node]);
@@ -219,6 +239,8 @@ static braid_status divide(struct divider *divider)
     uint64_t plain_ns = expected_ns(schedule, divider->model);
     for (uint32_t lane = 0; lane < schedule->info.num_lanes && !status; lane++)
         divide_lane(divider, lane);
+    if (divider->failed)
+        status = braid_error_no_memory("the islands of a plan");
     if (!status)
         status = braid_plan_find_times(schedule, divider->model);
     if (status)
@@ -254,7 +276,7 @@ static bool allocate(struct braid_schedule *schedule)
 braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost_model *model,
                                const struct island_fit *fits, bool always)
 {
-    struct divider divider = { schedule, model, fits, NULL, always };
+    struct divider divider = { schedule, model, fits, NULL, always, false };
     if (!model->island_call_ns)
         return BRAID_OK;
     bool has_memory = allocate(schedule) && find_cuts(&divider);
@@ -279,8 +301,8 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel, bool c
         .blocks = volume(kernel->grid),
         .arg_bytes = (uint32_t)(16 * kernel->num_args),
     };
-    if (!kernel->kernel->source)
-        fit.why_not = "it has no source";
+    if (!graph_kernel_has_text(kernel))
+        fit.why_not = "it has neither source nor PTX";
     else if (kernel->cluster[0])
         fit.why_not = "it has a cluster";
     else if (kernel->grid_from)
@@ -289,8 +311,6 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel, bool c
         fit.why_not = "its grid has no block";
     else if (changes)
         fit.why_not = "a parameter changes its grid or disables it";
-    else if (kernel->shared_bytes)
-        fit.why_not = "it uses dynamic shared memory";
     else if (threads > MOST_THREADS)
         fit.why_not = "its blocks are too large";
     else if (kernel->num_args > GRAPH_MOST_ARGS_INSIDE)

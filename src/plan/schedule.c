@@ -79,6 +79,9 @@ void braid_schedule_destroy(braid_schedule *schedule)
     free(schedule->critical);
     free(schedule->division.island_of);
     free(schedule->division.why_outside);
+    for (size_t i = 0; i < schedule->division.num_texts; i++)
+        free(schedule->division.texts[i]);
+    free(schedule->division.texts);
     free(schedule->division.plain_start_ns);
     free(schedule->division.plain_cost_ns);
     free(schedule);

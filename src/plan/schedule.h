@@ -18,7 +18,9 @@
 // steps; the nodes of one are neighbours on a lane.
 struct plan_division {
     uint32_t *island_of;      // per node, or PLAN_NONE; NULL: the plan was not divided
-    const char **why_outside; // per node, a constant; NULL: it is inside
+    const char **why_outside; // per node, a constant or one of `texts`; NULL: it is inside
+    char **texts;             // of reasons, each once
+    size_t num_texts;
     uint64_t *plain_start_ns; // the plan's times without islands
     uint64_t *plain_cost_ns;
     uint64_t plain_makespan_ns;

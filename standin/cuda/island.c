@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an island's kernel does, done by a host function: calls of other kernels, lane by lane.
 //
-// The stand-in compiler cannot translate the walker that Braid writes, but lists in a comment which
-// kernels it calls by which number. Here the words that the walker would read are walked: each lane
-// by a thread of its own, so that kernels that wait for each other go on.
+// The stand-in compiler cannot translate the walker that Braid writes, but Braid says in a comment
+// where it puts a kernel which one it is, and how large its arguments are. Here the words that the
+// walker would read are walked: each lane by a thread of its own, so that kernels that wait for
+// each other go on.
 #include "island.h"
 
 #include <pthread.h>
@@ -24,26 +25,45 @@
 
 static const char mark[] = "// braid_island_run ";
 
+// NAME 8 4 4: as the kernel is called, and its arguments' bytes.
+static void read_callee(const char *text, struct island_callee *callee)
+{
+    char name[MAX_ENTRY_NAME];
+    int length = (int)strcspn(text, " \n");
+    snprintf(name, sizeof(name), "%.*s", length, text);
+    *callee = (struct island_callee){ .body = module_find_body(name) };
+    char *at = (char *)(uintptr_t)text + length;
+    while (*at == ' ' && callee->num_arguments < MAX_PARAMETERS)
+        callee->argument_bytes[callee->num_arguments++] = strtoul(at, &at, 10);
+}
+
+// Markers of one number stand for one kernel, and may be several.
 bool island_read_calls(CUmodule module, const char *text)
 {
     while ((text = strstr(text, mark)) != NULL) {
         text += strlen(mark);
-        size_t bytes = (module->num_island_calls + 1) * sizeof(*module->island_calls);
-        struct island_callee *calls = realloc(module->island_calls, bytes);
-        if (calls == NULL)
-            return false;
-        module->island_calls = calls;
-        struct island_callee *call = &calls[module->num_island_calls++];
-        char symbol[MAX_ENTRY_NAME];
-        *call = (struct island_callee){ .function = SIZE_MAX };
-        int length = (int)strcspn(text, "\n");
-        snprintf(symbol, sizeof(symbol), "_Z%.*s", length, text);
-        for (size_t i = 0; i < module->num_functions; i++)
-            if (strcmp(module->functions[i].name, symbol) == 0)
-                call->function = i;
-        call->body = module_find_body(symbol + 2);
+        size_t number = strtoul(text, (char **)&text, 10);
+        if (number >= module->num_island_calls) {
+            size_t bytes = (number + 1) * sizeof(*module->island_calls);
+            struct island_callee *calls = realloc(module->island_calls, bytes);
+            if (calls == NULL)
+                return false;
+            memset(calls + module->num_island_calls, 0,
+                   (number + 1 - module->num_island_calls) * sizeof(*calls));
+            module->island_calls = calls;
+            module->num_island_calls = number + 1;
+        }
+        read_callee(text + 1, &module->island_calls[number]);
     }
     return true;
+}
+
+bool island_has_bodies(const struct CUmod_st *module)
+{
+    bool has = module->num_island_calls > 0;
+    for (size_t i = 0; i < module->num_island_calls; i++)
+        has &= module->island_calls[i].body != NULL;
+    return has;
 }
 
 bool island_is(const struct CUfunc_st *function)
@@ -118,13 +138,13 @@ static size_t place(size_t at, size_t bytes)
     return (at + align - 1) / align * align;
 }
 
-static bool usable(struct walk *walk, const struct CUfunc_st *function, void **arguments)
+static bool usable(struct walk *walk, const struct island_callee *callee, void **arguments)
 {
     bool result = true;
     world_lock();
-    for (size_t i = 0; result && i < function->num_parameters; i++) {
+    for (size_t i = 0; result && i < callee->num_arguments; i++) {
         const void *value;
-        if (function->parameters[i].bytes != sizeof(value))
+        if (callee->argument_bytes[i] != sizeof(value))
             continue;
         memcpy(&value, arguments[i], sizeof(value));
         result = memory_touch_argument(walk->context, value);
@@ -141,13 +161,12 @@ static void do_call(struct lane *lane, const uint32_t *call)
     if (shape[1] == 0)
         return; // a call that runs nothing
     const struct island_callee *callee = &walk->module->island_calls[shape[0]];
-    const struct CUfunc_st *function = &walk->module->functions[callee->function];
     void *arguments[MAX_PARAMETERS];
     size_t at = 0;
-    for (size_t i = 0; i < function->num_parameters; i++) {
-        at = place(at, function->parameters[i].bytes);
+    for (size_t i = 0; i < callee->num_arguments; i++) {
+        at = place(at, callee->argument_bytes[i]);
         arguments[i] = (void *)(uintptr_t)(walk->arguments + call[1] + at);
-        at += function->parameters[i].bytes;
+        at += callee->argument_bytes[i];
     }
     const unsigned *grid = shape + 4;
     if (shape[3] != 0) // it varies: this frame's stands in front of the arguments
@@ -155,7 +174,7 @@ static void do_call(struct lane *lane, const uint32_t *call)
     if (grid[0] * grid[1] * grid[2] == 0)
         return;
     const unsigned block[3] = { shape[7], shape[8], shape[9] };
-    if (usable(walk, function, arguments))
+    if (usable(walk, callee, arguments))
         callee->body(grid, block, 0, arguments);
     CUresult trap = work_take_trap();
     if (trap == CUDA_SUCCESS)

@@ -8,6 +8,9 @@
 // Finds in the text of a module which kernels its island calls. False: memory ran out.
 bool island_read_calls(CUmodule module, const char *text);
 
+// Whether the program has something for each kernel that the module's island calls.
+bool island_has_bodies(const struct CUmod_st *module);
+
 // Whether a function is an island that nothing in the program stands for.
 bool island_is(const struct CUfunc_st *function);
 

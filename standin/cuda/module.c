@@ -92,7 +92,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)
         function->body = do_nothing;
     function->carveout = -1;
-    bool is_walked = strstr(image, "// braid_island_run ") != NULL; // by host functions
+    bool is_walked = island_is(function) && island_has_bodies(module); // by host functions
     if (function->body == NULL && setting(SETTING_PTX) && !is_walked)
         function->code = read_code(image, entry->name);
     return true;
@@ -147,9 +147,9 @@ static CUresult load(CUmodule *out_module, const char *image, const char **out_e
         return CUDA_ERROR_OUT_OF_MEMORY;
     module->references = 1;
     module->context = context_current();
-    CUresult result = read_entries(module, image, out_error);
-    if (result == CUDA_SUCCESS && !island_read_calls(module, image))
-        result = CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (island_read_calls(module, image))
+        result = read_entries(module, image, out_error);
     world_lock();
     if (result == CUDA_SUCCESS && !publish(module))
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -222,21 +222,12 @@ CUresult cuModuleUnload(CUmodule module)
     return result;
 }
 
-static bool can_run_island(const struct CUfunc_st *function)
-{
-    const struct CUmod_st *module = function->module;
-    bool can = island_is(function) && module->num_island_calls > 0;
-    for (size_t i = 0; can && i < module->num_island_calls; i++)
-        can = module->island_calls[i].function != SIZE_MAX && module->island_calls[i].body != NULL;
-    return can;
-}
-
 static CUfunction find_function(CUmodule module, const char *name)
 {
     for (size_t i = 0; i < module->num_functions; i++)
         if (strcmp(module->functions[i].name, name) == 0 &&
             (module->functions[i].body != NULL || module->functions[i].code != NULL ||
-             can_run_island(&module->functions[i])))
+             (island_is(&module->functions[i]) && island_has_bodies(module))))
             return &module->functions[i];
     return NULL;
 }

@@ -21,10 +21,10 @@ struct CUfunc_st {
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };
 
-// A kernel that an island calls: its declaration, and what stands for it in the program.
+// A kernel that an island calls: what stands for it in the program, or NULL, and its arguments.
 struct island_callee {
-    size_t function; // of the module
     standin_kernel body;
+    size_t argument_bytes[MAX_PARAMETERS], num_arguments;
 };
 
 // Guarded by the world's lock; functions are fixed from the start. Queued work and graph nodes

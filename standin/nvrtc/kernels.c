@@ -23,7 +23,13 @@ struct reader {
     bool is_template;
     struct tokens template_parameters;
     const char *expression; // that names a kernel, or NULL
+    struct text markers;    // of calls
 };
+
+static bool token_begins(struct token token, const char *text)
+{
+    return token.length >= strlen(text) && memcmp(token.start, text, strlen(text)) == 0;
+}
 
 static void fail(struct reader *reader, int line, const char *message, struct token token)
 {
@@ -117,7 +123,8 @@ static void write_entry(struct reader *reader, struct token name, const size_t *
     text_add(reader->ptx, "\n)\n{\n");
 }
 
-// The body, of which only early starts and what an island calls are of interest.
+// The body, of which only early starts, fences and an island's markers, that stand before, are of
+// interest.
 static void translate_body(struct reader *reader)
 {
     int depth = 1;
@@ -129,26 +136,21 @@ static void translate_body(struct reader *reader)
         if (token_is(token, "\"griddepcontrol.launch_dependents;\"") ||
             token_is(token, "\"griddepcontrol.wait;\""))
             text_add(reader->ptx, "    %.*s\n", (int)token.length - 2, token.start + 1);
+        if (token_is(token, "__threadfence"))
+            text_add(reader->ptx, "    membar.gl;\n");
     }
+    if (reader->markers.bytes != NULL)
+        text_add(reader->ptx, "%s", reader->markers.bytes);
     text_add(reader->ptx, "    ret;\n}\n");
 }
 
-// braid_island_run(braid_source_0::NAME, ...): kernels are numbered in the order of these calls.
-static void read_island_call(struct reader *reader)
+// The marker of a call, as the compiler writes inline assembly: %0 is a register.
+static void read_marker(struct reader *reader, struct token token)
 {
-    struct tokens before = reader->tokens;
-    struct token token, name = { 0 };
-    if (!token_is(tokens_next(&reader->tokens), "(")) {
-        reader->tokens = before;
-        return;
-    }
-    while ((token = tokens_next(&reader->tokens)).start != NULL && !token_is(token, ",") &&
-           !token_is(token, ")"))
-        name = token;
-    if (token_is(token, ","))
-        text_add(reader->ptx, "// braid_island_run %.*s\n", (int)name.length, name.start);
-    else
-        reader->tokens = before;
+    text_add(&reader->markers, "    ");
+    for (size_t i = 1; i + 1 < token.length; i++)
+        text_add(&reader->markers, token.start[i] == '%' ? "%%r" : "%c", token.start[i]);
+    text_add(&reader->markers, "\n");
 }
 
 // What follows __global__: void, attributes, the name, parameters, and a body or a semicolon.
@@ -243,8 +245,8 @@ bool kernels_translate(const char *source, const char *file, const char *express
             types_read_enum(&reader.types, &reader.tokens);
         } else if (token_is(token, "extern")) {
             read_extern(&reader);
-        } else if (token_is(token, "braid_island_run")) {
-            read_island_call(&reader);
+        } else if (token_begins(token, "\"braid_call_")) {
+            read_marker(&reader, token);
         } else if (token_is(token, "template")) {
             reader.is_template = true;
             expression_read_template(&reader.tokens, &reader.template_parameters);
@@ -261,5 +263,6 @@ bool kernels_translate(const char *source, const char *file, const char *express
         struct token rest = { .start = text, .length = strcspn(text, "\n") };
         fail(&reader, reader.tokens.error_line, "#error directive: ", rest);
     }
+    text_finish(&reader.markers);
     return !reader.failed;
 }

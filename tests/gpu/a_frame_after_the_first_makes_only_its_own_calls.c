@@ -126,7 +126,9 @@ static long count_changes(uint32_t num_users)
             check_ok(braid_graph_use_parameter(
                 graph, addend, &(braid_parameter_use){ .node = node, .argument = 3 }));
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .plan.max_lanes = 1 };
+    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .plan.max_lanes = 1 };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
     braid_graph_destroy(graph);
     long before = standin_calls("cuGraphExecKernelNodeSetParams");

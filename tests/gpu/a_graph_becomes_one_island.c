@@ -5,8 +5,8 @@
 
 #include <braid/timings.h>
 
+#include "backends/gpu/gpu_island_kernel.h"
 #include "backends/gpu/gpu_island_lists.h"
-#include "backends/gpu/gpu_island_source.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "support/check.h"
@@ -210,8 +210,7 @@ static void graphs_alike_share_their_code(void **state)
     check_nothing_is_left();
 }
 
-static void check_refusal(const char *backend, const braid_kernel *kernel, uint32_t shared_bytes,
-                          const char *reason)
+static void check_refusal(const char *backend, const braid_kernel *kernel, const char *reason)
 {
     braid_device *device;
     braid_exec *exec;
@@ -223,7 +222,6 @@ static void check_refusal(const char *backend, const braid_kernel *kernel, uint3
     check_ok(braid_graph_create(&graph));
     const braid_kernel_node launch = { .node = { .name = "outsider" },
                                        .kernel = kernel,
-                                       .shared_bytes = shared_bytes,
                                        BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(index)) };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_fails(braid_exec_create(device, graph,
@@ -243,101 +241,40 @@ static void what_cannot_be_inside_is_named(void **state)
     (void)state;
     static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                                 ".visible .entry island_other(.param .u64 a, .param .u32 b)\n"
-                                "{ ret; }\n";
-    const braid_kernel without = { .name = "island_other", .cuda = { .data = image } };
+                                "{ griddepcontrol.wait; ret; }\n";
+    const braid_kernel depends = { .name = "island_other", .cuda = { .data = image } };
     const braid_kernel on_cpu = { .name = "on_cpu", .cpu = run_other_on_cpu };
-    check_refusal("cuda", &without, 0, "'outsider' cannot be in an island: it has no source");
-    check_refusal("cuda", &island_other, 64,
-                  "'outsider' cannot be in an island: it uses dynamic shared");
-    check_refusal("cpu", &on_cpu, 0, "has no islands");
+    check_refusal("cuda", &depends,
+                  "'outsider' cannot be in an island: it has the instruction "
+                  "'griddepcontrol.wait', which islands do not have");
+    check_refusal("cpu", &on_cpu, "has no islands");
 }
 
-static void check_source(const char *text, const char *reason)
+static void check_call(const struct ptx_callable *needs, uint32_t threads, uint32_t blocks,
+                       const char *reason)
 {
-    struct island_source source;
-    const char *why = NULL;
-    bool read = braid_island_source_read(text, &source, &why);
-    if (read)
-        braid_island_source_finish(&source);
-    assert_int_equal(read, !reason);
+    const struct gpu_callable callable = { .needs = *needs };
+    const struct backend_launch launch = { .grid = { blocks, 1, 1 }, .block = { threads, 1, 1 } };
+    const char *why = braid_gpu_callable_refuse(&callable, &launch);
+    assert_int_equal(!why, !reason);
     if (reason)
         assert_string_equal(why, reason);
 }
 
-static void check_entry(const char *text, const char *name, unsigned threads, unsigned blocks,
-                        const char *reason)
-{
-    struct island_source source;
-    struct island_facts facts;
-    const char *why = NULL;
-    assert_true(braid_island_source_read(text, &source, &why));
-    assert_int_equal(braid_island_entry_fits(&source, name, threads, blocks, &facts, &why),
-                     !reason);
-    if (reason)
-        assert_string_equal(why, reason);
-    braid_island_source_finish(&source);
-}
-
-static const char conditional[] = "it includes a file under a condition, or inside braces";
-
-#define KERNEL(body) "extern \"C\" __global__ void k(int *p) {" body "}"
-
-static void sources_are_read_as_tokens(void **state)
+static void calls_that_may_hang_are_kept_out(void **state)
 {
     (void)state;
-    check_source(KERNEL("// static int x;\n p[0] = 'a'; const char *s = \"__managed__ {\";"), NULL);
-    check_source("__device__ int count;\n" KERNEL(""), "it has variables of its own on the device");
-    check_source("__device__ const int table[2] = { 1, 2 };\n" KERNEL(""), NULL);
-    check_source("struct s { int a; };\n__device__ int f(int x) { return x; }\n" KERNEL(""), NULL);
-    check_source(KERNEL("static int seen;"), "it has variables of its own on the device");
-    check_source(KERNEL("extern __shared__ int all[];"), "it uses dynamic shared memory");
-    check_source(KERNEL("asm volatile(\"exit;\");"),
-                 "its assembly may touch what an island stands in for");
-    check_source(KERNEL("auto g = cooperative_groups::this_grid();"), "it uses cooperative groups");
-    check_source("#if 1\n#include <cuda_fp16.h>\n#endif\n" KERNEL(""), conditional);
-    check_source(KERNEL("{"), "its braces do not match");
-    check_source("const char *s = R\"(x)\";\n" KERNEL(""), "it has a raw string");
-}
-
-#define INCLUDE "#include <math.h>\n"
-#define VARIABLE "__device__ int count;\n"
-
-// What a name says that the source defines, or that nobody can have defined, is known beforehand.
-static void parts_that_are_left_out_do_not_count(void **state)
-{
-    (void)state;
-    check_source("#ifndef GUARD_H\n#define GUARD_H\n" INCLUDE "#endif\n" KERNEL(""), NULL);
-    check_source("#define GPU\n#ifndef GPU\n" INCLUDE VARIABLE "{\n#endif\n" KERNEL(""), NULL);
-    check_source("#define GPU\n#ifdef GPU\n#else\n" INCLUDE "#endif\n" KERNEL(""), NULL);
-    check_source("#ifdef GPU\n#ifdef OTHER\n#else\n" VARIABLE "#endif\n#endif\n" KERNEL(""), NULL);
-    check_source("#define GPU\n#undef GPU\n#ifdef GPU\n" VARIABLE "#endif\n" KERNEL(""), NULL);
-    check_source("#ifdef GPU\n#define HOST\n#endif\n#ifdef HOST\n" VARIABLE "#endif\n" KERNEL(""),
-                 NULL);
-    check_source("#ifdef __clang__\n" INCLUDE "#endif\n" KERNEL(""), conditional);
-    check_source("#ifndef linux\n" INCLUDE "#endif\n" KERNEL(""), conditional);
-    check_source(INCLUDE "#ifndef GUARD_H\n" INCLUDE "#endif\n" KERNEL(""), conditional);
-    check_source("#if __CUDA_ARCH__ > 800\n#define GPU\n#endif\n#ifdef GPU\n" INCLUDE
-                 "#endif\n" KERNEL(""),
-                 conditional);
-    check_source("#ifdef GPU\n#elif 1\n" INCLUDE "#endif\n" KERNEL(""), conditional);
-    check_source("#ifdef GPU\n#else\n" VARIABLE "#endif\n" KERNEL(""),
-                 "it has variables of its own on the device");
-}
-
-static void kernels_that_may_hang_are_kept_out(void **state)
-{
-    (void)state;
-    const char *early = KERNEL("if (p) return; __syncthreads();");
-    const char *spin = KERNEL("while (*(volatile int *)p) { }");
-    check_entry(early, "k", 32, 1, "it returns from some threads, and others may wait for them");
-    check_entry("#define MEET __syncthreads()\n" KERNEL("if (p) return;"), "k", 32, 1,
-                "it returns from some threads, and others may wait for them");
-    check_entry(spin, "k", 32, 1, NULL);
-    check_entry(spin, "k", 32, 2, "its blocks may wait for each other");
-    check_entry(KERNEL("__syncthreads();"), "k", 48, 1, "its blocks are not whole warps");
-    check_entry(KERNEL("__syncthreads();"), "k", 64, 8, NULL);
-    check_entry("#define ENTRY extern \"C\" __global__\nENTRY void k(int *p) {}", "k", 32, 1,
-                "its source does not define it in plain words");
+    const struct ptx_callable waits = { .fences = true }, meets = { .barriers = true },
+                              talks = { .warps = true }, counts = { .counts = true },
+                              takes = { .num_args = 1 };
+    check_call(&waits, 32, 1, NULL);
+    check_call(&waits, 32, 2, "its blocks may wait for each other");
+    check_call(&meets, 48, 1, "its blocks are not whole warps");
+    check_call(&talks, 16, 1, "its blocks are not whole warps");
+    check_call(&meets, 64, 8, NULL);
+    check_call(&counts, 64, 1, NULL);
+    check_call(&counts, 32, 1, "it counts at a barrier of one warp");
+    check_call(&takes, 32, 1, "its arguments have other sizes than its parameters");
 }
 
 static void lanes_that_wait_for_each_other_are_found(void **state)
@@ -381,9 +318,7 @@ int main(void)
         cmocka_unit_test(a_frame_keeps_its_arguments),
         cmocka_unit_test(graphs_alike_share_their_code),
         cmocka_unit_test(what_cannot_be_inside_is_named),
-        cmocka_unit_test(sources_are_read_as_tokens),
-        cmocka_unit_test(parts_that_are_left_out_do_not_count),
-        cmocka_unit_test(kernels_that_may_hang_are_kept_out),
+        cmocka_unit_test(calls_that_may_hang_are_kept_out),
         cmocka_unit_test(lanes_that_wait_for_each_other_are_found),
         cmocka_unit_test(lists_end_with_what_is_read_ahead),
     };

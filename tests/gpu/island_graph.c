@@ -16,7 +16,7 @@
 
 static const char image[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                             ".visible .entry island_outsider(.param .u64 a, .param .u32 b)\n"
-                            "{ ret; }\n";
+                            "{ .reg .b64 %g; mov.u64 %g, %gridid; ret; }\n";
 
 const braid_kernel island_note = { .name = "island_note", .source = SOURCE };
 const braid_kernel island_other = { .name = "island_other", .source = SOURCE };

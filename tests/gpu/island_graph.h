@@ -9,7 +9,7 @@
 enum { ISLAND_NODES = 40 };
 
 // Kernels with source, one of three and one of two arguments: the counters of all nodes, the
-// node's number, and 8 bytes. The last has no source.
+// node's number, and 8 bytes. The last asks which launch it is.
 extern const braid_kernel island_note, island_other, island_outsider;
 
 // Asked by each of these kernels, of a node's number, before it counts: it does not where this says

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code that Braid generates, compiled by NVRTC, runs on the stand-in's interpreter of PTX:
-// whole islands of several shapes, kernels that read their grid and kernels that write their times.
-// Each result is that of plain C.
+// whole islands of several shapes, of kernels with options and kernels given as PTX; kernels that
+// read their grid and kernels that write their times. Each result is that of plain C.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,31 @@ static const char source[] =
     "    cells[node * 64 + cell] = sum;\n"
     "}\n";
 
-static const braid_kernel mix = { .name = "mix", .source = source };
+// The same through static and dynamic shared memory, with a macro that an option defines.
+static const char staged_source[] =
+    "extern \"C\" __global__ void staged(unsigned *cells, unsigned node, uint3 before, unsigned "
+    "num)\n"
+    "{\n"
+    "    __shared__ unsigned held[64];\n"
+    "    extern __shared__ unsigned sums[];\n"
+    "    const unsigned others[3] = { before.x, before.y, before.z }, i = threadIdx.x;\n"
+    "    const unsigned cell = blockIdx.x * blockDim.x + i, all = gridDim.x * blockDim.x;\n"
+    "    held[i] = cells[node * 64 + cell];\n"
+    "    __syncthreads();\n"
+    "    sums[i] = held[i] * FACTOR + held[(i + 1) % blockDim.x] + 1;\n"
+    "    for (unsigned k = 0; k < num; k++)\n"
+    "        sums[i] += cells[others[k] * 64 + (cell + 1) % all];\n"
+    "    __syncthreads();\n"
+    "    cells[node * 64 + cell] = sums[i];\n"
+    "}\n";
+
+static const char *const factor_option[] = { "-DFACTOR=31" };
+static braid_kernel kernels[] = {
+    { .name = "mix", .source = source },
+    { .name = "staged", .source = staged_source, .options = factor_option, .num_options = 1 },
+    { .name = "given" }, // as PTX
+};
+enum { MIX, STAGED, NUM_KERNELS = 3 };
 
 struct uint3 {
     uint32_t x, y, z;
@@ -41,6 +66,7 @@ struct work {
     uint32_t *cells, expected[NODES][CELLS];
     uint32_t before[NODES][MOST_BEFORE], num[NODES], blocks[NODES];
     uint32_t threads;
+    bool one_kernel;
 };
 
 static uint32_t next_random(uint32_t *state)
@@ -78,9 +104,11 @@ static void make(struct work *work)
         for (uint32_t j = 0; j < work->num[i]; j++)
             after[j] = nodes[work->before[i][j]];
         const struct uint3 before = { work->before[i][0], work->before[i][1], work->before[i][2] };
+        const uint32_t which = work->one_kernel ? MIX : i % NUM_KERNELS;
         const braid_kernel_node node = {
             .node = { .after = after, .num_after = work->num[i] },
-            .kernel = &mix,
+            .kernel = &kernels[which],
+            .shared_bytes = which == STAGED ? 4 * work->threads : 0,
             .grid.x = work->blocks[i],
             .block.x = work->threads,
             BRAID_ARGS(BRAID_ARG(work->cells), BRAID_ARG(i), BRAID_ARG(before),
@@ -151,6 +179,7 @@ static void lanes_may_be_groups_of_warps(void **state)
 {
     (void)state;
     check_islands(64, 1, 3);
+    check_islands(64, 1, 9); // more than one block has barriers for
 }
 
 static void calls_may_have_several_blocks(void **state)
@@ -175,14 +204,29 @@ static void kernels_by_themselves_start_early_and_are_timed(void **state)
                                              .mode = BRAID_MODE_NATIVE,
                                              .profile = timed ? 2 : 0 };
         choose(&work, 5, 32, 2);
+        work.one_kernel = true;
         make(&work);
         run(&work, &options);
         end(&work);
     }
 }
 
-int main(void)
+// The text that a program gives.
+static void read_given(const char *path)
 {
+    static char text[8192];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+    fclose(file);
+    kernels[NUM_KERNELS - 1].cuda.data = text;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return 2;
+    read_given(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_may_be_warps),
         cmocka_unit_test(lanes_may_be_groups_of_warps),

@@ -157,7 +157,8 @@ static char *paste(const char *text, const struct ptx_symbols *symbols, const ch
     assert_non_null(file);
     braid_ptx_write_needed(symbols, walk->place.prefix, file);
     assert_int_equal(fclose(file), 0);
-    const struct ptx_pasted pasted = { block, entry };
+    char note[] = "one";
+    const struct ptx_pasted pasted = { block, note };
     const struct ptx_paste all = { .blocks = &pasted,
                                    .num_blocks = 1,
                                    .small = walk->place.small,

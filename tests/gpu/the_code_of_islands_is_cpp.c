@@ -11,32 +11,10 @@
 
 static char command[4096];
 
-static const char kernels_text[] =
-    "extern \"C\" __global__ void many(float *to, float factor, unsigned num)\n"
-    "{\n"
-    "    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "    if (i < num)\n"
-    "        to[i] *= factor;\n"
-    "    __syncthreads();\n"
-    "}\n"
-    "extern \"C\" __global__ void few(float *to)\n"
-    "{\n"
-    "    to[threadIdx.x] += 1;\n"
-    "    __syncthreads();\n"
-    "}\n";
 static char *write_text(const struct island_layout *layout)
 {
-    static const uint32_t many_bytes[] = { 8, 4, 4 }, few_bytes[] = { 8 };
-    static const struct island_kernel kernels[] = {
-        { .name = "many", .arg_bytes = many_bytes, .num_args = 3 },
-        { .name = "few", .arg_bytes = few_bytes, .num_args = 1 },
-    };
-    struct island_source source;
-    const char *why = NULL;
-    assert_true(braid_island_source_read(kernels_text, &source, &why));
-    char *text = braid_island_text(layout, &source, 1, kernels, 2);
+    char *text = braid_island_text(layout, 2);
     assert_non_null(text);
-    braid_island_source_finish(&source);
     return text;
 }
 

@@ -52,8 +52,8 @@ static braid_graph *make_chain(const struct frame *frame)
     for (int i = 0; i < CHAIN; i++) {
         const braid_kernel_node launch = {
             .node = { .after = &node, .num_after = i > 0, .cost_ns = EARLY_NS },
-            .kernel = &sum_kernel,
-            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(to), BRAID_ARG(c))
+            .kernel = &island_outsider,
+            BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(c))
         };
         check_ok(braid_graph_add_kernel(graph, &launch, &node));
     }

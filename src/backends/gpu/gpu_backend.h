@@ -15,6 +15,7 @@ struct disk_cache;
 struct gpu_module;
 struct gpu_staging;
 struct gpu_host_record;
+struct gpu_callable;
 struct gpu_island_code;
 struct gpu_left;
 struct gpu_left_memory;
@@ -127,6 +128,7 @@ struct gpu_kernel {
     atomic_bool is_timed_around;   // it was tried to have it write its times, and it cannot
     uint32_t *parameter_bytes;     // NULL: the driver does not tell
     uint32_t num_parameters;
+    struct gpu_callable *_Atomic callable; // what islands need of it; NULL: nobody asked yet
 };
 
 static inline struct gpu_backend *gpu_from(struct backend *backend)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_island_code.h"
+#include "backends/gpu/gpu_island_kernel.h"
 #include "backends/gpu/gpu_island_maker.h"
 #include "backends/gpu/gpu_island_memory.h"
 #include "backends/gpu/gpu_island_move.h"
@@ -18,24 +19,27 @@ const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
     return fits ? NULL : "its grid is too large";
 }
 
-static const char *find_kernel_reason(const struct backend_task *task)
+static braid_status find_kernel_reason(struct gpu_backend *gpu, const struct backend_task *task,
+                                       const char **out_reason)
 {
-    static const struct gpu_build plain;
-    braid_dim3 block = task->launch.block;
-    const struct gpu_code *code = &gpu_kernel_from(task->launch.kernel)->code;
-    if (!code->source)
-        return "it has no source";
-    if (memcmp(&code->build, &plain, sizeof(plain)) != 0)
-        return "its source is compiled with options, headers or a name expression";
-    if (task->launch.cluster.x)
-        return "it has a cluster";
-    if (task->launch.grid_from)
-        return "its grid is read from memory";
-    if (task->launch.shared_bytes)
-        return "it uses dynamic shared memory";
-    if ((uint64_t)block.x * block.y * block.z > ISLAND_MOST_THREADS)
-        return "its blocks are too large";
-    return braid_gpu_island_grid_refusal(task->launch.grid);
+    const struct backend_launch *launch = &task->launch;
+    braid_dim3 block = launch->block;
+    const struct gpu_callable *callable;
+    *out_reason = NULL;
+    if (launch->cluster.x)
+        *out_reason = "it has a cluster";
+    else if (launch->grid_from)
+        *out_reason = "its grid is read from memory";
+    else if ((uint64_t)block.x * block.y * block.z > ISLAND_MOST_THREADS)
+        *out_reason = "its blocks are too large";
+    else
+        *out_reason = braid_gpu_island_grid_refusal(launch->grid);
+    if (*out_reason)
+        return BRAID_OK;
+    braid_status status = braid_gpu_find_callable(gpu, gpu_kernel_from(launch->kernel), &callable);
+    if (!status)
+        *out_reason = braid_gpu_callable_refuse(callable, launch);
+    return status;
 }
 
 braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
@@ -44,8 +48,9 @@ braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct 
     *out_reason = NULL;
     if (task->kind == WORK_COPY || task->kind == WORK_FILL)
         return braid_island_move_refuse(gpu, task, out_reason);
-    else
-        *out_reason = task->kind == WORK_KERNEL ? find_kernel_reason(task) : "it is not a kernel";
+    if (task->kind == WORK_KERNEL)
+        return find_kernel_reason(gpu, task, out_reason);
+    *out_reason = "it is not a kernel";
     return BRAID_OK;
 }
 
@@ -61,11 +66,13 @@ enum { PROGRESS_STRIDE = 128 }; // bytes: a line of its own for each lane
 static braid_status load(struct gpu_island_maker *maker)
 {
     struct gpu_island *island = maker->island;
-    char *text = braid_island_text(&island->layout, maker->sources, maker->num_sources,
-                                   maker->kernels, maker->num_kernels);
-    if (!text)
-        return braid_error_no_memory("the code of an island");
-    braid_status status = braid_gpu_island_code_acquire(maker->gpu, text, &island->code);
+    struct island_parts parts = { 0 };
+    braid_status status =
+        braid_island_parts_create(&island->layout, maker->modules, maker->num_modules,
+                                  maker->kernels, maker->num_kernels, &parts);
+    if (!status)
+        status = braid_gpu_island_code_acquire(maker->gpu, &parts, &island->code);
+    braid_island_parts_finish(&parts);
     if (!status)
         island->kernel.function = island->code->function;
     island->kernel.base.waits_first = island->layout.early;
@@ -122,7 +129,8 @@ static void describe_launch(struct gpu_island *island)
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
         .block = { layout->num_threads, 1, 1 },
-        .shared_bytes = (layout->num_args + layout->most_units) * 16,
+        .shared_bytes =
+            layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16,
         .cooperative = layout->num_blocks > 1,
         .num_args = ISLAND_PARAMETERS + (layout->timed ? ISLAND_TIMES_PARAMETERS : 0),
         .args = island->parameters,
@@ -202,10 +210,7 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
 
 static void finish_maker(struct gpu_island_maker *maker)
 {
-    for (uint32_t i = 0; maker->sources && i < maker->num_sources; i++)
-        braid_island_source_finish(&maker->sources[i]);
-    free(maker->sources);
-    free(maker->source_texts);
+    free(maker->modules);
     free(maker->kernels);
     free(maker->loaded);
     free(maker->entry_of);
@@ -214,14 +219,13 @@ static void finish_maker(struct gpu_island_maker *maker)
 static bool allocate_maker(struct gpu_island_maker *maker)
 {
     size_t num = (size_t)maker->island->lists.num_calls + 1;
-    maker->sources = calloc(num, sizeof(*maker->sources));
-    maker->source_texts = calloc(num, sizeof(*maker->source_texts));
+    maker->modules = calloc(num, sizeof(*maker->modules));
     maker->kernels = calloc(num, sizeof(*maker->kernels));
     maker->loaded = calloc(num, sizeof(*maker->loaded));
     maker->entry_of = calloc(num, sizeof(*maker->entry_of));
     maker->island->args_of = calloc(num, sizeof(*maker->island->args_of));
-    return maker->sources && maker->source_texts && maker->kernels && maker->loaded &&
-           maker->entry_of && maker->island->args_of;
+    return maker->modules && maker->kernels && maker->loaded && maker->entry_of &&
+           maker->island->args_of;
 }
 
 braid_status braid_gpu_island_make(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
@@ -235,7 +239,9 @@ braid_status braid_gpu_island_make(struct gpu_backend *gpu, struct island_lists 
     island->lists = *lists;
     island->layout.grids_vary = grids_vary;
     *lists = (struct island_lists){ 0 };
-    struct gpu_island_maker maker = { .gpu = gpu, .island = island, .least_threads = UINT32_MAX };
+    struct gpu_island_maker maker = {
+        .gpu = gpu, .island = island, .least_threads = UINT32_MAX, .is_plain = true
+    };
     braid_status status =
         allocate_maker(&maker) ? make(&maker, chain) : braid_error_no_memory("an island");
     finish_maker(&maker);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_island.h"
+#include "backends/gpu/gpu_island_kernel.h"
 #include "backends/gpu/gpu_island_maker.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -23,10 +24,9 @@ bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call
 static const char *find_reason(const struct island_call *call, const struct backend_task *task)
 {
     const braid_dim3 grid = task->launch.grid;
-    const struct island_facts facts = { .fences = call->fences };
     const char *reason = braid_gpu_island_grid_refusal(grid);
     if (!reason)
-        reason = braid_island_facts_refuse(&facts, 32, (uint64_t)grid.x * grid.y * grid.z);
+        reason = braid_gpu_blocks_refuse(call->fences, (uint64_t)grid.x * grid.y * grid.z);
     return reason;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded code of islands, shared by text.
+// Loaded code of islands, shared by the text of its parts.
 #include "backends/gpu/gpu_island_code.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_island_memory.h"
+#include "backends/gpu/gpu_module.h"
 #include "base/error.h"
 
 enum { MOST_UNUSED = 16 }; // codes kept for nobody when another is loaded
@@ -15,7 +16,7 @@ static void free_code(const struct gpu_backend *gpu, struct gpu_island_code *cod
     if (code->module && current)
         braid_gpu_check_freed(gpu, gpu->api->module_unload(code->module), &gpu->api->module_unload,
                               "unloading an island");
-    free(code->text);
+    free(code->key);
     free(code);
 }
 
@@ -53,41 +54,42 @@ static void free_unused(struct gpu_backend *gpu, bool current)
     }
 }
 
-static braid_status compile_and_load(struct gpu_backend *gpu, struct gpu_island_code *code,
-                                     bool as_text, gpu_result *out_result)
+static braid_status paste_and_load(struct gpu_backend *gpu, const struct island_parts *parts,
+                                   const char *walker, struct gpu_island_code *code)
 {
-    const struct gpu_code source = { .source = code->text };
-    struct gpu_compiled compiled;
-    if (braid_gpu_compile(gpu, "braid_island", &source, as_text, &compiled))
-        return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
-                           braid_error_message());
-    *out_result = gpu->api->module_load(&code->module, compiled.image);
-    free(compiled.image);
-    if (*out_result)
+    char *text = braid_island_parts_paste(parts, walker);
+    if (!text)
+        return braid_error_no_memory("the code of an island");
+    gpu_result result = gpu->api->module_load(&code->module, text);
+    free(text);
+    if (result)
         code->module = NULL;
-    return BRAID_OK;
+    if (braid_gpu_refuses_text(result))
+        return braid_error(BRAID_UNSUPPORTED, "%s does not take the PTX of an island", gpu->label);
+    return braid_gpu_check(gpu, result, &gpu->api->module_load, "loading an island");
 }
 
-// A driver that has no use for the machine code may take text.
-static braid_status load(struct gpu_backend *gpu, struct gpu_island_code *code)
+static braid_status load(struct gpu_backend *gpu, const struct island_parts *parts,
+                         struct gpu_island_code *code)
 {
     const struct gpu_api *api = gpu->api;
-    gpu_result result = GPU_SUCCESS;
-    braid_status status = compile_and_load(gpu, code, false, &result);
-    if (!status && result == GPU_NO_BINARY && gpu->vendor->index == GPU_CUDA)
-        status = compile_and_load(gpu, code, true, &result);
+    const struct gpu_code source = { .source = parts->walker };
+    struct gpu_compiled compiled;
+    if (braid_gpu_compile(gpu, "braid_island", &source, true, &compiled))
+        return braid_error(BRAID_UNSUPPORTED, "an island cannot be compiled: %s",
+                           braid_error_message());
+    braid_status status = paste_and_load(gpu, parts, compiled.image, code);
+    free(compiled.image);
     if (status)
         return status;
-    if (result)
-        return braid_gpu_check(gpu, result, &api->module_load, "loading an island");
-    result = api->module_function(&code->function, code->module, "braid_island");
+    gpu_result result = api->module_function(&code->function, code->module, "braid_island");
     return braid_gpu_check(gpu, result, &api->module_function, "loading an island");
 }
 
-static struct gpu_island_code *find(struct gpu_backend *gpu, const char *text)
+static struct gpu_island_code *find(struct gpu_backend *gpu, const char *key)
 {
     struct gpu_island_code *code = gpu->island_codes;
-    while (code && strcmp(code->text, text) != 0)
+    while (code && strcmp(code->key, key) != 0)
         code = code->next;
     if (code) {
         pthread_mutex_lock(&gpu->lock);
@@ -97,19 +99,21 @@ static struct gpu_island_code *find(struct gpu_backend *gpu, const char *text)
     return code;
 }
 
-static braid_status create(struct gpu_backend *gpu, char *text, struct gpu_island_code **out_code)
+// The key is taken over, also on failure.
+static braid_status create(struct gpu_backend *gpu, const struct island_parts *parts, char *key,
+                           struct gpu_island_code **out_code)
 {
     struct gpu_island_code *code = calloc(1, sizeof(*code));
     if (!code) {
-        free(text);
+        free(key);
         return braid_error_no_memory("the code of an island");
     }
     braid_gpu_island_memory_free(gpu, true);
     if (count_unused(gpu) >= MOST_UNUSED)
         free_unused(gpu, true);
-    code->text = text;
+    code->key = key;
     code->references = 1;
-    braid_status status = load(gpu, code);
+    braid_status status = load(gpu, parts, code);
     if (status) {
         free_code(gpu, code, true);
         return status;
@@ -120,16 +124,20 @@ static braid_status create(struct gpu_backend *gpu, char *text, struct gpu_islan
     return BRAID_OK;
 }
 
-braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu, char *text,
+braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu,
+                                           const struct island_parts *parts,
                                            struct gpu_island_code **out_code)
 {
     braid_status status = BRAID_OK;
+    char *key = braid_island_parts_key(parts);
+    if (!key)
+        return braid_error_no_memory("the code of an island");
     pthread_mutex_lock(&gpu->load_lock);
-    struct gpu_island_code *code = find(gpu, text);
+    struct gpu_island_code *code = find(gpu, key);
     if (code)
-        free(text);
+        free(key);
     else
-        status = create(gpu, text, &code);
+        status = create(gpu, parts, key, &code);
     pthread_mutex_unlock(&gpu->load_lock);
     if (!status)
         *out_code = code;

@@ -6,7 +6,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/island_fit.h"
 
-// Reads each source once. Errors: BRAID_NO_MEMORY.
+// Reads each kernel once. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR, and as of braid_gpu_compile.
 braid_status braid_gpu_island_fits(struct gpu_backend *gpu, const struct backend_task *tasks,
                                    uint32_t num, struct island_fit *out_fits);
 

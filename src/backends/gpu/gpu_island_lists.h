@@ -46,8 +46,10 @@ struct island_layout {
     bool early;     // it may be launched early: it waits for what is before it
     bool timed;     // calls write when they begin and end
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
-    bool whole;     // every call that runs something takes all threads of its group
-    bool apart;     // kernels' barriers are others than their groups': they may be of fewer threads
+    uint32_t lane_shared; // bytes of shared memory that kernels have in a lane
+    uint32_t numbers;     // of kernels' barriers: bits
+    bool whole;           // every call that runs something takes all threads of its group
+    bool apart; // kernels' barriers are others than their groups': fewer threads may meet there
     bool grids_vary; // every call's grid of now is in front of its arguments; (0, 0, 0): skipped
 };
 

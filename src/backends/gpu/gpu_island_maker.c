@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_island_kernel.h"
 #include "backends/gpu/gpu_island_move.h"
 #include "base/error.h"
 #include "base/node_text.h"
@@ -12,9 +13,10 @@
 enum {
     MOST_BARRIERS = 14, // of groups of more than a warp, which each have one or two of 16
     MOST_WARPS = 32,
-    MOST_SMALL = 30000,    // bytes of all such arguments
-    LEAST_THREADS = 128,   // that load the lists and arguments
-    OTHER_PARAMETERS = 64, // bytes that the kernel's other parameters take at most
+    MOST_SMALL = 30000,     // bytes of all such arguments
+    LEAST_THREADS = 128,    // that load the lists and arguments
+    LISTS_BYTES = 64 << 10, // of shared memory, that lists and arguments may have
+    OTHER_PARAMETERS = 64,  // bytes that the kernel's other parameters take at most
     MOST_ARGUMENTS = 32764,
     MOST_ARGUMENTS_BEFORE_12_1 = 4096,
     WARP = 32,
@@ -31,75 +33,80 @@ braid_status braid_gpu_island_refuse(const struct backend_task *task, const char
                        braid_node_text(task->node, task->name).text, reason);
 }
 
-static braid_status find_source(struct gpu_island_maker *maker, const struct backend_task *task,
-                                const struct backend_launch *launch, uint32_t *out_source)
+static uint32_t find_module(struct gpu_island_maker *maker, const char *text)
 {
-    const char *text = gpu_kernel_from(launch->kernel)->code.source, *reason = NULL;
-    for (uint32_t i = 0; i < maker->num_sources; i++) {
-        *out_source = i;
-        if (maker->source_texts[i] == text)
-            return BRAID_OK;
+    for (uint32_t i = 0; i < maker->num_modules; i++) {
+        if (maker->modules[i] == text)
+            return i;
     }
-    if (!braid_island_source_read(text, &maker->sources[maker->num_sources], &reason))
-        return reason ? braid_gpu_island_refuse(task, reason) : braid_error_no_memory("an island");
-    maker->source_texts[maker->num_sources] = text;
-    *out_source = maker->num_sources++;
-    return BRAID_OK;
+    maker->modules[maker->num_modules] = text;
+    return maker->num_modules++;
 }
 
-static braid_status find_kernel(struct gpu_island_maker *maker, const struct backend_task *task,
-                                const struct backend_launch *launch, uint32_t *out_kernel)
+static uint32_t find_kernel(struct gpu_island_maker *maker, const struct backend_launch *launch,
+                            const struct gpu_callable *callable)
 {
     for (uint32_t i = 0; i < maker->num_kernels; i++) {
-        *out_kernel = i;
         if (maker->loaded[i] == gpu_kernel_from(launch->kernel))
-            return BRAID_OK;
+            return i;
     }
-    uint32_t source = 0;
-    braid_status status = find_source(maker, task, launch, &source);
-    if (status)
-        return status;
-    maker->kernels[maker->num_kernels] = (struct island_kernel){
-        .source = source,
-        .name = gpu_kernel_from(launch->kernel)->entry,
-        .arg_bytes = launch->arg_bytes,
-        .num_args = launch->num_args,
-    };
+    maker->kernels[maker->num_kernels] =
+        (struct island_kernel){ .module = find_module(maker, callable->text),
+                                .entry = callable->entry,
+                                .needs = &callable->needs };
     maker->loaded[maker->num_kernels] = gpu_kernel_from(launch->kernel);
-    *out_kernel = maker->num_kernels++;
-    return BRAID_OK;
+    return maker->num_kernels++;
 }
 
-static braid_status read_call(struct gpu_island_maker *maker, uint32_t call)
+static uint32_t larger(uint32_t a, uint32_t b)
 {
-    const struct backend_task *task = maker->island->lists.calls[call].task;
-    if (!task) { // a call that runs nothing
+    return a > b ? a : b;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void note_call(struct gpu_island_maker *maker, const struct backend_launch *launch,
+                      const struct gpu_callable *callable)
+{
+    const struct ptx_callable *needs = &callable->needs;
+    struct island_layout *layout = &maker->island->layout;
+    uint32_t threads = (uint32_t)volume(launch->block), blocks = (uint32_t)volume(launch->grid);
+    maker->barriers |= needs->barriers;
+    maker->is_partial |= needs->is_partial;
+    maker->is_plain &= needs->is_plain;
+    maker->most_threads = larger(maker->most_threads, threads);
+    maker->least_threads = smaller(maker->least_threads, threads);
+    maker->most_blocks = larger(maker->most_blocks, blocks);
+    maker->most_arg_bytes = larger(maker->most_arg_bytes, braid_island_arg_bytes(launch));
+    layout->flat &= launch->block.y == 1 && launch->block.z == 1;
+    layout->numbers |= needs->numbers;
+    layout->lane_shared = larger(layout->lane_shared, braid_gpu_callable_shared(callable, launch));
+}
+
+static braid_status read_call(struct gpu_island_maker *maker, uint32_t index)
+{
+    struct island_call *call = &maker->island->lists.calls[index];
+    if (!call->task) { // a call that runs nothing
         maker->least_threads = 0;
         return BRAID_OK;
     }
-    const char *reason = NULL;
     struct island_move move;
-    const struct backend_launch *launch = braid_island_launch_of(task, &move);
-    braid_status status = find_kernel(maker, task, launch, &maker->entry_of[call]);
+    const struct gpu_callable *callable;
+    const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
+    braid_status status =
+        braid_gpu_find_callable(maker->gpu, gpu_kernel_from(launch->kernel), &callable);
+    const char *reason = status ? NULL : braid_gpu_callable_refuse(callable, launch);
+    if (reason)
+        status = braid_gpu_island_refuse(call->task, reason);
     if (status)
         return status;
-    const struct island_kernel *kernel = &maker->kernels[maker->entry_of[call]];
-    uint64_t threads = volume(launch->block), blocks = volume(launch->grid);
-    struct island_facts facts;
-    if (!braid_island_entry_fits(&maker->sources[kernel->source], kernel->name, threads, blocks,
-                                 &facts, &reason))
-        return braid_gpu_island_refuse(task, reason);
-    maker->island->lists.calls[call].fences = facts.fences;
-    maker->island->lists.calls[call].grid = launch->grid;
-    maker->facts.shared |= facts.shared;
-    maker->facts.barriers |= facts.barriers;
-    maker->most_threads = threads > maker->most_threads ? (uint32_t)threads : maker->most_threads;
-    maker->least_threads =
-        threads < maker->least_threads ? (uint32_t)threads : maker->least_threads;
-    maker->most_blocks = blocks > maker->most_blocks ? (uint32_t)blocks : maker->most_blocks;
-    uint32_t bytes = braid_island_arg_bytes(launch);
-    maker->most_arg_bytes = bytes > maker->most_arg_bytes ? bytes : maker->most_arg_bytes;
-    maker->island->layout.flat &= launch->block.y == 1 && launch->block.z == 1;
+    maker->entry_of[index] = find_kernel(maker, launch, callable);
+    call->fences = callable->needs.fences;
+    call->grid = launch->grid;
+    note_call(maker, launch, callable);
     return BRAID_OK;
 }
 
@@ -112,21 +119,36 @@ braid_status braid_gpu_island_read_calls(struct gpu_island_maker *maker)
     return status;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 // How many bytes each call's arguments take so that they can be loaded at once.
 static uint32_t small_args(const struct gpu_island_maker *maker)
 {
     uint32_t most = maker->most_arg_bytes, bytes = most <= 4 ? 4 : most <= 8 ? 8 : 16;
     bool has_room = (uint64_t)maker->island->lists.num_calls * bytes <= MOST_SMALL;
     bool narrow = maker->most_blocks <= 1 && !maker->island->layout.grids_vary;
-    return most <= 16 && narrow && has_room ? bytes : 0;
+    return most <= 16 && narrow && has_room && maker->is_plain ? bytes : 0;
 }
 
-// Static shared memory is one for the whole block, so kernels that use it run one at a time there.
+// Each number of kernels' barriers is one for each lane, behind those where lanes meet themselves.
+static uint32_t most_by_barriers(const struct island_layout *layout)
+{
+    uint32_t num = 1;
+    for (uint32_t bits = layout->apart ? layout->numbers : 0; bits; bits &= bits - 1)
+        num++;
+    return MOST_BARRIERS / num;
+}
+
+// So many lanes of a block have their shared memory beside lists and arguments.
+static uint32_t most_by_memory(const struct gpu_island_maker *maker)
+{
+    uint32_t each = maker->island->layout.lane_shared;
+    int most = maker->gpu->attributes[GPU_MAX_SHARED_OPTIN];
+    if (most <= 0)
+        most = maker->gpu->attributes[GPU_MAX_SHARED];
+    if (each > ISLAND_MOST_SHARED || most < LISTS_BYTES)
+        return 1;
+    return each ? larger((uint32_t)(most - LISTS_BYTES) / each, 1) : ISLAND_MOST_THREADS;
+}
+
 braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain)
 {
     struct island_layout *layout = &maker->island->layout;
@@ -134,12 +156,14 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     uint32_t group = (maker->most_threads + WARP - 1) / WARP * WARP;
     group = group ? group : WARP;
     layout->whole = maker->least_threads == group;
-    layout->apart = maker->facts.barriers && !layout->whole && group != WARP;
-    uint32_t most = smaller(ISLAND_MOST_THREADS / group, group == WARP   ? MOST_WARPS
-                                                         : layout->apart ? MOST_BARRIERS / 2
-                                                                         : MOST_BARRIERS);
-    if (maker->facts.shared)
-        most = 1;
+    bool is_alike = layout->whole && layout->numbers == 1 && !maker->is_partial;
+    layout->apart = maker->barriers && !is_alike && group != WARP;
+    uint32_t most =
+        smaller(ISLAND_MOST_THREADS / group, group == WARP ? MOST_WARPS : most_by_barriers(layout));
+    most = smaller(most, most_by_memory(maker));
+    if (most == 0)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "the kernels of an island have more barriers than it has");
     uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
     layout->group_threads = group;
     layout->chain = chain;

@@ -3,7 +3,7 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_MAKER_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_MAKER_H
 
-#include "backends/gpu/gpu_island_text.h"
+#include "backends/gpu/gpu_island_parts.h"
 
 enum {
     ISLAND_PARAMETERS = 7,
@@ -36,14 +36,13 @@ struct gpu_island {
 struct gpu_island_maker {
     struct gpu_backend *gpu;
     struct gpu_island *island;
-    struct island_source *sources;
-    const char **source_texts; // what each was read from
-    uint32_t num_sources;
+    const char **modules; // texts
+    uint32_t num_modules;
     struct island_kernel *kernels;
     const struct gpu_kernel **loaded; // whose code each kernel is
     uint32_t num_kernels;
-    uint32_t *entry_of; // by call
-    struct island_facts facts;
+    uint32_t *entry_of;                  // by call
+    bool barriers, is_partial, is_plain; // of some kernel, of some, of all: see ptx_callable
     uint32_t most_threads, least_threads, most_blocks, most_arg_bytes;
 };
 
@@ -64,7 +63,7 @@ braid_status braid_gpu_island_refuse(const struct backend_task *task, const char
 // Reads the tasks, each checked: which kernels the calls are of, and what these do. Errors:
 // BRAID_UNSUPPORTED, a task cannot be inside, and why; BRAID_NO_MEMORY.
 braid_status braid_gpu_island_read_calls(struct gpu_island_maker *maker);
-// Then puts sources and kernels into an order of their own, so that islands of the same kernels
+// Then puts modules and kernels into an order of their own, so that islands of the same kernels
 // have the same text, whichever call comes first. Errors: BRAID_NO_MEMORY.
 braid_status braid_gpu_island_order(struct gpu_island_maker *maker);
 // Then gives each lane its threads; `chain`: the one lane gets them all.

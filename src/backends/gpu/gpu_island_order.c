@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of sources and kernels in an island's text: by what they are, not by who calls first.
+// The order of modules and kernels in an island's text: by what they are, not by who calls first.
 //
 // Code is found again by its text, in the process and on disk, so graphs that differ in the order
 // of their calls share it.
@@ -47,23 +47,22 @@ static void apply(const struct ordering *ordering, void *items, size_t bytes)
     memcpy(items, ordering->room, ordering->num * bytes);
 }
 
-static void order_sources(struct ordering *ordering, struct gpu_island_maker *maker)
+static void order_modules(struct ordering *ordering, struct gpu_island_maker *maker)
 {
-    for (uint32_t i = 0; i < maker->num_sources; i++)
-        ordering->places[i] = (struct place){ maker->source_texts[i], "", i };
-    sort(ordering, maker->num_sources);
-    apply(ordering, maker->sources, sizeof(*maker->sources));
-    apply(ordering, maker->source_texts, sizeof(*maker->source_texts));
+    for (uint32_t i = 0; i < maker->num_modules; i++)
+        ordering->places[i] = (struct place){ maker->modules[i], "", i };
+    sort(ordering, maker->num_modules);
+    apply(ordering, maker->modules, sizeof(*maker->modules));
     for (uint32_t i = 0; i < maker->num_kernels; i++)
-        maker->kernels[i].source = ordering->now_at[maker->kernels[i].source];
+        maker->kernels[i].module = ordering->now_at[maker->kernels[i].module];
 }
 
 static void order_kernels(struct ordering *ordering, struct gpu_island_maker *maker)
 {
     const struct island_lists *lists = &maker->island->lists;
     for (uint32_t i = 0; i < maker->num_kernels; i++)
-        ordering->places[i] = (struct place){ maker->source_texts[maker->kernels[i].source],
-                                              maker->kernels[i].name, i };
+        ordering->places[i] =
+            (struct place){ maker->modules[maker->kernels[i].module], maker->kernels[i].entry, i };
     sort(ordering, maker->num_kernels);
     apply(ordering, maker->kernels, sizeof(*maker->kernels));
     apply(ordering, maker->loaded, sizeof(*maker->loaded));
@@ -73,19 +72,17 @@ static void order_kernels(struct ordering *ordering, struct gpu_island_maker *ma
     }
 }
 
-// There are at least as many kernels as sources.
+// There are at least as many kernels as modules.
 braid_status braid_gpu_island_order(struct gpu_island_maker *maker)
 {
-    size_t bytes = sizeof(*maker->sources) > sizeof(*maker->kernels) ? sizeof(*maker->sources)
-                                                                     : sizeof(*maker->kernels);
     struct ordering ordering = {
         .places = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.places)),
         .now_at = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.now_at)),
-        .room = braid_allocate_zeroed(maker->num_kernels, bytes),
+        .room = braid_allocate_zeroed(maker->num_kernels, sizeof(*maker->kernels)),
     };
     bool has_room = ordering.places && ordering.now_at && ordering.room;
     if (has_room) {
-        order_sources(&ordering, maker);
+        order_modules(&ordering, maker);
         order_kernels(&ordering, maker);
     }
     free(ordering.places);

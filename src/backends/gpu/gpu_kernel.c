@@ -90,6 +90,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
 static void destroy_kernel(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     braid_gpu_module_release(gpu, kernel->module);
+    free(atomic_load_explicit(&kernel->callable, memory_order_relaxed));
     free(kernel->parameter_bytes);
     free(kernel->entry);
     free(kernel);

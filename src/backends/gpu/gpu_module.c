@@ -110,7 +110,7 @@ static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_k
     braid_status status = compile(gpu, kernel, code, true, module, &text);
     if (!status)
         status = load_waiting(gpu, kernel, text, &module->handle, &module->waits_first);
-    free(text);
+    module->text = text;
     return status;
 }
 
@@ -228,6 +228,13 @@ static struct gpu_module *take_retired(struct gpu_backend *gpu, uint32_t least)
     return module;
 }
 
+static void free_module(struct gpu_module *module)
+{
+    free(module->entry);
+    free(module->text);
+    free(module);
+}
+
 static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module, bool current)
 {
     while (module) {
@@ -235,8 +242,7 @@ static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module,
         if (current)
             braid_gpu_check_freed(gpu, gpu->api->module_unload(module->handle),
                                   &gpu->api->module_unload, "unloading a module");
-        free(module->entry);
-        free(module);
+        free_module(module);
         module = next;
     }
 }
@@ -260,8 +266,7 @@ braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kerne
     unload_all(gpu, take_retired(gpu, MAX_RETIRED), true);
     braid_status status = load_code(gpu, kernel, code, module);
     if (status) {
-        free(module->entry);
-        free(module);
+        free_module(module);
         return status;
     }
     module->code = *code;
@@ -286,4 +291,44 @@ void braid_gpu_module_release(struct gpu_backend *gpu, struct gpu_module *module
         gpu->num_retired++;
     }
     pthread_mutex_unlock(&gpu->lock);
+}
+
+// ---- text ----
+
+const char *braid_gpu_entry_of(const struct gpu_kernel *kernel)
+{
+    return kernel->module && kernel->module->entry ? kernel->module->entry : kernel->code.entry;
+}
+
+static braid_status compile_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel)
+{
+    struct gpu_module *module = kernel->module;
+    struct gpu_compiled compiled = { 0 };
+    braid_status status = BRAID_OK;
+    pthread_mutex_lock(&gpu->load_lock);
+    if (!module->text)
+        status = braid_gpu_compile(gpu, kernel->entry, &kernel->code, true, &compiled);
+    if (!status && !module->text)
+        module->text = compiled.image;
+    pthread_mutex_unlock(&gpu->load_lock);
+    return status;
+}
+
+braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                 const char **out_text, const char **out_reason)
+{
+    const char *image = kernel->code.image;
+    *out_text = *out_reason = NULL;
+    if (gpu->vendor->index != GPU_CUDA)
+        *out_reason = "its code is not for CUDA";
+    else if (kernel->code.function)
+        *out_reason = "it is the program's own function";
+    else if (image && !braid_gpu_is_ptx(image))
+        *out_reason = "it is machine code";
+    if (*out_reason)
+        return BRAID_OK;
+    braid_status status = image ? BRAID_OK : compile_text(gpu, kernel);
+    if (!status)
+        *out_text = image ? image : kernel->module->text;
+    return status;
 }

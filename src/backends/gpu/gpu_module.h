@@ -17,6 +17,7 @@ struct gpu_module {
     struct gpu_code code; // of one of its kernels: `entry` is not the module's
     gpu_module handle;
     char *entry;         // as the compiler named what its source's expression names; NULL: none
+    char *text;          // PTX made from its source, once somebody asked; guarded by load_lock
     bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
     uint32_t references; // guarded by gpu_backend.lock
 };
@@ -40,6 +41,14 @@ bool braid_gpu_refuses_text(gpu_result result);
 // be changed and cannot be.
 braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kernel *kernel,
                                       const struct gpu_code *code, struct gpu_module **out_module);
+
+// The PTX of a loaded kernel's module, which lives as long as the kernel. Compiles where the module
+// was made from source in another way. *out_reason: why there is none, a constant. Errors: as of
+// braid_gpu_compile.
+braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                 const char **out_text, const char **out_reason);
+// The name of a loaded kernel in its module.
+const char *braid_gpu_entry_of(const struct gpu_kernel *kernel);
 
 // Drops a reference, without any driver call. NULL is released to no effect.
 void braid_gpu_module_release(struct gpu_backend *gpu, struct gpu_module *module);

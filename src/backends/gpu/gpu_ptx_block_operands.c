@@ -190,6 +190,7 @@ void braid_ptx_block_put_barrier(struct ptx_block *block, const struct ptx_state
     }
     if (num > first + 1 + is_red)
         count = operands[first + 1];
+    block->made->is_partial |= count.length > 0;
     block->made->numbers |= UINT32_C(1) << number;
     block->made->counts |= !is_sync;
     put_guard(block, statement);

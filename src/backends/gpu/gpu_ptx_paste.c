@@ -61,13 +61,15 @@ static struct head newest_head(const char *text, const struct ptx_paste *paste)
 }
 
 // From behind the marker to behind its semicolon.
-static void put_block(const struct ptx_pasted *pasted, uint32_t small, const char **at, FILE *to)
+static void put_block(const struct ptx_paste *paste, unsigned long number, const char **at,
+                      FILE *to)
 {
     static const char *const names[] = { "index", "here", "barrier", "shared", "args",
                                          "w0",    "w1",   "w2",      "w3" };
-    uint32_t num = 0, most = small ? 4 + (small + 3) / 4 : 5;
+    const struct ptx_pasted *pasted = &paste->blocks[number];
+    uint32_t num = 0, small = paste->small, most = small ? 4 + (small + 3) / 4 : 5;
     struct ptx_word word = braid_ptx_next_word(at);
-    fprintf(to, "{ // braid_island_run %s\n", pasted->note);
+    fprintf(to, "{ // braid_island_run %lu %s\n", number, pasted->note);
     for (; word.length && !braid_ptx_word_is(word, ";"); word = braid_ptx_next_word(at)) {
         if (braid_ptx_word_is(word, ",") || num == most)
             continue;
@@ -112,7 +114,7 @@ static void put_all(const char *text, const struct ptx_paste *paste, FILE *to)
             put_needed(paste, to);
             is_size = false;
         } else {
-            put_block(&paste->blocks[number], paste->small, &at, to);
+            put_block(paste, number, &at, to);
         }
         from = at;
     }

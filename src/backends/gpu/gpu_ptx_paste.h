@@ -7,8 +7,8 @@
 
 // What markers with one number stand for.
 struct ptx_pasted {
-    char *block;      // as braid_ptx_write_callable writes it
-    const char *note; // a comment of one line in front of it
+    char *block; // as braid_ptx_write_callable writes it
+    char *note;  // a comment of one line in front of it
 };
 
 struct ptx_paste {

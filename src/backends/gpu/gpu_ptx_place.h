@@ -13,6 +13,7 @@ struct ptx_callable {
     bool barriers, warps;
     bool fences;           // may wait for other blocks of its own
     bool counts;           // meets at a barrier in another way than bar.sync
+    bool is_partial;       // fewer threads than those of its block may meet at a barrier
     bool is_plain;         // reads its parameters in words at known places
     uint32_t numbers;      // of its barriers: bits
     bool is_open;          // has dynamic shared memory
