@@ -335,6 +335,9 @@ static void needs_are_read(void **state)
     }
 }
 
+#define LEAVES "threads of it end while others meet at a barrier"
+// %p1 is true in one thread.
+#define OWN "mov.u32 %r3, %tid.x;\nsetp.eq.u32 %p1, %r3, 0;\n"
 #define KERNEL(body)                                                                               \
     ".version 8.0\n.target sm_80\n.address_size 64\n"                                              \
     ".global .align 4 .b8 table[8] = {1, 0, 0, 0, 2, 0, 0, 0};\n"                                  \
@@ -370,7 +373,27 @@ static void reasons_name_what_cannot_be_inside(void **state)
         { KERNEL("call ends;"), "a function of it has the instruction 'exit', which functions in "
                                 "islands do not have" },
         { KERNEL("call holds;"), "a function of it uses the shared memory 'own'" },
-        { KERNEL("@%p1 ret;\nbar.sync 0;"), "threads of it end while others meet at a barrier" },
+        { KERNEL(OWN "@%p1 ret;\nbar.sync 0;"), LEAVES },
+        { KERNEL(OWN "@%p1 bra out;\nbar.sync 0;\nout:"), LEAVES },
+        { KERNEL(OWN "@%p1 bra slow;\nbar.sync 0;\nret;\nslow:\nmov.u32 %r1, 1;"), LEAVES },
+        { KERNEL(OWN "@!%p1 bra on;\nmov.u32 %r1, 1;\nret;\non:\nbar.sync 0;"), LEAVES },
+        { KERNEL("mov.u32 %r2, 0;\n" OWN "@%p1 bra set;\nmov.u32 %r2, 1;\nset:\n"
+                 "setp.eq.u32 %p2, %r2, 0;\n@%p2 ret;\nbar.sync 0;"),
+          LEAVES },
+        { KERNEL("mov.u32 %r2, 0;\nagain:\nadd.u32 %r2, %r2, 1;\n" OWN "@%p1 bra again;\n"
+                 "setp.eq.u32 %p2, %r2, 5;\n@%p2 ret;\nbar.sync 0;"),
+          LEAVES },
+        { KERNEL("atom.global.add.u32 %r1, [%rd1], 1;\nsetp.eq.u32 %p2, %r1, 5;\n@%p2 ret;\n"
+                 "bar.sync 0;"),
+          LEAVES },
+        { KERNEL("mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 0;"),
+          NULL },
+        { KERNEL("ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nmov.u32 %r2, 0;\n"
+                 "loop:\nbar.sync 0;\n" OWN "@%p1 bra all;\nst.global.u32 [%rd1+4], 1;\n"
+                 "all:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, %r1;\n@%p2 bra loop;"),
+          NULL },
+        { KERNEL("bar.sync 0;\n" OWN "@%p1 bra out;\nst.global.u32 [%rd1], 1;\nout:"), NULL },
+        { KERNEL("barrier.red.or.pred %p1, 0, %p2;\n@%p1 ret;\nbar.sync 0;"), NULL },
         { KERNEL("@%p1 exit;\nmov.u32 %r1, 1;"), NULL },
         { KERNEL("bar.sync %r1;"), "the number of its barrier is not written in 'bar.sync %r1;'" },
         { KERNEL("barrier.red.popc.u32 %r1, 2, 64, %p1;"), NULL },

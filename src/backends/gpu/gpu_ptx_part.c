@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the threads of a block part.
+#include "backends/gpu/gpu_ptx_part.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+
+// A register by its name.
+struct known {
+    struct ptx_word name;
+    uint32_t num_assigned;
+    bool differs;
+};
+
+struct flow {
+    const struct ptx_statement *statements;
+    size_t num;
+    struct known *registers; // a table of open places
+    size_t room;             // a power of two
+    struct ptx_parting parting;
+    bool changed;
+};
+
+static struct known *find_register(const struct flow *flow, struct ptx_word name)
+{
+    size_t place = 5381;
+    for (size_t i = 0; i < name.length; i++)
+        place = place * 33 + (unsigned char)name.at[i];
+    for (place &= flow->room - 1; flow->registers[place].name.length;
+         place = (place + 1) & (flow->room - 1)) {
+        if (ptx_same_word(flow->registers[place].name, name))
+            break;
+    }
+    flow->registers[place].name = name;
+    return &flow->registers[place];
+}
+
+size_t braid_ptx_find_target(const struct ptx_statement *statements, size_t num, size_t branch)
+{
+    const char *at = statements[branch].word.at + statements[branch].word.length;
+    struct ptx_word label = braid_ptx_next_word(&at);
+    bool is_plain = braid_ptx_word_is(statements[branch].word, "bra") ||
+                    braid_ptx_word_is(statements[branch].word, "bra.uni");
+    for (size_t i = 0; i < num && is_plain; i++) {
+        if (statements[i].kind == PTX_LABEL && ptx_same_word(statements[i].word, label))
+            return i;
+    }
+    return num;
+}
+
+// ---- instructions ----
+
+static bool begins_with_any(struct ptx_word word, const char *const *names)
+{
+    for (; *names; names++) {
+        if (braid_ptx_word_begins(word, *names))
+            return true;
+    }
+    return false;
+}
+
+static bool has_result(const struct ptx_statement *statement)
+{
+    static const char *const names[] = { "st.",          "red.",       "bra",  "brx",  "ret",
+                                         "exit",         "cp.",        "call", "mem",  "fen",
+                                         "bar.sync",     "bar.arrive", "pref", "trap", "bar.warp",
+                                         "barrier.sync", NULL };
+    return !begins_with_any(statement->word, names);
+}
+
+// From each thread another, whatever it is given.
+static bool is_own(const struct ptx_statement *statement)
+{
+    static const char *const names[] = { "atom",  "shfl",  "vote",     "match", "activemask",
+                                         "redux", "elect", "ld.local", "mma",   "wmma",
+                                         "ldmat", "wgmma", "tex",      "suld",  NULL };
+    return begins_with_any(statement->word, names) || (statement->facts & PTX_VOLATILE);
+}
+
+// What threads have of their own, and the results of functions.
+static bool is_source(struct ptx_word word)
+{
+    static const char *const names[] = { "%tid",  "%laneid", "%lanemask",    "%warpid", "%clock",
+                                         "%smid", "retval",  "%globaltimer", "%pm",     NULL };
+    return begins_with_any(word, names);
+}
+
+// What is the same for all threads of a block.
+static bool is_common(struct ptx_word word)
+{
+    static const char *const names[] = { "%ntid",     "%ctaid",       "%nctaid", "%gridid",
+                                         "%nwarpid",  "%nsmid",       "%envreg", "%cluster",
+                                         "%ncluster", "%total_smem",  "%aggr_",  "%is_exp",
+                                         "%dynamic_", "%reserved_sm", NULL };
+    return begins_with_any(word, names);
+}
+
+// Of a register that nothing is assigned to nothing is known.
+static bool word_differs(const struct flow *flow, struct ptx_word word)
+{
+    if (is_source(word))
+        return true;
+    if (word.at[0] != '%' || word.length < 2 || is_common(word))
+        return false;
+    const struct known *known = find_register(flow, word);
+    return known->differs || known->num_assigned == 0;
+}
+
+// Whether a word between two places does.
+static bool any_differs(const struct flow *flow, const char *at, const char *end)
+{
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
+         word = braid_ptx_next_word(&at)) {
+        if (word_differs(flow, word))
+            return true;
+    }
+    return false;
+}
+
+// Behind the first operand, or at the opcode's end where it has no result.
+static const char *end_of_results(const struct ptx_statement *statement)
+{
+    const char *at = statement->word.at + statement->word.length;
+    int depth = 0;
+    if (!has_result(statement))
+        return at;
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.at < statement->end;
+         word = braid_ptx_next_word(&at)) {
+        depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
+        if (depth == 0 && braid_ptx_word_is(word, ","))
+            break;
+    }
+    return at;
+}
+
+// ---- the flow ----
+
+// What some threads come to by a branch, and others do not, or at another time.
+static void note_region(struct flow *flow, size_t branch, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to && i < flow->num; i++) {
+        if (flow->parting.behind[i] <= branch)
+            continue;
+        flow->parting.behind[i] = branch;
+        flow->changed = true;
+    }
+}
+
+static bool is_plain_jump(const struct ptx_statement *statement)
+{
+    return statement->kind == PTX_INSTRUCTION && statement->begin == statement->word.at &&
+           (statement->facts & (PTX_BRANCH | PTX_EXIT));
+}
+
+// A label that nothing falls into begins a part of its own: up to where the part before it goes, or
+// to its own end.
+static size_t end_of_part(const struct flow *flow, size_t label)
+{
+    const struct ptx_statement *statements = flow->statements;
+    size_t before = label, end = label;
+    while (before > 0 && statements[before - 1].kind != PTX_INSTRUCTION)
+        before--;
+    if (before == 0 || !is_plain_jump(&statements[before - 1]))
+        return label;
+    size_t target = braid_ptx_find_target(statements, flow->num, before - 1);
+    if (target < flow->num && target > label)
+        return target;
+    while (end < flow->num && !is_plain_jump(&statements[end]))
+        end++;
+    return end;
+}
+
+static void part_at(struct flow *flow, size_t branch)
+{
+    size_t target = braid_ptx_find_target(flow->statements, flow->num, branch);
+    flow->changed |= !flow->parting.differs[branch];
+    flow->parting.differs[branch] = true;
+    if (!(flow->statements[branch].facts & PTX_BRANCH))
+        return;
+    if (target == flow->num) // one of several places
+        note_region(flow, branch, 0, flow->num);
+    else if (target < branch)
+        note_region(flow, branch, target, branch);
+    else
+        note_region(flow, branch, branch + 1, end_of_part(flow, target));
+}
+
+static void assign(struct flow *flow, size_t index, const char *end, bool differs)
+{
+    const struct ptx_statement *statement = &flow->statements[index];
+    const char *at = statement->word.at + statement->word.length;
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
+         word = braid_ptx_next_word(&at)) {
+        struct known *known = word.at[0] == '%' ? find_register(flow, word) : NULL;
+        if (!known || known->differs)
+            continue;
+        bool is_late = known->num_assigned > 1 && flow->parting.behind[index] != SIZE_MAX;
+        known->differs = differs || is_late;
+        flow->changed |= known->differs;
+    }
+}
+
+static void follow(struct flow *flow, size_t index)
+{
+    const struct ptx_statement *statement = &flow->statements[index];
+    if (statement->kind != PTX_INSTRUCTION)
+        return;
+    const char *behind = end_of_results(statement);
+    bool guard = any_differs(flow, statement->begin, statement->word.at);
+    bool differs = guard || is_own(statement) || any_differs(flow, behind, statement->end);
+    // Of a barrier that counts all threads get one result.
+    if (statement->facts & PTX_BARRIER)
+        differs = guard;
+    if (guard || (differs && (statement->facts & PTX_BRANCH)))
+        part_at(flow, index);
+    if (has_result(statement))
+        assign(flow, index, behind, differs);
+}
+
+static void count_assignments(struct flow *flow)
+{
+    for (size_t i = 0; i < flow->num; i++) {
+        const struct ptx_statement *statement = &flow->statements[i];
+        if (statement->kind != PTX_INSTRUCTION || !has_result(statement))
+            continue;
+        const char *at = statement->word.at + statement->word.length;
+        const char *end = end_of_results(statement);
+        for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
+             word = braid_ptx_next_word(&at)) {
+            if (word.at[0] == '%')
+                find_register(flow, word)->num_assigned++;
+        }
+    }
+}
+
+// More places than there are words that could be registers.
+static size_t count_room(const struct ptx_statement *statements, size_t num)
+{
+    size_t words = 8, room = 16;
+    for (size_t i = 0; i < num; i++) {
+        for (const char *at = statements[i].begin; at < statements[i].end; at++)
+            words += *at == '%';
+    }
+    while (room < 2 * words)
+        room *= 2;
+    return room;
+}
+
+bool braid_ptx_find_parting(const struct ptx_statement *statements, size_t num,
+                            struct ptx_parting *out_parting)
+{
+    struct flow flow = { .statements = statements,
+                         .num = num,
+                         .room = count_room(statements, num) };
+    flow.registers = braid_allocate_zeroed(flow.room, sizeof(*flow.registers));
+    flow.parting.differs = braid_allocate_zeroed(num, sizeof(*flow.parting.differs));
+    flow.parting.behind = braid_allocate_zeroed(num, sizeof(*flow.parting.behind));
+    bool has_room = flow.registers && flow.parting.differs && flow.parting.behind;
+    for (size_t i = 0; i < num && has_room; i++)
+        flow.parting.behind[i] = SIZE_MAX;
+    if (has_room)
+        count_assignments(&flow);
+    for (flow.changed = has_room; flow.changed;) {
+        flow.changed = false;
+        for (size_t i = 0; i < num; i++)
+            follow(&flow, i);
+    }
+    free(flow.registers);
+    if (has_room)
+        *out_parting = flow.parting;
+    else
+        braid_ptx_parting_finish(&flow.parting);
+    return has_room;
+}
+
+void braid_ptx_parting_finish(struct ptx_parting *parting)
+{
+    free(parting->differs);
+    free(parting->behind);
+}

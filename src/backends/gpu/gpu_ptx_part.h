@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the threads of a block part: branches whose conditions may differ from thread to thread.
+//
+// A register differs where it comes from the thread's index, from other threads or from what does
+// differ; memory at one address is the same for all that read it between two barriers. A register
+// with several assignments differs too where one of them stands behind such a branch.
+#ifndef BRAID_BACKENDS_GPU_GPU_PTX_PART_H
+#define BRAID_BACKENDS_GPU_GPU_PTX_PART_H
+
+#include "backends/gpu/gpu_ptx_read.h"
+
+struct ptx_parting {
+    bool *differs;  // by statement: its guard, or where it branches to, differs
+    size_t *behind; // by statement: the first such branch that some threads come to it by;
+                    // SIZE_MAX: none
+};
+
+// False: memory ran out.
+bool braid_ptx_find_parting(const struct ptx_statement *statements, size_t num,
+                            struct ptx_parting *out_parting);
+void braid_ptx_parting_finish(struct ptx_parting *parting);
+
+// The label that a branch goes to; `num` where it is not known, or is no branch.
+size_t braid_ptx_find_target(const struct ptx_statement *statements, size_t num, size_t branch);
+
+#endif
