@@ -118,7 +118,8 @@ bool braid_ptx_may_change(const struct ptx *ptx, struct ptx_word variable)
 {
     struct tracks tracks = { 0 };
     bool changes = is_pointed_to(ptx, variable);
-    if (braid_ptx_word_begins(variable, "$str")) // a text of printf, which no one changes
+    // Texts of printf and assert, which go to functions that change nothing.
+    if (braid_ptx_word_begins(variable, "$str") || braid_ptx_word_begins(variable, "__unnamed_"))
         return false;
     for (size_t i = 0; i < ptx->functions.num && !changes; i++) {
         bool grows = true;
