@@ -49,10 +49,16 @@ static braid_status create(struct gpu_backend *gpu, struct gpu_kernel *kernel,
     return status;
 }
 
-// Two threads may read it at once; the first one's is kept.
+// Two threads may read it at once; the first one's is kept. Kernels of Braid's own are of all
+// vendors, so that what is kept of them must not come from another.
 braid_status braid_gpu_find_callable(struct gpu_backend *gpu, struct gpu_kernel *kernel,
                                      const struct gpu_callable **out_callable)
 {
+    static const struct gpu_callable foreign = { .why_not = "its code is not for CUDA" };
+    if (gpu->vendor->index != GPU_CUDA) {
+        *out_callable = &foreign;
+        return BRAID_OK;
+    }
     struct gpu_callable *made = NULL,
                         *known = atomic_load_explicit(&kernel->callable, memory_order_acquire);
     braid_status status = known ? BRAID_OK : create(gpu, kernel, &made);

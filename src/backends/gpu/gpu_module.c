@@ -319,9 +319,7 @@ braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kerne
 {
     const char *image = kernel->code.image;
     *out_text = *out_reason = NULL;
-    if (gpu->vendor->index != GPU_CUDA)
-        *out_reason = "its code is not for CUDA";
-    else if (kernel->code.function)
+    if (kernel->code.function)
         *out_reason = "it is the program's own function";
     else if (image && !braid_gpu_is_ptx(image))
         *out_reason = "it is machine code";

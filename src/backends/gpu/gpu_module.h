@@ -42,9 +42,9 @@ bool braid_gpu_refuses_text(gpu_result result);
 braid_status braid_gpu_module_acquire(struct gpu_backend *gpu, const braid_kernel *kernel,
                                       const struct gpu_code *code, struct gpu_module **out_module);
 
-// The PTX of a loaded kernel's module, which lives as long as the kernel. Compiles where the module
-// was made from source in another way. *out_reason: why there is none, a constant. Errors: as of
-// braid_gpu_compile.
+// On CUDA, the PTX of a loaded kernel's module, which lives as long as the kernel. Compiles where
+// the module was made from source in another way. *out_reason: why there is none, a constant.
+// Errors: as of braid_gpu_compile.
 braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
                                  const char **out_text, const char **out_reason);
 // The name of a loaded kernel in its module.
