@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -84,18 +85,21 @@ def run_inside(machine, work, source, place, script, log=None):
             return done.returncode, output.read()
 
 
-def run_cases(suite, names, run_case):
-    """Speaks TAP: a case for each name, for which run_case(name) raises AssertionError if it fails."""
+def run_cases(work, suite, names, run_case):
+    """Speaks TAP, with the seconds of each: a case for each name, for which run_case(name) raises AssertionError if it fails."""
     missing = find_missing()
     failed = False
     print(f"1..{len(names)}", flush=True)
+    if not missing:
+        install_machine(work, suite)  # which is in the time of none of them
     for number, name in enumerate(names, 1):
         if missing:
             print(f"{missing}\nok {number} - {suite}: {name} # SKIP", flush=True)
             continue
+        begin = time.monotonic()
         try:
             run_case(name)
-            print(f"ok {number} - {suite}: {name}", flush=True)
+            print(f"# {time.monotonic() - begin:.0f} s\nok {number} - {suite}: {name}", flush=True)
         except AssertionError as reason:
             failed = True
             print(f"{reason}\nnot ok {number} - {suite}: {name}", flush=True)

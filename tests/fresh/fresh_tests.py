@@ -54,7 +54,7 @@ def main():
     scripts = read_scripts(os.path.join(source, "README.md"), tests)
     assert scripts.keys() == EXPECTED.keys(), f"README.md has {sorted(scripts)}"
     names = ["test"] if tests else list(scripts)
-    return run_cases(suite, names, lambda name: try_script(source, work, suite, name, scripts[name]))
+    return run_cases(work, suite, names, lambda name: try_script(source, work, suite, name, scripts[name]))
 
 
 if __name__ == "__main__":
