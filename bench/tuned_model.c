@@ -89,12 +89,12 @@ static void add_gaps(struct gaps *gaps, const braid_schedule *schedule, const br
 static void sum_nodes(const braid_exec *exec, const braid_timings *timings, double *all_us,
                       double *path_us)
 {
-    size_t num;
-    const uint32_t *path = braid_schedule_critical_path(braid_exec_schedule(exec), &num);
+    braid_schedule_info info;
+    braid_schedule_get_info(braid_exec_schedule(exec), &info);
     for (uint32_t i = 0; i < timings->num_nodes; i++)
         *all_us += (double)timings->nodes[i].time.median_ns / 1e3;
-    for (size_t i = 0; i < num; i++)
-        *path_us += (double)timings->nodes[path[i]].time.median_ns / 1e3;
+    for (uint32_t i = 0; i < info.num_critical; i++)
+        *path_us += (double)timings->nodes[info.critical_path[i]].time.median_ns / 1e3;
 }
 
 static void print_times(braid_exec *exec)

@@ -461,9 +461,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph,
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_cost(braid_graph *graph, braid_node node,
                                                              uint64_t cost_ns);
 
-// Counts, and the node at an index (which must be less than the count; otherwise { 0 }).
+// How many nodes there are, and the one at an index (which must be less; otherwise { 0 }).
 BRAID_API size_t braid_graph_num_nodes(const braid_graph *graph);
-BRAID_API size_t braid_graph_num_edges(const braid_graph *graph); // explicit ones
 BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 
 // The node's name as given, or its kernel's or kind's; "" for an unknown node. Lives as long as the

@@ -125,19 +125,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);
 
-// Plans the graph of a schedule again, for instance after braid_graph_set_cost, in less than half
-// the time: edges and their order are reused, and so are lanes and waits where the new times leave
-// the plan at most 2 % worse against its bound than it was. Its serialisations are then those of
-// the costs that the lanes were chosen with; by the new costs, lanes may delay other nodes.
-// Otherwise the graph is placed anew on as many lanes as before. NULL options are those of the
-// schedule; with another lane limit or policy, all but the edges is planned anew.
-// Errors: BRAID_INVALID_ARGUMENT (another graph, or nodes or edges were added since),
-// BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_replan(const braid_schedule *schedule,
-                                                              const braid_graph *graph,
-                                                              const braid_schedule_options *options,
-                                                              braid_schedule **out_schedule);
-
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
 // One step of a lane: an operation of the program that an exec plays. Steps of all lanes stand in
@@ -179,14 +166,16 @@ typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
     uint64_t num_waits;
-    uint64_t num_records;        // positions: one for each distinct node waited on
-    uint32_t num_serialisations; // pairs that the graph leaves free and the plan does not
-    uint64_t makespan_ns;        // planned, with the cost model
-    uint64_t bound_ns;           // max(critical path, work / lanes allowed): no plan
-                                 // without islands is shorter
-    uint64_t critical_path_ns;   // the heaviest path of the graph
-    uint64_t work_ns;            // the sum of all costs
-    uint64_t one_lane_ns;        // the planned makespan on one lane
+    uint64_t num_records;          // positions: one for each distinct node waited on
+    uint32_t num_serialisations;   // pairs that the graph leaves free and the plan does not
+    uint64_t makespan_ns;          // planned, with the cost model
+    uint64_t bound_ns;             // max(critical path, work / lanes allowed): no plan
+                                   // without islands is shorter
+    uint64_t critical_path_ns;     // the heaviest path of the graph
+    const uint32_t *critical_path; // its nodes, first to last, by index; as long as the schedule
+    uint32_t num_critical;         // nodes of it
+    uint64_t work_ns;              // the sum of all costs
+    uint64_t one_lane_ns;          // the planned makespan on one lane
     // Nodes whose cost nobody gave, empty nodes apart: where there are any, times are guesses, and
     // the plan is one for concurrency.
     uint32_t num_guessed;
@@ -244,10 +233,6 @@ typedef struct braid_planned_copy {
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_copy(const braid_schedule *schedule,
                                                                 size_t index,
                                                                 braid_planned_copy *out_copy);
-
-// The nodes of a heaviest path, first to last, by index; valid as long as the schedule.
-BRAID_API const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule,
-                                                       size_t *out_num_nodes);
 
 // Why two nodes that the program's data flow leaves free run one after the other.
 typedef enum braid_serialisation_cause {

@@ -447,11 +447,6 @@ class Graph(Communications):
     def __len__(self) -> int:
         return int(lib.braid_graph_num_nodes(self._pointer))
 
-    @property
-    def num_edges(self) -> int:
-        """Explicit ones."""
-        return int(lib.braid_graph_num_edges(self._pointer))
-
     def dot(self) -> str:
         """The graph as Graphviz DOT."""
         return capture(lambda file: lib.braid_graph_write_dot(self._pointer, file)).decode("utf-8", "replace")

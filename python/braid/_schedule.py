@@ -151,23 +151,6 @@ class Schedule(Owned):
     def _closed(self) -> bool:
         return self._owner.closed or (self._exec is not None and self._exec._owner.closed)
 
-    @spell_out(PlanOptions)
-    def replan(self, **options: Unpack[PlanOptions]) -> Schedule:
-        """Plans the same graph again, for instance after Graph.set_cost, in less than half the time. With
-        options it is planned by those, else as this one was."""
-        made = Schedule.__new__(Schedule)
-        made._set_up(self.graph)
-        struct, kept = ffi.NULL, None
-        if options:
-            struct = ffi.new("braid_schedule_options *")
-            kept = fill_plan(struct, options)
-        out = ffi.new("braid_schedule **")
-        with self.graph._owner as graph:
-            check(self._call(lambda pointer: lib.braid_schedule_replan(pointer, graph, struct, out)))
-        del kept
-        made._owner = Owner("schedule", out[0], lib.braid_schedule_destroy)
-        return made
-
     # ---- what it is ----
 
     @property
@@ -225,9 +208,9 @@ class Schedule(Owned):
         nodes = self._planned
 
         def read(pointer: Any) -> List[Union[Node, PlannedCopy]]:
-            num = ffi.new("size_t *")
-            path = lib.braid_schedule_critical_path(pointer, num)
-            return [nodes[path[i]] for i in range(num[0])]
+            info = ffi.new("braid_schedule_info *")
+            lib.braid_schedule_get_info(pointer, info)
+            return [nodes[info.critical_path[i]] for i in range(info.num_critical)]
 
         path: List[Union[Node, PlannedCopy]] = self._call(read)
         return path

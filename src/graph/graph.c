@@ -67,11 +67,6 @@ size_t braid_graph_num_nodes(const braid_graph *graph)
     return graph ? graph->nodes.num : 0;
 }
 
-size_t braid_graph_num_edges(const braid_graph *graph)
-{
-    return graph ? graph->edges.num : 0;
-}
-
 braid_node braid_graph_node(const braid_graph *graph, size_t index)
 {
     if (!graph || index >= graph->nodes.num)

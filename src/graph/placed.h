@@ -68,10 +68,6 @@ void braid_place_model_finish(struct place_model *model);
 struct placed *braid_placed_share(struct placed *placed);
 void braid_placed_release(struct placed *placed);
 
-// The same with the costs that the program's graph has now. Errors: BRAID_NO_MEMORY.
-braid_status braid_placed_renew_costs(const struct placed *placed, const braid_graph *graph,
-                                      struct placed **out_placed);
-
 // clone.c: the same graph again, with its id and version. Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone);
 

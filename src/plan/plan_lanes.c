@@ -333,32 +333,19 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     return status;
 }
 
-// num_lanes, if it is not 0, counts those of all places.
-static braid_status place_on_sites(struct plan_tries *tries, uint32_t limit, uint32_t num_lanes,
-                                   bool fixed, struct plan_placement *out_placement)
-{
-    uint32_t num_places = tries->plan->num_places;
-    if (num_lanes)
-        limit = num_lanes / num_places + (num_lanes % num_places != 0);
-    return braid_plan_place_on_sites(tries, limit, fixed, out_placement);
-}
-
 braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   const braid_schedule_options *options, uint32_t num_lanes,
+                                   const braid_schedule_options *options,
                                    struct plan_placement *out_placement, uint64_t *out_saved_ns)
 {
-    bool fixed = num_lanes || (options->fixed_lanes && options->max_lanes);
+    bool fixed = options->fixed_lanes && options->max_lanes;
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
-    const struct plan_limits given = { num_lanes, false, UINT64_MAX };
     struct plan_placement best = { 0 };
     struct plan_tries tries;
     braid_status status = braid_plan_tries_create(plan, costs, fixed, &tries);
     if (status)
         return status;
     if (plan->num_places > 1)
-        status = place_on_sites(&tries, limit, num_lanes, fixed, &best);
-    else if (num_lanes)
-        status = braid_plan_try(&tries, &given, &best);
+        status = braid_plan_place_on_sites(&tries, limit, fixed, &best);
     else
         status = fixed ? place_fixed(&tries, limit, &best)
                        : choose(&tries, round_limit(&tries, limit), &best);

@@ -10,11 +10,11 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
                                const braid_schedule_options *options);
 
 // Places the graph on the number of lanes that the cost model predicts to be best: the fewest on a
-// tie or a small gain, one where the gain over one lane is small. With num_lanes other than 0 it is
-// placed on up to as many without asking. Then a shorter plan is searched for, if the options ask
-// for it; out_saved_ns is what its makespan gained. Errors: BRAID_NO_MEMORY.
+// tie or a small gain, one where the gain over one lane is small. Then a shorter plan is
+// searched for, if the options ask for it; out_saved_ns is what its makespan gained. Errors:
+// BRAID_NO_MEMORY.
 braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   const braid_schedule_options *options, uint32_t num_lanes,
+                                   const braid_schedule_options *options,
                                    struct plan_placement *out_placement, uint64_t *out_saved_ns);
 
 #endif

@@ -38,7 +38,8 @@ static uint64_t divide_up(uint64_t value, uint64_t by)
     return value / by + (value % by != 0);
 }
 
-void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_costs *costs)
+// Sets what the info says of the graph: everything but the plan's own figures.
+static void fill_info(struct braid_schedule *schedule, const struct plan_costs *costs)
 {
     braid_schedule_info *info = &schedule->info;
     uint64_t limit = braid_plan_lane_limit(schedule->graph, costs, &schedule->options);
@@ -66,8 +67,9 @@ void braid_plan_fill_info(struct braid_schedule *schedule, const struct plan_cos
         info->bound_ns = costs->critical_ns;
 }
 
-braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const braid_graph *graph,
-                                        const braid_cost_model *model)
+// Divides a schedule into islands as far as can be told without a device.
+static braid_status divide(struct braid_schedule *schedule, const braid_graph *graph,
+                           const braid_cost_model *model)
 {
     if (!model->island_call_ns)
         return BRAID_OK;
@@ -82,8 +84,7 @@ braid_status braid_plan_divide_by_graph(struct braid_schedule *schedule, const b
 }
 
 static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
-                               uint32_t num_lanes, const struct plan_inside *inside,
-                               struct passes *passes)
+                               const struct plan_inside *inside, struct passes *passes)
 {
     const struct plan_graph *plan = schedule->graph;
     const braid_schedule_options *options = &schedule->options;
@@ -95,10 +96,10 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
-        status = braid_plan_place_best(plan, &passes->costs, options, num_lanes, &passes->placement,
+        status = braid_plan_place_best(plan, &passes->costs, options, &passes->placement,
                                        &schedule->info.saved_ns);
     if (!status)
-        braid_plan_fill_info(schedule, &passes->costs);
+        fill_info(schedule, &passes->costs);
     schedule->info.makespan_ns = passes->placement.makespan_ns;
     if (!status)
         status = braid_plan_serialisations(schedule, &passes->placement);
@@ -107,17 +108,17 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && plan_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
         status = braid_plan_find_times(schedule, &passes->costs.model);
     if (!status)
-        status = braid_plan_divide_by_graph(schedule, graph, &passes->costs.model);
+        status = divide(schedule, graph, &passes->costs.model);
     if (!status)
         braid_plan_find_limit(schedule);
     return status;
 }
 
 braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
-                               uint32_t num_lanes, const struct plan_inside *inside)
+                               const struct plan_inside *inside)
 {
     struct passes passes = { 0 };
-    braid_status status = run_passes(schedule, graph, num_lanes, inside, &passes);
+    braid_status status = run_passes(schedule, graph, inside, &passes);
     finish_passes(&passes);
     return status;
 }

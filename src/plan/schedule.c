@@ -113,15 +113,14 @@ const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *o
 
 void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
 {
+    braid_schedule_info info = { 0 };
+    if (schedule) {
+        info = schedule->info;
+        info.critical_path = schedule->critical;
+        info.num_critical = (uint32_t)schedule->num_critical;
+    }
     if (out_info)
-        *out_info = schedule ? schedule->info : (braid_schedule_info){ 0 };
-}
-
-const uint32_t *braid_schedule_critical_path(const braid_schedule *schedule, size_t *out_num_nodes)
-{
-    if (out_num_nodes)
-        *out_num_nodes = schedule ? schedule->num_critical : 0;
-    return schedule ? schedule->critical : NULL;
+        *out_info = info;
 }
 
 braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_node node,

@@ -37,7 +37,7 @@ struct braid_schedule {
     braid_schedule_options options; // as given, zeros included
     braid_schedule_info info;
 
-    struct plan_graph *graph; // units, edges and names; shared with re-plans, never changed
+    struct plan_graph *graph; // units, edges and names; shared, never changed
     struct placed *placed;    // what was planned for several devices; NULL: for one
 
     // The program, lanes and what was forced, which plans that keep them share: once made they are

@@ -20,7 +20,7 @@ static braid_status create(const braid_graph *graph, struct placed *placed,
         status = braid_schedule_begin(plan, graph->id, graph->version, options, &schedule);
     if (!status) {
         schedule->placed = braid_placed_share(placed);
-        status = braid_plan_passes(schedule, graph, 0, inside);
+        status = braid_plan_passes(schedule, graph, inside);
     }
     if (status)
         braid_schedule_destroy(schedule);

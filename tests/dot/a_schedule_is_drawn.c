@@ -269,7 +269,7 @@ static void only_costs_that_were_given_are_drawn(void **state)
     assert_has(drawing, "; 1 cost guessed\"");
     free(drawing);
     check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), 7000));
-    check_ok(braid_schedule_replan(schedule, graph, NULL, &again));
+    check_ok(braid_schedule_create(graph, &options, &again));
     drawing = draw(again);
     assert_has(drawing, "[label=\"loop\\n7.00 us\"");
     assert_null(strstr(drawing, "guessed"));

@@ -22,7 +22,6 @@ static void plan_and_run(struct subject *subject, struct fuzz_input *input)
     braid_schedule *schedule = subject_plan(subject, input);
     if (!schedule)
         return;
-    subject_replan(subject, input, schedule);
     subject_run(subject, input, schedule);
     braid_schedule_destroy(schedule);
 }

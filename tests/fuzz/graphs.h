@@ -70,9 +70,6 @@ void subject_fly(struct subject *subject, struct fuzz_input *input, braid_device
 
 // Plans as the next bytes say, and compares the plan with the order. NULL where planning must fail.
 braid_schedule *subject_plan(struct subject *subject, struct fuzz_input *input);
-// Changes costs and plans again.
-void subject_replan(struct subject *subject, struct fuzz_input *input,
-                    const braid_schedule *schedule);
 
 // Runs some frames on the CPU, each node looking whether all that it stands behind has run.
 void subject_run(struct subject *subject, struct fuzz_input *input, const braid_schedule *schedule);

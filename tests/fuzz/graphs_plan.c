@@ -255,24 +255,3 @@ braid_schedule *subject_plan(struct subject *subject, struct fuzz_input *input)
     check_schedule(subject, schedule, &options, exact);
     return schedule;
 }
-
-void subject_replan(struct subject *subject, struct fuzz_input *input,
-                    const braid_schedule *schedule)
-{
-    uint32_t num_changes = fuzz_below(input, 4);
-    for (uint32_t i = 0; i < num_changes && subject->model.num_nodes; i++)
-        fuzz_expect_status(
-            braid_graph_set_cost(subject->graph,
-                                 subject->handles[fuzz_below(input, subject->model.num_nodes)],
-                                 fuzz_byte(input)),
-            BRAID_OK);
-    braid_schedule_options options;
-    bool exact = choose_options(input, &options);
-    braid_schedule *again;
-    braid_status status = braid_schedule_replan(schedule, subject->graph, &options, &again);
-    if (!exact && status == BRAID_INVALID_ARGUMENT)
-        return;
-    fuzz_expect_status(status, BRAID_OK);
-    check_schedule(subject, again, &options, false);
-    braid_schedule_destroy(again);
-}

@@ -243,12 +243,8 @@ static void every_way_of_planning_takes_bundles(void **state)
                        .wait_ns = random_below(&random, 40),
                        .max_concurrent = random_below(&random, 4) },
         };
-        braid_schedule *schedule = plan_with(bundled.graph, &options), *again;
+        braid_schedule *schedule = plan_with(bundled.graph, &options);
         assert_true(info_of(schedule).makespan_ns >= info_of(schedule).bound_ns);
-        check_ok(braid_schedule_replan(schedule, bundled.graph, NULL, &again));
-        check_ok(braid_schedule_verify(again, bundled.graph));
-        assert_true(info_of(again).makespan_ns <= info_of(schedule).makespan_ns);
-        braid_schedule_destroy(again);
         braid_schedule_destroy(schedule);
         braid_graph_destroy(bundled.graph);
     }

@@ -272,24 +272,6 @@ static void other_divisions_are_seen(void **state)
     assert_true(num > 30);
 }
 
-// A plan made again for other costs is divided for those.
-static void a_replan_is_divided_anew(void **state)
-{
-    (void)state;
-    struct random random = { 7 };
-    struct made made = make_random(&random, 14000, 0);
-    braid_schedule *schedule = plan(made.graph, 1, &model), *again;
-    assert_int_equal(schedule->info.num_islands, 0);
-    for (uint32_t i = 0; i < NUM_NODES; i++)
-        check_ok(braid_graph_set_cost(made.graph, braid_graph_node(made.graph, i), 1000));
-    check_ok(braid_schedule_replan(schedule, made.graph, NULL, &again));
-    braid_schedule_destroy(schedule);
-    assert_int_equal(again->info.num_islands, 1);
-    check_ok(braid_schedule_verify(again, made.graph));
-    braid_schedule_destroy(again);
-    braid_graph_destroy(made.graph);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,7 +282,6 @@ int main(void)
         cmocka_unit_test(none_are_made_that_do_not_pay),
         cmocka_unit_test(wide_kernels_stay_outside),
         cmocka_unit_test(other_divisions_are_seen),
-        cmocka_unit_test(a_replan_is_divided_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

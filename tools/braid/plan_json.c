@@ -163,12 +163,12 @@ static bool add_waits(json_t *json, const struct dot_file *file, const braid_sch
 static bool add_critical_path(json_t *json, const struct dot_file *file,
                               const braid_schedule *schedule)
 {
-    size_t num_nodes;
-    const uint32_t *nodes = braid_schedule_critical_path(schedule, &num_nodes);
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
     json_t *path = json_array();
     bool done = json_object_set_new(json, "critical_path", path) == 0;
-    for (size_t i = 0; i < num_nodes && done; i++)
-        done = json_array_append_new(path, text_of(file, nodes[i])) == 0;
+    for (uint32_t i = 0; i < info.num_critical && done; i++)
+        done = json_array_append_new(path, text_of(file, info.critical_path[i])) == 0;
     return done;
 }
 

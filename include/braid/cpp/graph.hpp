@@ -374,10 +374,6 @@ template <class Errors> class basic_graph
     {
         return braid_graph_num_nodes(get());
     }
-    std::size_t num_edges() const
-    {
-        return braid_graph_num_edges(get());
-    }
     braid_node node(std::size_t index) const
     {
         return braid_graph_node(get(), index);

@@ -51,9 +51,8 @@ template <class Errors> class basic_schedule
     }
     view<const std::uint32_t> critical_path() const
     {
-        std::size_t num = 0;
-        const std::uint32_t *nodes = braid_schedule_critical_path(get(), &num);
-        return { nodes, num };
+        const braid_schedule_info found = info();
+        return { found.critical_path, found.num_critical };
     }
     // In one line. Of no node: what limits the frame as planned; of one: which island it is in, or
     // why it is in none; of two: how they are ordered and why.
@@ -84,14 +83,6 @@ template <class Errors> class basic_schedule
         braid_serialisation pair = {};
         braid_status status = braid_schedule_get_serialisation(get(), index, &pair);
         return Errors::template from<braid_serialisation>(status, [&] { return pair; });
-    }
-    // Plans the same graph again, for instance after set_cost, as this one was planned.
-    result<basic_schedule> replan(const braid_graph *graph,
-                                  const braid_schedule_options *options = nullptr) const
-    {
-        braid_schedule *schedule = nullptr;
-        braid_status status = braid_schedule_replan(get(), graph, options, &schedule);
-        return Errors::template from<basic_schedule>(status, [&] { return own(schedule); });
     }
     // A timeline to scale for browsers, and a trace for Perfetto and chrome://tracing.
     result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
