@@ -354,8 +354,13 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
 // is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
 // ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU plays loops natively. Streams, other devices, groups, graphs with communicators,
-// islands and times of frames refuse a graph with loops (BRAID_UNSUPPORTED) and name the loop.
+// The CPU plays loops natively and on streams, CUDA and HIP on streams: there a thread of the
+// device queues the body again and again. If it cannot queue an iteration, the loop ends early: the
+// exec's next wait, query or launch returns the failure, and the exec can be launched again; if it
+// is destroyed before, only the log tells. Native graphs and islands of CUDA and HIP, groups,
+// graphs with communicators, and times of frames refuse a graph with loops (BRAID_UNSUPPORTED) and
+// name the loop. So do streams if the driver cannot wait for a word in memory, or if a native call
+// is inside a loop.
 // Errors: BRAID_INVALID_ARGUMENT (the message names the loop: no condition and no `times`, a
 // condition without a bound, two bounds, a condition that is no uint32_t of this graph in one
 // place, options that a loop has not), BRAID_UNSUPPORTED (a graph with communicators),

@@ -9,6 +9,7 @@
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_end.h"
+#include "exec/exec_loops.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_places.h"
 #include "exec/exec_times.h"
@@ -232,6 +233,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_lease_queues(exec);
     if (!status)
         status = braid_exec_add_end(exec, options);
+    if (!status)
+        status = braid_exec_add_loops(exec, graph);
     return status ? status : braid_exec_add_probes(exec);
 }
 

@@ -112,6 +112,9 @@ struct player {
     // Optional: waits for each stream of its own, if some fail for the others, and, as those that
     // it was given have ended, for what no stream tells of.
     braid_status (*synchronize)(struct playing *playing);
+    // Optional: the failure of a frame that no launch could return, once, where there is one. If it
+    // is told before a launch, that is not made.
+    braid_status (*tell_failure)(struct playing *playing);
     // No launch is in flight.
     void (*destroy)(struct playing *playing);
 };

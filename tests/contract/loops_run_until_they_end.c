@@ -3,92 +3,9 @@
 // in every frame.
 #include <string.h>
 
+#include "contract/counting.h"
 #include "contract/groups.h"
-#include "contract/nodes.h"
-
-enum { num_frames = 5 };
-
-// `left` counts down, and `sum` gets 1 in each iteration, from 0 in each frame.
-struct counting {
-    braid_graph *graph;
-    uint32_t *numbers; // left, then sum
-    braid_resource left, sum;
-};
-
-static braid_resource add_word(braid_graph *graph, const char *name, uint32_t *word)
-{
-    braid_resource resource;
-    check_ok(braid_graph_add_buffer(graph, name, word, sizeof(*word), &resource));
-    return resource;
-}
-
-static void add_step(braid_graph *graph, const char *name, braid_resource resource, uint32_t *word,
-                     uint32_t addend)
-{
-    add_axpy(graph, (braid_node_options){ .name = name, USES({ resource, BRAID_READ_WRITE }) },
-             word, word, 1, addend, 1);
-}
-
-static void add_start(braid_graph *graph, const char *name, braid_resource resource, uint32_t *word,
-                      uint32_t value)
-{
-    add_fill(graph, (braid_node_options){ .name = name, USES({ resource, BRAID_WRITE }) }, word,
-             value, 1);
-}
-
-static struct counting begin_counting(struct contract *contract, uint32_t left)
-{
-    struct counting counting = { .graph = contract_graph(contract),
-                                 .numbers = contract_numbers(contract, 2) };
-    counting.left = add_word(counting.graph, "left", counting.numbers);
-    counting.sum = add_word(counting.graph, "sum", counting.numbers + 1);
-    add_start(counting.graph, "start left", counting.left, counting.numbers, left);
-    add_start(counting.graph, "start sum", counting.sum, counting.numbers + 1, 0);
-    return counting;
-}
-
-static braid_node begin_loop(braid_graph *graph, braid_loop loop)
-{
-    braid_node node;
-    check_ok(braid_graph_begin_loop(graph, &loop, &node));
-    return node;
-}
-
-// The two are on lanes of their own where the plan has two.
-static void add_body(const struct counting *counting)
-{
-    add_step(counting->graph, "less", counting->left, counting->numbers, UINT32_MAX);
-    add_step(counting->graph, "more", counting->sum, counting->numbers + 1, 1);
-}
-
-// Streams play no loops yet, nor do GPUs.
-static braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
-{
-    const braid_exec_options options = { .mode = contract->mode,
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
-                                         .frames = contract_frames() };
-    braid_exec *exec;
-    braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
-    check_ok(status);
-    contract_own_exec(contract, exec);
-    return exec;
-}
-
-static void run_frames(braid_exec *exec)
-{
-    for (int i = 0; i < num_frames; i++)
-        check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_wait(exec));
-}
-
-static void check_iterations(braid_exec *exec, braid_node loop, uint64_t expected)
-{
-    uint64_t num = UINT64_MAX;
-    check_ok(braid_exec_get_iterations(exec, loop, &num));
-    assert_int_equal(num, expected);
-}
+#include "support/failing_memory.h"
 
 static void count(struct contract *contract, uint32_t left, braid_loop loop, uint32_t expected)
 {
@@ -464,6 +381,62 @@ static void scratch_inside_a_loop_grows(void **state)
     assert_int_equal(contract_number(contract, result + num - 1), 100 + num - 1);
 }
 
+// Whichever allocation fails: the sum is right, or a call has said that it is not. The body is
+// long, so that its queues take memory.
+static void an_iteration_that_cannot_be_queued_is_told(void **state)
+{
+    enum { num_steps = 60, num_rounds = 3, most_tries = 200 };
+    struct contract *contract = *state;
+    struct counting counting = begin_counting(contract, num_rounds);
+    begin_loop(counting.graph, (braid_loop){ .condition = counting.left, .unbounded = true });
+    add_body(&counting);
+    for (int i = 1; i < num_steps; i++)
+        add_step(counting.graph, "more", counting.sum, counting.numbers + 1, 1);
+    check_ok(braid_graph_end(counting.graph));
+    bool failed = true;
+    unsigned num_failed = 0, num_told = 0;
+    for (uint64_t nth = 1; failed && nth < most_tries; nth++) {
+        braid_exec *exec = make_exec(contract, counting.graph);
+        failing_memory_arm(nth);
+        braid_status status = braid_exec_launch(exec, NULL);
+        if (!status)
+            status = braid_exec_wait(exec);
+        failed = failing_memory_disarm();
+        num_failed += failed;
+        num_told += status != BRAID_OK;
+        assert_true(!status || (failed && status == BRAID_NO_MEMORY));
+        if (!status)
+            assert_int_equal(contract_number(contract, counting.numbers + 1),
+                             num_steps * num_rounds);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(contract_number(contract, counting.numbers + 1), num_steps * num_rounds);
+        contract_destroy_exec(contract, exec);
+    }
+    print_message("summary: %u failed allocations, of which %u were told\n", num_failed, num_told);
+}
+
+static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device, (void)stream, (void)user;
+    return BRAID_OK;
+}
+
+static void a_native_call_inside_is_refused(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    braid_exec *exec;
+    begin_loop(graph, (braid_loop){ .times = 2 });
+    begin_loop(graph, (braid_loop){ .times = 2 });
+    add_native(graph, (braid_node_options){ .name = "gemm" }, queue_nothing, NULL);
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_end(graph));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    check_fails(contract_create_exec(contract, graph, &options, &exec), BRAID_UNSUPPORTED,
+                "'gemm' is a native call inside a loop");
+}
+
 int run_loops(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +457,8 @@ int run_loops(void)
         contract_test(many_frames_are_launched_with_loops),
         contract_test(launches_and_destroy_wait_for_no_iteration_but_the_last),
         contract_test(scratch_inside_a_loop_grows),
+        contract_test(an_iteration_that_cannot_be_queued_is_told),
+        contract_test(a_native_call_inside_is_refused),
     };
     return contract_run("loops_run_until_they_end", tests);
 }

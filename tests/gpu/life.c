@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/life_changes.h"
+#include "gpu/life_loop.h"
 #include "gpu/life_overlap.h"
 #include "support/check.h"
 
@@ -17,6 +18,7 @@ struct world {
     struct frame frame;
     braid_exec *wide, *overlapping, *timed;
     struct life_changes changes;
+    struct life_loop loop;
     braid_event *start, *end;
     uint32_t in[2], out[2]; // the program's own memory
     int num_host_calls, num_blocking_calls;
@@ -249,6 +251,19 @@ static braid_status run_changes(struct world *world)
     return life_run_changes(&world->changes, world->frame.stream);
 }
 
+// Native graphs play none.
+static braid_status create_loop(struct world *world)
+{
+    const bool is_cpu = strcmp(world->life->backend, "cpu") == 0;
+    return life_create_loop(world->frame.device, is_cpu ? world->life->mode : BRAID_MODE_STREAMS,
+                            &world->loop);
+}
+
+static braid_status run_loop(struct world *world)
+{
+    return life_run_loop(&world->loop, world->frame.stream);
+}
+
 static braid_status open_frame(struct world *world)
 {
     return frame_open(&world->frame, world->life->backend);
@@ -293,6 +308,9 @@ static void run_execs(struct world *world)
     do_or_redo(world, run_overlapping);
     do_or_redo(world, create_timed);
     do_or_redo(world, run_timed);
+    do_or_redo(world, create_loop);
+    do_or_redo(world, run_loop);
+    assert_int_equal(world->loop.num, LIFE_ITERATIONS);
     do_or_redo(world, create_changes);
     do_or_redo(world, run_changes);
 }
@@ -303,7 +321,9 @@ static void leave_work_in_flight(struct world *world)
     for (int i = 0; i < 2; i++) {
         note(world, braid_exec_launch(frame->exec, frame->stream));
         note(world, braid_exec_launch(world->wide, frame->stream));
+        note(world, braid_exec_launch(world->loop.exec, frame->stream));
     }
+    note(world, braid_exec_wait(world->loop.exec)); // which tells what a loop could not queue
     if (world->end)
         note(world, braid_event_record(world->end, frame->stream));
     note(world, braid_stream_host_call(frame->device, frame->stream, count_host_call,
@@ -327,6 +347,7 @@ void life_live(struct life *life)
         life->before_destroying(life);
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
+    braid_exec_destroy(world.loop.exec);
     braid_exec_destroy(world.changes.exec);
     braid_exec_destroy(world.timed);
     braid_exec_destroy(world.overlapping);

@@ -11,9 +11,10 @@ static void return_event(braid_event *event)
         braid_device_return_event(event->device, event);
 }
 
-static void destroy(struct playing *playing)
+void braid_streams_destroy(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
+    braid_streams_loops_destroy(streams);
     for (uint32_t i = 0; streams->lanes && i < streams->num_lanes; i++) {
         if (streams->lanes[i].stream)
             braid_device_return_stream(streams->lanes[i].device, streams->lanes[i].stream);
@@ -176,24 +177,33 @@ static braid_status lease(struct streams_playing *streams, const struct stage *s
     return status;
 }
 
-static braid_status create(const struct stage *stage, struct playing **out_playing)
+braid_status braid_streams_create(const struct stage *stage, struct streams_loops *loops,
+                                  struct playing **out_playing)
 {
     struct streams_playing *streams = calloc(1, sizeof(*streams));
     if (!streams)
         return braid_error_no_memory("an exec");
+    streams->loops = loops;
     streams->device = stage->device;
     streams->tasks = stage->frame->tasks;
     streams->num_lanes = stage->program->num_lanes;
     streams->num_sets = stage->player->renews_events ? 2 : 1;
     streams->program = stage->program;
     braid_status status = lease(streams, stage);
+    if (!status)
+        status = braid_streams_loops_create(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
-        destroy(&streams->base);
+        braid_streams_destroy(&streams->base);
     else
         *out_playing = &streams->base;
     return status;
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing)
+{
+    return braid_streams_create(stage, NULL, out_playing);
 }
 
 static bool orders_frames(struct backend *backend, bool several_places)
@@ -215,7 +225,7 @@ static void await_rest(struct streams_playing *streams)
     streams->going_on_there = NULL;
 }
 
-static braid_status synchronize(struct playing *playing)
+braid_status braid_streams_synchronize(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     braid_status first = BRAID_OK;
@@ -240,10 +250,12 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
 // Arguments are captured when a task is submitted, so there is no update.
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
-    .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
-    .orders_frames = orders_frames, .follow = follow, .launch = braid_streams_launch,              \
-    .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
-    .synchronize = synchronize, .destroy = destroy
+    .starts_early_if_adjacent = true, .plays_loops = true, .get_cost_model = get_cost_model,       \
+    .check = braid_streams_check, .create = create, .update = braid_streams_update,                \
+    .tell_failure = braid_streams_tell_failure, .orders_frames = orders_frames, .follow = follow,  \
+    .launch = braid_streams_launch, .read_times = braid_streams_times_read,                        \
+    .read_clock = braid_streams_read_clock, .synchronize = braid_streams_synchronize,              \
+    .destroy = braid_streams_destroy
 
 const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };

@@ -57,6 +57,10 @@ struct streams_playing {
     const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
     const struct program *program;
     uint32_t *event_of; // by position
+    // streams_loops.h. NULL where the graph has no loops; the bodies share them.
+    struct streams_loops *loops;
+    struct stream_loop *inner;     // by body of the program
+    struct streams_values *values; // of the launch or iteration at hand
     // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
     struct backend_task going_on;
     struct backend *going_on_there;
@@ -65,6 +69,31 @@ struct streams_playing {
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
                                   struct play_result *out_result);
+// Queues a task, and notes what it leaves where that fails halfway.
+braid_status braid_streams_submit(struct streams_playing *streams, const struct backend_task *task,
+                                  const struct stream_lane *lane);
+
+// streams.c: a playing of a body; with NULL loops, of a frame.
+braid_status braid_streams_create(const struct stage *stage, struct streams_loops *loops,
+                                  struct playing **out_playing);
+void braid_streams_destroy(struct playing *playing);
+braid_status braid_streams_synchronize(struct playing *playing);
+
+// streams_loops.c
+// Makes the bodies of a playing that has its lanes. Errors: as create of a player.
+braid_status braid_streams_loops_create(struct streams_playing *streams, const struct stage *stage);
+// Waits for calls that run. No frame is in flight, or the device has failed.
+void braid_streams_loops_destroy(struct streams_playing *streams);
+// Before a launch of a frame: loops in it have the values that tasks have now.
+void braid_streams_loops_begin(struct streams_playing *streams);
+// Queues the call of a loop, behind what is on the lane.
+braid_status braid_streams_enter(struct streams_playing *streams, const braid_step *op,
+                                 const struct stream_lane *lane);
+// Of the player, see player.h.
+braid_status braid_streams_check(const struct stage *stage);
+braid_status braid_streams_update(struct playing *playing, const struct backend_task *const *tasks,
+                                  uint32_t num, uint32_t frame);
+braid_status braid_streams_tell_failure(struct playing *playing);
 
 // streams_times.c
 // Keeps the times of the last `num_frames` frames of a playing that has its lanes.

@@ -100,8 +100,8 @@ static braid_status call_native(const struct streams_playing *streams,
 }
 
 // The task itself may be changed while what it has left is awaited.
-static braid_status submit(struct streams_playing *streams, const struct backend_task *task,
-                           const struct stream_lane *lane)
+braid_status braid_streams_submit(struct streams_playing *streams, const struct backend_task *task,
+                                  const struct stream_lane *lane)
 {
     struct backend *backend = lane->device->backend;
     braid_status status = backend->ops->submit(backend, device_backend_stream(lane->stream), task);
@@ -119,7 +119,7 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
         return BRAID_OK; // what it waits for is behind it on the stream
     if (task->kind == WORK_NATIVE)
         return call_native(streams, task, lane);
-    return submit(streams, task, lane);
+    return braid_streams_submit(streams, task, lane);
 }
 
 // That frame was queued before, and none in its place since, so its record is the latest.
@@ -145,7 +145,9 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
         ranges_end();
         return status;
     }
-    if (op->kind == BRAID_STEP_RECORD)
+    if (op->kind == BRAID_STEP_LOOP)
+        status = braid_streams_enter(streams, op, lane);
+    else if (op->kind == BRAID_STEP_RECORD)
         status = record(events[streams->event_of[op->position]], stream);
     else if (op->kind == BRAID_STEP_WAIT)
         status = wait(streams, stream, events[streams->event_of[op->position]]);
@@ -197,6 +199,7 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     out_result->queued = true;
+    braid_streams_loops_begin(streams);
     braid_status status = submit_frame(streams, stream);
     if (!status) {
         status = join_lanes(streams, stream, false, &out_result->unjoined);

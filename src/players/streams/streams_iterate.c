@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops on streams: the thread that queues iterations until one is the last.
+#include "players/streams/streams_loops.h"
+
+#include <stdio.h>
+
+#include "base/node_text.h"
+
+// So many iterations of a loop without a condition are queued at once: no more memory is needed
+// however many there are.
+enum { MOST_QUEUED = 32 };
+
+static struct streams_values *begin(struct stream_loop *loop)
+{
+    struct streams_loops *loops = loop->loops;
+    pthread_mutex_lock(&loops->lock);
+    struct streams_values **queued = loop->queued.items, *first = queued[0];
+    loop->queued.num--;
+    for (size_t i = 0; i < loop->queued.num; i++)
+        queued[i] = queued[i + 1];
+    loops->num_running++;
+    pthread_mutex_unlock(&loops->lock);
+    return first;
+}
+
+// Behind the unlock the playing may be gone.
+static void end(struct streams_loops *loops)
+{
+    pthread_mutex_lock(&loops->lock);
+    loops->num_running--;
+    pthread_cond_broadcast(&loops->has_ended);
+    pthread_mutex_unlock(&loops->lock);
+}
+
+static bool has_failed(struct streams_loops *loops)
+{
+    pthread_mutex_lock(&loops->lock);
+    bool failed = loops->failure != BRAID_OK;
+    pthread_mutex_unlock(&loops->lock);
+    return failed;
+}
+
+// The first failure is the one to tell. It is logged here as well.
+static void note_failure(struct stream_loop *loop, braid_status status)
+{
+    struct streams_loops *loops = loop->loops;
+    status =
+        braid_error(status, "loop %s ended early: %s",
+                    braid_node_text(loop->call.node, loop->call.name).text, braid_error_message());
+    pthread_mutex_lock(&loops->lock);
+    if (!loops->failure) {
+        loops->failure = status;
+        snprintf(loops->message, sizeof(loops->message), "%s", braid_error_message());
+    }
+    pthread_mutex_unlock(&loops->lock);
+}
+
+static void clear_counts(struct stream_loop *loop)
+{
+    atomic_store_explicit(loop->counter, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < loop->body->program->num_bodies; i++)
+        clear_counts(&loop->body->inner[i]);
+}
+
+static braid_status await(struct stream_loop *loop)
+{
+    struct backend *backend = loop->body->device->backend;
+    return backend->ops->stream_synchronize(backend, device_backend_stream(loop->stream));
+}
+
+static braid_status read_condition(struct stream_loop *loop, const uint32_t *condition,
+                                   bool *out_goes_on)
+{
+    struct backend *backend = loop->body->device->backend;
+    loop->read.copy.from = condition;
+    braid_status status =
+        backend->ops->submit(backend, device_backend_stream(loop->stream), &loop->read);
+    if (!status)
+        status = await(loop);
+    if (!status)
+        *out_goes_on = *(const volatile uint32_t *)loop->word != 0;
+    return status;
+}
+
+// What is queued of iterations when one fails is awaited, so that nothing runs behind the loop. A
+// wait may fail once; if the second does, nobody knows what still runs.
+static void settle(struct stream_loop *loop)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = BRAID_NOT_READY;
+    for (int i = 0; i < 2 && status; i++) {
+        status = await(loop);
+        braid_status lanes = braid_streams_synchronize(&loop->body->base);
+        status = status ? status : lanes;
+    }
+    if (status)
+        status = braid_device_fail(loop->body->device);
+    braid_error_end_noted(&attempt, status);
+}
+
+static braid_status queue_body(struct stream_loop *loop)
+{
+    struct play_result result = { 0 };
+    return braid_streams_launch(&loop->body->base, loop->stream, &result);
+}
+
+static void count(struct stream_loop *loop)
+{
+    uint64_t num = atomic_load_explicit(loop->counter, memory_order_relaxed);
+    atomic_store_explicit(loop->counter, num + 1, memory_order_relaxed);
+}
+
+static braid_status play(struct stream_loop *loop, struct streams_values *values)
+{
+    const struct work_loop *how = &values->tasks[loop->call.node].work.loop;
+    braid_status status = BRAID_OK;
+    bool goes_on = true;
+    if (loop->is_outermost)
+        clear_counts(loop);
+    loop->body->tasks = values->tasks;
+    loop->body->values = values;
+    if (how->condition && how->tests_first)
+        status = read_condition(loop, how->condition, &goes_on);
+    for (uint64_t num = 1; !status && goes_on && !has_failed(loop->loops); num++) {
+        status = queue_body(loop);
+        if (status)
+            break;
+        count(loop);
+        goes_on = num < how->most;
+        if (how->condition && goes_on)
+            status = read_condition(loop, how->condition, &goes_on);
+        else if (!goes_on || num % MOST_QUEUED == 0)
+            status = await(loop);
+    }
+    return status;
+}
+
+void braid_streams_iterate(void *user)
+{
+    struct stream_loop *loop = user;
+    struct streams_loops *loops = loop->loops;
+    struct streams_values *values = begin(loop);
+    braid_status status = has_failed(loops) ? BRAID_OK : play(loop, values);
+    if (status) {
+        note_failure(loop, status);
+        settle(loop);
+    }
+    braid_streams_values_leave(loops, values);
+    end(loops);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops on streams: a call that blocks stands on the lane that enters one, and its thread queues
+// the body again and again on a stream of the loop's own.
+//
+// A frame may be launched while the one before is in a loop. So what the tasks of a body are given
+// is copied when a launch changes it, and each call has the copy of its launch.
+#ifndef BRAID_PLAYERS_STREAMS_STREAMS_LOOPS_H
+#define BRAID_PLAYERS_STREAMS_STREAMS_LOOPS_H
+
+#include <pthread.h>
+
+#include "base/error.h"
+#include "players/streams/streams.h"
+
+// All tasks of a frame as some launches have them.
+struct streams_values {
+    struct streams_values *next; // among those that nobody uses
+    uint32_t num_users;          // calls that are to run or run, and whoever launches next
+    struct backend_task *tasks;
+    void **args;
+    unsigned char *arguments;
+};
+
+// Of a playing with loops, shared by its bodies. The lock guards all but the first three.
+struct streams_loops {
+    const struct frame *frame;
+    const struct tasks *tasks;
+    bool *is_inside; // by task: a body's
+    pthread_mutex_t lock;
+    pthread_cond_t has_ended;
+    struct streams_values *now; // of the next launch
+    struct streams_values *spare;
+    uint32_t num_running; // calls
+    braid_status failure; // of an iteration that could not be queued, until somebody is told
+    char message[ERROR_MESSAGE_BYTES];
+};
+
+// Of a body.
+struct stream_loop {
+    struct streams_loops *loops;
+    struct streams_playing *body;
+    braid_stream *stream;      // leased; the body's lane that is its caller's
+    void *word;                // of the host, where the condition is copied to
+    struct backend_task call;  // on the lane that enters the loop
+    struct backend_task read;  // the copy
+    bool is_outermost;         //
+    struct array queued;       // struct streams_values *, of calls that have not begun; lock
+    _Atomic uint64_t *counter; // iterations of the frame
+};
+
+// streams_values.c
+// A copy of what the frame has now, whose only user the caller is. Errors: BRAID_NO_MEMORY.
+braid_status braid_streams_values_take(struct streams_loops *loops,
+                                       struct streams_values **out_values);
+void braid_streams_values_leave(struct streams_loops *loops, struct streams_values *values);
+void braid_streams_values_free(struct streams_values *values); // and those behind it
+
+// streams_iterate.c
+// Runs a loop: `user` is the struct stream_loop.
+void braid_streams_iterate(void *user);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a life does with a loop, whose iterations a thread queues.
+#include "gpu/life_loop.h"
+
+#include "gpu/frame.h"
+
+static braid_status add_word(braid_graph *graph, const char *name, uint32_t value,
+                             braid_resource *out_word)
+{
+    braid_status status = braid_graph_add_transient(graph, name, 4, 0, out_word);
+    const braid_access access = { *out_word, BRAID_WRITE };
+    const braid_fill fill = {
+        .node = { .accesses = &access, .num_accesses = 1 },
+        .to_resource = *out_word,
+        .value = value,
+        .value_bytes = 4,
+        .num_values = 1,
+    };
+    return status ? status : braid_graph_add_fill(graph, &fill, NULL);
+}
+
+// The kernel adds one as well.
+static braid_status add_sum(braid_graph *graph, braid_resource to, braid_resource from)
+{
+    const uint32_t one = 1;
+    const braid_access accesses[] = { { to, BRAID_READ_WRITE }, { from, BRAID_READ } };
+    const braid_kernel_node launch = {
+        .node = { .accesses = accesses, .num_accesses = 2 },
+        .kernel = &sum_kernel,
+        BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&to),
+                   braid_resource_address(&from), BRAID_ARG(one)),
+    };
+    return braid_graph_add_kernel(graph, &launch, NULL);
+}
+
+static braid_status fill_graph(braid_graph *graph, braid_node *out_loop)
+{
+    braid_resource left, less, other;
+    braid_status status = add_word(graph, "left", LIFE_ITERATIONS, &left);
+    if (!status)
+        status = add_word(graph, "less", UINT32_MAX - 1, &less);
+    if (!status)
+        status = add_word(graph, "other", 1, &other);
+    const braid_loop outer = { .condition = left, .most = 50 }, inner = { .times = 2 };
+    if (!status)
+        status = braid_graph_begin_loop(graph, &outer, out_loop);
+    if (!status)
+        status = add_sum(graph, left, less);
+    if (!status)
+        status = braid_graph_begin_loop(graph, &inner, NULL);
+    if (!status)
+        status = add_sum(graph, other, less);
+    if (!status)
+        status = braid_graph_end(graph);
+    return status ? status : braid_graph_end(graph);
+}
+
+braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop)
+{
+    braid_graph *graph = NULL;
+    const braid_exec_options options = { .mode = mode };
+    braid_status status = braid_graph_create(&graph);
+    if (!status)
+        status = fill_graph(graph, &loop->node);
+    if (!status)
+        status = braid_exec_create(device, graph, &options, &loop->exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+braid_status life_run_loop(struct life_loop *loop, braid_stream *stream)
+{
+    braid_status status = braid_exec_launch(loop->exec, stream);
+    if (!status)
+        status = braid_exec_wait(loop->exec);
+    return status ? status : braid_exec_get_iterations(loop->exec, loop->node, &loop->num);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a life does with a loop, whose iterations a thread queues.
+#ifndef BRAID_TESTS_GPU_LIFE_LOOP_H
+#define BRAID_TESTS_GPU_LIFE_LOOP_H
+
+#include <braid/braid.h>
+
+struct life_loop {
+    braid_exec *exec;
+    braid_node node;
+    uint64_t num; // iterations of the last run
+};
+
+enum { LIFE_ITERATIONS = 3 };
+
+// An exec of a graph with a loop inside a loop. Errors as braid_exec_create.
+braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop);
+
+// Launches, waits, and asks for the iterations.
+braid_status life_run_loop(struct life_loop *loop, braid_stream *stream);
+
+#endif
