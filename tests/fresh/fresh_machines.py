@@ -19,7 +19,9 @@ EXPECTED = {
     "C": r"lane 0: wait for left",
     "C++": r"frames, spread",
     "CMake": r"lane 0: wait for left",
+    "CMake, with Braid's sources": r"lane 0: wait for left",
     "Meson": r"lane 0: wait for left",
+    "Meson, with a wrap": r"lane 0: wait for left",
     "Python": r"and as much again is 3996",
     "Debian packages": r"makespan +5200 us",
 }
