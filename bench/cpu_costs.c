@@ -117,7 +117,7 @@ static void print_row(const char *name, const struct frames of[NUM_SHAPES])
 int main(int argc, char **argv)
 {
     static const struct player *const players[] = { &braid_streams_player, &braid_walker_player };
-    static const char *const names[] = { "streams", "native" };
+    static const char *const names[] = { "streams", "graph" };
     uint32_t num_frames = argc > 1 ? (uint32_t)atoi(argv[1]) : 500, round_frames;
     round_frames = num_frames / NUM_ROUNDS ? num_frames / NUM_ROUNDS : 1;
     CHECK(braid_cpu_driver.open(&braid_cpu_driver, &(braid_device_options){ .num_workers = 2 },

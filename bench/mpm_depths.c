@@ -16,7 +16,7 @@ enum { MOST_DEPTH = 3, NUM_TURNS = 5 };
 static const struct {
     const char *name;
     braid_exec_mode mode;
-} ways[] = { { "native", BRAID_MODE_NATIVE }, { "streams", BRAID_MODE_STREAMS } };
+} ways[] = { { "graph", BRAID_MODE_GRAPH }, { "streams", BRAID_MODE_STREAMS } };
 enum { NUM_WAYS = 2 };
 
 struct depths {
@@ -93,7 +93,7 @@ static uint64_t find_chain_ns(const braid_graph *graph, uint32_t num_frames)
 static void print_chains(const struct depths *depths)
 {
     struct mpm_run run;
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
     if (!mpm_run_init(&run, "chains", depths->device, &depths->scene, NULL, &options, 1))
         exit(EXIT_FAILURE);
     uint64_t one = find_chain_ns(run.frame.graph, 1);

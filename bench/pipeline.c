@@ -390,10 +390,10 @@ int main(int argc, char **argv)
         size_t num = on_cpu ? 2 : 0;
         for (uint32_t workers = 2; workers <= (on_cpu ? 4 : 2); workers += 2) {
             for (uint32_t frames = 1; frames <= DEPTH; frames++)
-                rows[num++] = (struct row){ .name = "native",
+                rows[num++] = (struct row){ .name = "graph",
                                             .num_workers = workers,
                                             .frames = frames,
-                                            .mode = BRAID_MODE_NATIVE };
+                                            .mode = BRAID_MODE_GRAPH };
             for (uint32_t frames = 1; frames <= DEPTH; frames++)
                 rows[num++] = (struct row){ .name = "streams",
                                             .num_workers = workers,

@@ -100,7 +100,7 @@ static void measure(braid_device *device, const struct setup *setup, braid_exec_
     }
     braid_exec_destroy(exec);
     double set_us = median_us(set_ns, num_frames), both_us = median_us(both_ns, num_frames);
-    printf("| %s | %s | %u | %.2f | %.2f |\n", mode == BRAID_MODE_NATIVE ? "native" : "streams",
+    printf("| %s | %s | %u | %.2f | %.2f |\n", mode == BRAID_MODE_GRAPH ? "graph" : "streams",
            by_parameter ? "a parameter" : "60 calls", depth, set_us, both_us);
 }
 
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     printf("| %s | set by | frames in flight | us to set | us to set and launch |\n"
            "|---|---|---:|---:|---:|\n",
            backend);
-    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++)
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++)
         for (int by_parameter = 0; by_parameter < 2; by_parameter++)
             for (uint32_t depth = 1; depth <= 3; depth += 2)
                 measure(device, &setup, (braid_exec_mode)mode, depth, by_parameter, num_frames);

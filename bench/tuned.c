@@ -95,14 +95,14 @@ static void print_trial(void *user, const braid_tune_trial *trial)
 }
 
 // The graph has no costs before, and measured ones afterwards. On a GPU one lane is one stream, and
-// what is declared a native graph of the driver's with nothing of Braid's in it.
+// what is declared a driver graph of the driver's with nothing of Braid's in it.
 static void make_rows(struct row *rows, const struct tuned_graph *made, braid_device *device)
 {
     braid_graph *graph = made->graph;
     bool is_gpu = made->memory.is_gpu;
     const braid_tune_options tuning = { .report = print_trial,
                                         .user = (void *)(uintptr_t)made->name };
-    const braid_exec_options declared = { .mode = is_gpu ? BRAID_MODE_NATIVE : BRAID_MODE_AUTO,
+    const braid_exec_options declared = { .mode = is_gpu ? BRAID_MODE_GRAPH : BRAID_MODE_AUTO,
                                           .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
                                           .islands = BRAID_ISLANDS_NEVER,
                                           .no_early_start = true };
@@ -110,7 +110,7 @@ static void make_rows(struct row *rows, const struct tuned_graph *made, braid_de
                                      .plan = { .max_lanes = 1, .fixed_lanes = true } };
     braid_exec_options way;
     make_exec(&rows[NO_COSTS], "no costs given", device, graph, NULL);
-    make_exec(&rows[AS_DECLARED], is_gpu ? "native graph as declared" : "as declared", device,
+    make_exec(&rows[AS_DECLARED], is_gpu ? "driver graph as declared" : "as declared", device,
               graph, &declared);
     make_exec(&rows[ONE_LANE], is_gpu ? "one stream" : "one lane", device, graph, &one);
     tuned_check(braid_exec_tune(device, graph, &tuning, &way));

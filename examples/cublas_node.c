@@ -33,13 +33,13 @@ struct product {
     uint64_t to, a, b;
 };
 
-// Called at each launch with the lane's stream (in a native graph once, under capture).
+// Called at each launch with the lane's stream (in a driver graph once, under capture).
 static braid_status multiply(braid_device *device, braid_stream *stream, void *user)
 {
     const struct product *product = user;
     const struct cublas *cublas = product->cublas;
     const float one = 1, zero = 0;
-    if (cublas->set_stream(product->handle, braid_stream_native(device, stream)) ||
+    if (cublas->set_stream(product->handle, braid_stream_handle(device, stream)) ||
         cublas->sgemm(product->handle, 0, 0, SIDE, SIDE, SIDE, &one, (const float *)product->a,
                       SIDE, (const float *)product->b, SIDE, &zero, (float *)product->to, SIDE))
         return BRAID_DEVICE_ERROR;
@@ -49,9 +49,9 @@ static braid_status multiply(braid_device *device, braid_stream *stream, void *u
 static void add_product(braid_graph *graph, const char *name, struct product *product,
                         braid_resource to, braid_resource a, braid_resource b)
 {
-    CHECK(braid_graph_add_native(
+    CHECK(braid_graph_add_queue_call(
         graph,
-        &(braid_native){
+        &(braid_queue_call){
             .node.name = name,
             .call = multiply,
             .user = product,

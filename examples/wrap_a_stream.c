@@ -31,12 +31,12 @@ static void end_program(struct program *program)
     check_cuda(program->driver.context_release(0), "release");
 }
 
-// The native node: queues its work on the stream it is handed and returns at once.
+// The queue call: queues its work on the stream it is handed and returns at once.
 static braid_status fill_last_half(braid_device *device, braid_stream *stream, void *user)
 {
     struct program *program = user;
     int result = program->driver.memory_fill(program->to + NUM_WORDS * 2, 7, NUM_WORDS / 2,
-                                             braid_stream_native(device, stream));
+                                             braid_stream_handle(device, stream));
     return result == 0 ? BRAID_OK : BRAID_DEVICE_ERROR;
 }
 
@@ -53,12 +53,13 @@ static void add_nodes(braid_graph *graph, struct program *program)
                        .bytes = NUM_WORDS * 4,
                        BRAID_ACCESSES({ from_words, BRAID_READ }, { to_words, BRAID_WRITE }) },
         NULL));
-    CHECK(braid_graph_add_native(graph,
-                                 &(braid_native){ .node.name = "fill the last half",
-                                                  .call = fill_last_half,
-                                                  .user = program,
-                                                  BRAID_ACCESSES({ to_words, BRAID_WRITE }) },
-                                 NULL));
+    CHECK(
+        braid_graph_add_queue_call(graph,
+                                   &(braid_queue_call){ .node.name = "fill the last half",
+                                                        .call = fill_last_half,
+                                                        .user = program,
+                                                        BRAID_ACCESSES({ to_words, BRAID_WRITE }) },
+                                   NULL));
 }
 
 static void run_graph(struct program *program, braid_device *device, const char *picture)

@@ -19,7 +19,7 @@ int fclose(FILE *file);
 void free(void *memory);
 
 extern "Python" void braid_python_host_call(void *user);
-extern "Python" braid_status braid_python_native_call(braid_device *device, braid_stream *stream,
+extern "Python" braid_status braid_python_queue_call(braid_device *device, braid_stream *stream,
                                                       void *user);
 extern "Python" void braid_python_frame_end(uint64_t frame, void *user);
 extern "Python" void braid_python_trial(void *user, const braid_tune_trial *trial);

@@ -6,7 +6,7 @@
 #                               (cmocka, xxhash.h, pkg-config) into .gpu-deps/, to be carried along
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
-#     contract   the contract suite and the GPU tests, on streams and as a native graph
+#     contract   the contract suite and the GPU tests, on streams and as a driver graph
 #     hip        the same through the HIP column, over the stand-in HIP library on CUDA
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
@@ -19,7 +19,7 @@
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
-#     devices    two GPUs (not among "all of them"): graphs on groups, on streams and natively, the contract
+#     devices    two GPUs (not among "all of them"): graphs on groups, on streams and as a graph, the contract
 #                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
 #                sparse_mpm on one and on both
 #     ranks      two GPUs (not among "all of them"): two ranks over NCCL, on streams and captured, one that is
@@ -101,7 +101,7 @@ contract_of() { # backend mode
 }
 
 contract() {
-    for mode in streams native; do
+    for mode in streams graph; do
         step "contract-cuda-$mode" contract_of cuda $mode
     done
     step gpu-tests meson test -C "$build" --no-rebuild --suite gpu --print-errorlogs
@@ -118,14 +118,14 @@ names_in_nsight() {
         grep -q "braid frame" "$results/nsight.txt"
 }
 
-# As the first version of HIP whose native graphs Braid takes whole.
+# As the first version of HIP whose driver graphs Braid takes whole.
 with_hip() {
     LD_LIBRARY_PATH=$build/standin/hip${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
         BRAID_STANDIN_HIP_VERSION=70300000 "$@"
 }
 
 hip() {
-    for mode in streams native; do
+    for mode in streams graph; do
         step "contract-hip-$mode" with_hip contract_of hip $mode
     done
     step mpm-hip with_hip sparse_mpm --device hip --frames 60
@@ -135,7 +135,7 @@ hip() {
 # Streams that share a hardware queue hold each other up: docs/hip.md.
 amd() {
     export GPU_MAX_HW_QUEUES=32
-    for mode in streams native; do
+    for mode in streams graph; do
         step "contract-amd-$mode" contract_of hip $mode
     done
     step mpm-amd sparse_mpm --device hip --frames 60
@@ -147,7 +147,7 @@ sparse_mpm() {
 
 mpm() {
     step mpm-cuda-streams sparse_mpm --device cuda --mode streams
-    step mpm-cuda-native sparse_mpm --device cuda --mode native
+    step mpm-cuda-graph sparse_mpm --device cuda --mode graph
 }
 
 # Errors of calls are not reported: Braid asks the driver some questions that are answered by one
@@ -162,14 +162,14 @@ sanitized() { # tool command...
 sanitize() {
     local mpm="$build/examples/sparse_mpm/sparse_mpm"
     for tool in memcheck racecheck; do
-        for mode in streams native; do
+        for mode in streams graph; do
             step "$tool-mpm-$mode" sanitized $tool "$mpm" --device cuda --mode $mode --frames 2 \
                 --particles 2000 --quiet --out "$results/mpm"
         done
     done
     with_hip step memcheck-mpm-hip sanitized memcheck "$mpm" --device hip --mode streams \
         --frames 2 --particles 2000 --quiet --out "$results/mpm"
-    for mode in streams native; do
+    for mode in streams graph; do
         BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=$mode with_hip step "memcheck-contract-hip-$mode" \
             sanitized memcheck "$build/tests/contract/contract" a_launch_keeps_the_graphs_order \
             memory_is_copied_and_filled
@@ -193,7 +193,7 @@ large() {
 
 # Frames in flight, calls that block among them.
 frames() {
-    for mode in streams native; do
+    for mode in streams graph; do
         for group in a_launch_never_blocks_the_host nodes_change_from_frame_to_frame \
             frames_overlap_where_accesses_allow frames_end_in_launch_order \
             frames_have_versions_in_turn frames_keep_their_times many_frames_are_launched_at_once; do
@@ -204,8 +204,8 @@ frames() {
     BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_TEST_FRAMES=3 BRAID_TEST_MANY=10000 \
         step frames-island timeout 60 "$build/tests/contract/contract" frames_overlap_where_accesses_allow
     for group in frames_overlap_where_accesses_allow frames_have_versions_in_turn; do
-        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=native BRAID_TEST_FRAMES=3 \
-            step "frames-hip-native-$group" with_hip timeout 60 "$build/tests/contract/contract" $group
+        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=graph BRAID_TEST_FRAMES=3 \
+            step "frames-hip-graph-$group" with_hip timeout 60 "$build/tests/contract/contract" $group
     done
     step depths "$build/bench/bench_mpm_depths" cuda 60
     step pipeline "$build/bench/bench_pipeline" 60 cuda
@@ -221,7 +221,7 @@ stamped() {
 # Times of frames and tuning: what keeping times costs, how near the host's clock they are, and what
 # costs are worth for three graphs of real kernels.
 times() {
-    for mode in streams native island; do
+    for mode in streams graph island; do
         BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode \
             step "times-$mode" timeout 60 "$build/tests/contract/contract" frames_keep_their_times
     done
@@ -281,7 +281,7 @@ ranks_over_mpi() {
     [ -n "${MPI_HOME:-}" ] && [ -x "$MPI_HOME/bin/mpiexec" ] || { echo "MPI_HOME names no folder of an MPI"; return 77; }
     gcc -shared -fPIC -O2 -o "$build/libbraid_mpi.so" src/rank/mpi_engine.c -Iinclude -Isrc -I"$MPI_HOME/include" \
         -L"$MPI_HOME/lib" -lmpi -Wl,-rpath,"$MPI_HOME/lib" || return 1
-    for mode in streams native; do
+    for mode in streams graph; do
         BRAID_MPI=$build/libbraid_mpi.so BRAID_TEST_MODE=$mode timeout 60 \
             "$MPI_HOME/bin/mpiexec" -n 2 "$build/tests/ranks/ranks_work_on_devices" || return 1
     done
@@ -293,7 +293,7 @@ ranks() {
     nccl=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null)
     export LD_LIBRARY_PATH=$nccl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export BRAID_MPI=$build/standin/ranks/libstandin_ranks.so BRAID_TEST_DEVICES=2 NCCL_NVLS_ENABLE=0
-    for mode in streams native; do
+    for mode in streams graph; do
         BRAID_TEST_MODE=$mode step "ranks-$mode" on_ranks "$build/tests/ranks/ranks_work_on_devices"
     done
     step ranks-deadly make_deadly_nccl "$nccl"
@@ -301,7 +301,7 @@ ranks() {
     step ranks-mpi ranks_over_mpi
     step ranks-bench on_ranks "$build/bench/bench_gpu_ranks"
     cat "$results/ranks-bench.log"
-    for mode in streams native; do
+    for mode in streams graph; do
         for how in dies vanishes refuses stays; do
             BRAID_TEST_MODE=$mode step "ranks-$how-$mode" on_ranks "$build/tests/ranks/ranks_fail_on_devices" $how
         done
@@ -365,13 +365,13 @@ groups_of() { # mode places devices frames
 
 devices() {
     nvidia-smi topo -m >"$results/topology.txt" 2>&1
-    for mode in streams native; do
+    for mode in streams graph; do
         step "groups-$mode-2" groups_of $mode 2 2 1
         step "groups-$mode-2-in-flight" groups_of $mode 2 2 3
         step "groups-$mode-4-of-2" groups_of $mode 4 2 1
         step "groups-$mode-2-of-1" groups_of $mode 2 1 1
     done
-    for mode in streams native; do
+    for mode in streams graph; do
         BRAID_TEST_PLACES=2 BRAID_TEST_DEVICES=2 BRAID_TEST_GRAPHS=200 \
             step "contract-group-$mode" contract_of cuda $mode
     done

@@ -85,7 +85,7 @@ struct by_hand *by_hand_on_one_stream(const struct driver *driver, const struct 
 struct by_hand *by_hand_on_streams(const struct driver *driver, const struct shape *shape,
                                    uint32_t cycles, uint32_t num_streams,
                                    struct system *out_system);
-// A native graph with the shape's nodes and edges as they are declared.
+// A driver graph with the shape's nodes and edges as they are declared.
 struct by_hand *by_hand_as_graph(const struct driver *driver, const struct shape *shape,
                                  uint32_t cycles, struct system *out_system);
 void by_hand_finish(struct by_hand *by_hand);

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
         must(braid_graph_add_kernel(graph, &launch, &last));
     }
     double added = now_us();
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands =
                                              island ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_NEVER };
     must(braid_exec_create(device, graph, &options, &exec));
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     must(braid_exec_launch(exec, NULL));
     must(braid_exec_wait(exec));
     double ran = now_us();
-    printf("%s: open %.1f ms, exec %.1f ms, first frame %.1f ms\n", island ? "island" : "native",
+    printf("%s: open %.1f ms, exec %.1f ms, first frame %.1f ms\n", island ? "island" : "graph",
            (opened - start) / 1000, (created - added) / 1000, (ran - created) / 1000);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);

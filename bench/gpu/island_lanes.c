@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shapes of bench_gpu_launch as islands: each plan as one kernel, on lanes of one block and of
-// many, beside the native graph made by hand and Braid's. Every island is checked as well.
+// many, beside the driver graph made by hand and Braid's. Every island is checked as well.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,7 +256,7 @@ struct cell {
 };
 
 static double measure_choice(const struct cell *cell, const struct system *by_hand,
-                             const struct system *native, uint32_t choice)
+                             const struct system *graph_mode, uint32_t choice)
 {
     static const uint32_t arg_bytes[] = { sizeof(uint32_t) };
     struct run run = { .driver = cell->driver, .gpu = gpu_from(cell->driver->backend) };
@@ -268,7 +268,7 @@ static double measure_choice(const struct cell *cell, const struct system *by_ha
     if (open_island(&run, cell->shape, ns, lanes, wait_ns)) {
         double build = now_us() - start;
         unsigned errors = count_errors(cell->driver, cell->shape, ns, lanes, wait_ns);
-        struct system systems[3] = { *by_hand, *native };
+        struct system systems[3] = { *by_hand, *graph_mode };
         systems[2] = (struct system){ .launch = launch_island, .wait = wait_island, .user = &run };
         struct timing timings[3];
         measure(systems, 3, FRAMES, timings);
@@ -277,7 +277,7 @@ static double measure_choice(const struct cell *cell, const struct system *by_ha
                run.num_lanes, run.num_waits, timings[2].total_us, timings[2].host_us, ratio, errors,
                build / 1000);
         if (choice == 0)
-            printf("%s,%s,by hand,,,%.1f,%.1f,1,,\n%s,%s,braid native,,,%.1f,%.1f,%.3f,,\n",
+            printf("%s,%s,by hand,,,%.1f,%.1f,1,,\n%s,%s,braid graph,,,%.1f,%.1f,%.3f,,\n",
                    cell->body->name, cell->shape->name, timings[0].total_us, timings[0].host_us,
                    cell->body->name, cell->shape->name, timings[1].total_us, timings[1].host_us,
                    timings[1].total_us / timings[0].total_us);
@@ -288,14 +288,14 @@ static double measure_choice(const struct cell *cell, const struct system *by_ha
 
 static double measure_cell(const struct cell *cell)
 {
-    struct system by_hand, native;
+    struct system by_hand, graph_mode;
     struct by_hand *hand =
         by_hand_as_graph(cell->driver, cell->shape, cell->body->cycles, &by_hand);
     struct with_braid *braid =
-        braid_run_shape(cell->device, cell->shape, cell->body, BRAID_MODE_NATIVE, 0, &native);
+        braid_run_shape(cell->device, cell->shape, cell->body, BRAID_MODE_GRAPH, 0, &graph_mode);
     double best = 1e9;
     for (uint32_t i = 0; i < NUM_CHOICES; i++) {
-        double ratio = measure_choice(cell, &by_hand, &native, i);
+        double ratio = measure_choice(cell, &by_hand, &graph_mode, i);
         best = ratio < best ? ratio : best;
     }
     braid_finish_shape(braid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the planner's choice of islands is a good one: the shapes of bench_gpu_launch with no
 // islands, with every stretch that can be one, as one island, and as the planner has it, beside the
-// native graph made by hand; and what other benches say of islands, each in a process of its own.
+// driver graph made by hand; and what other benches say of islands, each in a process of its own.
 //
 // `alone WAY`: that way only ("by hand", "none", "chosen" ...), since ways that take turns push
 // each other out of the processor's caches, which a launch of a large graph pays for.
@@ -52,7 +52,7 @@ static void add_ways(struct cell *cell, braid_device *device, const struct shape
         if (alone < NUM_WAYS && way != alone)
             continue;
         const braid_exec_options options = {
-            .mode = BRAID_MODE_NATIVE,
+            .mode = BRAID_MODE_GRAPH,
             .islands = ways[way].islands,
             .plan = { .max_lanes = ways[way].num_lanes, .fixed_lanes = ways[way].num_lanes != 0 },
         };
@@ -175,9 +175,9 @@ int main(int argc, char **argv)
         { .name = "10 us", .ns = 10000 },
     };
     static const char *const others[] = {
-        "bench_gpu_rigid",        "bench_gpu_launch large",
-        "bench_gpu_first native", "bench_gpu_first island",
-        "bench_gpu_many",         "../examples/sparse_mpm/sparse_mpm --device cuda --quiet",
+        "bench_gpu_rigid",       "bench_gpu_launch large",
+        "bench_gpu_first graph", "bench_gpu_first island",
+        "bench_gpu_many",        "../examples/sparse_mpm/sparse_mpm --device cuda --quiet",
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     enum way alone = find_way(argc, argv);

@@ -36,7 +36,7 @@ static void measure_graphs(braid_device *device, const struct driver *driver,
     if (driver)
         graph = by_hand_as_graph(driver, shape, body->cycles, &systems[num++]);
     struct with_braid *run =
-        braid_run_shape(device, shape, body, BRAID_MODE_NATIVE, 0, &systems[num++]);
+        braid_run_shape(device, shape, body, BRAID_MODE_GRAPH, 0, &systems[num++]);
     print_rows(shape, body, systems, num, FRAMES);
     braid_finish_shape(run);
     if (graph)
@@ -87,7 +87,7 @@ static void measure_early_chain(braid_device *device)
     for (uint32_t b = 0; b < NUM_BODIES; b++) {
         struct body body = bodies[b];
         body.starts_early = true;
-        measure_braid(device, &shape, &body, BRAID_MODE_NATIVE, 0, FRAMES);
+        measure_braid(device, &shape, &body, BRAID_MODE_GRAPH, 0, FRAMES);
         measure_braid(device, &shape, &body, BRAID_MODE_STREAMS, 0, FRAMES);
     }
     free_shape(&shape);
@@ -117,8 +117,7 @@ static void print_sweep(braid_device *device)
         for (uint32_t s = 0; s < NUM_SHAPES; s++) {
             struct shape shape = make_shape(s);
             for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
-                measure_braid(device, &shape, &bodies[b], BRAID_MODE_NATIVE, lanes[i],
-                              SWEEP_FRAMES);
+                measure_braid(device, &shape, &bodies[b], BRAID_MODE_GRAPH, lanes[i], SWEEP_FRAMES);
             free_shape(&shape);
         }
     }
@@ -138,7 +137,7 @@ static void print_large(braid_device *device, const braid_device_info *info)
         for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
             struct shape shape = make_shape(shapes[s]);
             for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
-                measure_braid(device, &shape, &body, BRAID_MODE_NATIVE, lanes[i], SWEEP_FRAMES);
+                measure_braid(device, &shape, &body, BRAID_MODE_GRAPH, lanes[i], SWEEP_FRAMES);
             free_shape(&shape);
         }
     }
@@ -170,7 +169,7 @@ int main(int argc, char **argv)
     struct shape chain = make_shape(0);
     struct system unused;
     struct with_braid *keeper =
-        braid_run_shape(device, &chain, &bodies[0], BRAID_MODE_NATIVE, 1, &unused);
+        braid_run_shape(device, &chain, &bodies[0], BRAID_MODE_GRAPH, 1, &unused);
     bool by_hand = strcmp(backend, "cuda") == 0 && !sweep && !large;
     struct driver driver = { 0 };
     if (by_hand)

@@ -377,11 +377,11 @@ static void compare(const struct world *world)
         places_by_hand_close(hand);
     }
     for (int owner = 1; owner >= 0; owner--) {
-        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
             char name[80];
             snprintf(name, sizeof(name), "two by Braid, %s, %s",
                      owner ? "owner computes" : "planner places",
-                     mode == BRAID_MODE_NATIVE ? "native" : "streams");
+                     mode == BRAID_MODE_GRAPH ? "graph" : "streams");
             graph = build(world, &tasks, &two, owner);
             report_exec(world, &two, name, make(world, graph, (braid_exec_mode)mode));
         }
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
     braid_device_get_place_model(world.group, &model);
     printf("devices reach each other: %s\n", model.links[1].is_direct ? "yes" : "no");
     price(&world, BRAID_MODE_STREAMS, "streams");
-    price(&world, BRAID_MODE_NATIVE, "native");
+    price(&world, BRAID_MODE_GRAPH, "graph");
     find_costs(&world);
     compare(&world);
     braid_stream_destroy(world.stream);

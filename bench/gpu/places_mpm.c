@@ -114,13 +114,13 @@ static void add_by_hand(void)
 static void add_all(void)
 {
     add("one by Braid, streams", false, false, BRAID_MODE_STREAMS);
-    add("one by Braid, native", false, false, BRAID_MODE_NATIVE);
+    add("one by Braid, graph", false, false, BRAID_MODE_GRAPH);
     if (strcmp(bench.devices[0]->backend->ops->name, "cpu") != 0)
         add_by_hand();
     add("two by Braid, streams, copies", true, false, BRAID_MODE_STREAMS);
-    add("two by Braid, native, copies", true, false, BRAID_MODE_NATIVE);
+    add("two by Braid, graph, copies", true, false, BRAID_MODE_GRAPH);
     add("two by Braid, streams, shared", true, true, BRAID_MODE_STREAMS);
-    add("two by Braid, native, shared", true, true, BRAID_MODE_NATIVE);
+    add("two by Braid, graph, shared", true, true, BRAID_MODE_GRAPH);
 }
 
 static bool is_equal(const struct mpm_run *run, const struct mpm_state *expected)

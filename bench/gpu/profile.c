@@ -121,10 +121,9 @@ finish:
 int main(void)
 {
     static const struct way ways[] = { { "streams", BRAID_MODE_STREAMS, BRAID_ISLANDS_NEVER },
-                                       { "native", BRAID_MODE_NATIVE, BRAID_ISLANDS_NEVER },
-                                       { "native, islands", BRAID_MODE_NATIVE,
-                                         BRAID_ISLANDS_ALWAYS },
-                                       { "one island", BRAID_MODE_NATIVE, BRAID_ISLANDS_WHOLE } };
+                                       { "graph", BRAID_MODE_GRAPH, BRAID_ISLANDS_NEVER },
+                                       { "graph, islands", BRAID_MODE_GRAPH, BRAID_ISLANDS_ALWAYS },
+                                       { "one island", BRAID_MODE_GRAPH, BRAID_ISLANDS_WHOLE } };
     static const struct load loads[] = {
         { "1 us", 1000, 1, 32 },
         { "1 us, and store", 1000, 1, 32, 0, &bench_store },

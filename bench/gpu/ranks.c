@@ -179,7 +179,7 @@ static void report_overlap(struct ranks_job *job, braid_exec_mode mode)
     }
     printf("rank %u, %s: of %.1f us a step in which edges are on their way, the inside is computed "
            "for %.1f\n",
-           job->rank, mode == BRAID_MODE_NATIVE ? "native" : "streams",
+           job->rank, mode == BRAID_MODE_GRAPH ? "graph" : "streams",
            (double)on_the_way / 1e3 / (double)(num_frames * RANKS_STEPS),
            (double)both / 1e3 / (double)(num_frames * RANKS_STEPS));
     braid_exec_destroy(exec);
@@ -246,25 +246,26 @@ static void compare(struct ranks_job *job, struct way *ways, int num)
 
 static void run_shape(struct ranks_job *job, struct ranks_hand *hand)
 {
-    struct braid_way native = { job, NULL }, streams = { job, NULL };
+    struct braid_way graph_mode = { job, NULL }, streams = { job, NULL };
     make_graph(job);
     ranks_must(braid_exec_create(job->device, job->graph,
-                                 &(braid_exec_options){ .mode = BRAID_MODE_NATIVE }, &native.exec));
+                                 &(braid_exec_options){ .mode = BRAID_MODE_GRAPH },
+                                 &graph_mode.exec));
     ranks_must(braid_exec_create(job->device, job->graph,
                                  &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
                                  &streams.exec));
     ranks_by_hand_capture(hand);
     struct way ways[] = {
         { .name = "by hand, captured", .launch = ranks_by_hand_replay, .user = hand },
-        { .name = "Braid, native", .launch = launch_braid, .user = &native },
+        { .name = "Braid, graph", .launch = launch_braid, .user = &graph_mode },
         { .name = "by hand, streams", .launch = ranks_by_hand_queue, .user = hand },
         { .name = "Braid, streams", .launch = launch_braid, .user = &streams },
     };
     compare(job, ways, 4);
-    braid_exec_destroy(native.exec);
+    braid_exec_destroy(graph_mode.exec);
     braid_exec_destroy(streams.exec);
     ranks_by_hand_release(hand);
-    report_overlap(job, BRAID_MODE_NATIVE);
+    report_overlap(job, BRAID_MODE_GRAPH);
     report_overlap(job, BRAID_MODE_STREAMS);
     braid_graph_destroy(job->graph);
 }

@@ -231,7 +231,7 @@ static void run_many(braid_device *device, float *state, braid_islands islands, 
         step_us[run] = (now_us() - start) / NUM_STEPS;
     }
     snprintf(name, sizeof(name), "Braid, %s, %u steps by one call",
-             islands == BRAID_ISLANDS_WHOLE ? "one island" : "native, no islands", at_once);
+             islands == BRAID_ISLANDS_WHOLE ? "one island" : "graph, no islands", at_once);
     print_rate(name, step_us);
     braid_exec_destroy(exec);
     braid_stream_destroy(stream);
@@ -251,10 +251,10 @@ int main(void)
     printf("|---|---|---|\n");
     run_by_hand(device, state);
     run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, "Braid streams");
-    run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, "Braid native");
+    run_braid(device, state, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }, "Braid graph");
     run_braid(device, state,
-              (braid_exec_options){ .mode = BRAID_MODE_NATIVE, .no_early_start = true },
-              "Braid native, no early start");
+              (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .no_early_start = true },
+              "Braid graph, no early start");
     run_braid(device, state, (braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE },
               "Braid, one island");
     run_many(device, state, BRAID_ISLANDS_NEVER, 10);

@@ -128,7 +128,7 @@ static void *allocate(braid_device *device, uint64_t bytes)
 
 // ---- by hand ----
 
-struct native {
+struct driver_graph {
     const struct gpu_api *api;
     gpu_module module;
     gpu_stream stream;
@@ -136,16 +136,17 @@ struct native {
     gpu_executable executable;
 };
 
-static void launch_native(void *user)
+static void launch_driver_graph(void *user)
 {
-    const struct native *native = user;
-    must_call(native->api->executable_launch(native->executable, native->stream), "cuGraphLaunch");
+    const struct driver_graph *driver_graph = user;
+    must_call(driver_graph->api->executable_launch(driver_graph->executable, driver_graph->stream),
+              "cuGraphLaunch");
 }
 
-static void wait_for_native(void *user)
+static void wait_for_driver_graph(void *user)
 {
-    const struct native *native = user;
-    must_call(native->api->stream_synchronize(native->stream), "cuStreamSynchronize");
+    const struct driver_graph *driver_graph = user;
+    must_call(driver_graph->api->stream_synchronize(driver_graph->stream), "cuStreamSynchronize");
 }
 
 static gpu_function load(const struct driver *driver, const braid_kernel *kernel,
@@ -162,8 +163,8 @@ static gpu_function load(const struct driver *driver, const braid_kernel *kernel
     return function;
 }
 
-static void add_kernels(struct native *native, gpu_function function, const struct chain *chain,
-                        const struct memory *memory, bool early)
+static void add_kernels(struct driver_graph *driver_graph, gpu_function function,
+                        const struct chain *chain, const struct memory *memory, bool early)
 {
     static const struct gpu_edge_data edge = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
                                                .type = GPU_EDGE_PROGRAMMATIC };
@@ -179,36 +180,38 @@ static void add_kernels(struct native *native, gpu_function function, const stru
                                                      .args = args };
         gpu_node node;
         bool ordinary = last && !early;
-        must_call(native->api->graph_add_kernel(&node, native->graph, ordinary ? &last : NULL,
-                                                ordinary, &parameters),
+        must_call(driver_graph->api->graph_add_kernel(
+                      &node, driver_graph->graph, ordinary ? &last : NULL, ordinary, &parameters),
                   "cuGraphAddKernelNode");
         if (last && early)
-            must_call(native->api->graph_add_edges(native->graph, &last, &node, &edge, 1),
-                      "cuGraphAddDependencies");
+            must_call(
+                driver_graph->api->graph_add_edges(driver_graph->graph, &last, &node, &edge, 1),
+                "cuGraphAddDependencies");
         last = node;
     }
 }
 
-static struct native make_native(const struct driver *driver, const struct chain *chain,
-                                 const struct memory *memory, bool early)
+static struct driver_graph make_driver_graph(const struct driver *driver, const struct chain *chain,
+                                             const struct memory *memory, bool early)
 {
     const struct gpu_api *api = driver->api;
-    struct native native = { .api = api };
-    gpu_function function = load(driver, early ? &product_early : &product, &native.module);
-    must_call(api->stream_create(&native.stream, 1, 0), "cuStreamCreateWithPriority");
-    must_call(api->graph_create(&native.graph, 0), "cuGraphCreate");
-    add_kernels(&native, function, chain, memory, early);
-    must_call(api->graph_instantiate(&native.executable, native.graph, 0),
+    struct driver_graph driver_graph = { .api = api };
+    gpu_function function = load(driver, early ? &product_early : &product, &driver_graph.module);
+    must_call(api->stream_create(&driver_graph.stream, 1, 0), "cuStreamCreateWithPriority");
+    must_call(api->graph_create(&driver_graph.graph, 0), "cuGraphCreate");
+    add_kernels(&driver_graph, function, chain, memory, early);
+    must_call(api->graph_instantiate(&driver_graph.executable, driver_graph.graph, 0),
               "cuGraphInstantiateWithFlags");
-    return native;
+    return driver_graph;
 }
 
-static void finish_native(struct native *native)
+static void finish_driver_graph(struct driver_graph *driver_graph)
 {
-    must_call(native->api->executable_destroy(native->executable), "cuGraphExecDestroy");
-    must_call(native->api->graph_destroy(native->graph), "cuGraphDestroy");
-    must_call(native->api->stream_destroy(native->stream), "cuStreamDestroy");
-    must_call(native->api->module_unload(native->module), "cuModuleUnload");
+    must_call(driver_graph->api->executable_destroy(driver_graph->executable),
+              "cuGraphExecDestroy");
+    must_call(driver_graph->api->graph_destroy(driver_graph->graph), "cuGraphDestroy");
+    must_call(driver_graph->api->stream_destroy(driver_graph->stream), "cuStreamDestroy");
+    must_call(driver_graph->api->module_unload(driver_graph->module), "cuModuleUnload");
 }
 
 // ---- with Braid ----
@@ -284,15 +287,19 @@ enum { BY_HAND, BY_HAND_EARLY, DEFAULT, WITHOUT_EARLY, WITHOUT_STREAM, NUM_WAYS 
 static void measure_chain(braid_device *device, const struct driver *driver,
                           const struct chain *chain, const struct memory *memory)
 {
-    struct native by_hand = make_native(driver, chain, memory, false);
-    struct native early = make_native(driver, chain, memory, true);
+    struct driver_graph by_hand = make_driver_graph(driver, chain, memory, false);
+    struct driver_graph early = make_driver_graph(driver, chain, memory, true);
     struct planned planned = make_planned(device, chain, memory, NULL, true);
     struct planned without =
         make_planned(device, chain, memory, &(braid_exec_options){ .no_early_start = true }, true);
     struct planned plain = make_planned(device, chain, memory, NULL, false);
     const struct system systems[NUM_WAYS] = {
-        [BY_HAND] = { .launch = launch_native, .wait = wait_for_native, .user = &by_hand },
-        [BY_HAND_EARLY] = { .launch = launch_native, .wait = wait_for_native, .user = &early },
+        [BY_HAND] = { .launch = launch_driver_graph,
+                      .wait = wait_for_driver_graph,
+                      .user = &by_hand },
+        [BY_HAND_EARLY] = { .launch = launch_driver_graph,
+                            .wait = wait_for_driver_graph,
+                            .user = &early },
         [DEFAULT] = { .launch = launch_planned, .wait = wait_for_planned, .user = &planned },
         [WITHOUT_EARLY] = { .launch = launch_planned, .wait = wait_for_planned, .user = &without },
         [WITHOUT_STREAM] = { .launch = launch_planned, .wait = wait_for_planned, .user = &plain },
@@ -310,8 +317,8 @@ static void measure_chain(braid_device *device, const struct driver *driver,
     finish_planned(&planned);
     finish_planned(&without);
     finish_planned(&plain);
-    finish_native(&early);
-    finish_native(&by_hand);
+    finish_driver_graph(&early);
+    finish_driver_graph(&by_hand);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shape as a Braid graph, on streams or as a native graph.
+// A shape as a Braid graph, on streams or as a driver graph.
 #include <stdlib.h>
 
 #include "gpu/bench.h"
@@ -72,7 +72,7 @@ struct with_braid *braid_run_shape_as(braid_device *device, const struct shape *
     braid_schedule_info info;
     braid_schedule_get_info(braid_exec_schedule(run->exec), &info);
     *out_system = (struct system){
-        .name = options->mode == BRAID_MODE_STREAMS ? "Braid streams" : "Braid native",
+        .name = options->mode == BRAID_MODE_STREAMS ? "Braid streams" : "Braid graph",
         .launch = launch_exec,
         .wait = wait_for_exec,
         .user = run,

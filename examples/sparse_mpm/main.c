@@ -64,11 +64,11 @@ static void add_runs(struct program *program)
     }
     if (program->device == program->cpu)
         return;
-    other = (braid_exec_options){ .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_NEVER };
+    other = (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     other.plan = wish.plan;
-    add_run(program, backend, "native graph, no islands", other);
+    add_run(program, backend, "driver graph, no islands", other);
     other.plan = (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
-    add_run(program, backend, "native graph as declared", other);
+    add_run(program, backend, "driver graph as declared", other);
     other.no_early_start = true;
     add_run(program, backend, "as declared, no early start", other);
     add_run(program, "cpu", "planned", (braid_exec_options){ 0 });
@@ -90,11 +90,11 @@ static void add_split_runs(struct program *program)
     braid_device *devices[MPM_NUM_MATERIALS];
     list_devices(program, devices);
     for (int shared = 0; shared < 2 && program->group; shared++) {
-        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
             char title[64];
             const braid_exec_options way = { .mode = (braid_exec_mode)mode };
             snprintf(title, sizeof(title), "%u x %s, %s, %s", options->num_devices,
-                     options->backend, mode == BRAID_MODE_NATIVE ? "native" : "streams",
+                     options->backend, mode == BRAID_MODE_GRAPH ? "graph" : "streams",
                      shared ? "shared" : "copies");
             program->num_runs +=
                 mpm_run_init_split(&program->runs[program->num_runs], title, program->group,

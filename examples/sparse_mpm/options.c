@@ -12,7 +12,7 @@
 static const char help[] =
     "Usage: sparse_mpm [options]\n"
     "  --device cpu|cuda|hip       where to run (cpu)\n"
-    "  --mode auto|streams|native  how the plan reaches the device (auto)\n"
+    "  --mode auto|streams|graph  how the plan reaches the device (auto)\n"
     "  --islands auto|never|always whether small kernels become one (auto)\n"
     "  --measure                   plan with costs measured on the device first\n"
     "  --lanes N                   at most N lanes (0: the planner chooses)\n"
@@ -53,14 +53,14 @@ static bool parse_number(const char *text, uint32_t least, uint32_t most, uint32
 
 static bool parse_mode(const char *text, braid_exec_mode *out_mode)
 {
-    static const char *const names[] = { "auto", "streams", "native" };
+    static const char *const names[] = { "auto", "streams", "graph" };
     for (int i = 0; i < 3; i++) {
         if (strcmp(text, names[i]) == 0) {
             *out_mode = (braid_exec_mode)i;
             return true;
         }
     }
-    fprintf(stderr, "sparse_mpm: no mode '%s' (auto, streams, native)\n", text);
+    fprintf(stderr, "sparse_mpm: no mode '%s' (auto, streams, graph)\n", text);
     return false;
 }
 

@@ -24,7 +24,7 @@
 // here. From a signal handler nothing may be called.
 //
 // Calling Braid from code that Braid calls: each type of function says what it may do
-// (braid_cpu_function, braid_host_function, braid_native_function, braid_log_function).
+// (braid_cpu_function, braid_host_function, braid_queue_function, braid_log_function).
 
 #ifdef __cplusplus
 extern "C" {

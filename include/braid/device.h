@@ -19,7 +19,7 @@ extern "C" {
 // After it was closed every call that is given it fails with BRAID_INVALID_ARGUMENT, which names it
 // (those without a status answer as for NULL), for as long as that can be known: until 64 other
 // devices have been closed. That holds for a device alone. Any other object after its destroy call,
-// and what a driver knows by itself (a stream's native handle, memory that was freed, a context of
+// and what a driver knows by itself (a stream's handle, memory that was freed, a context of
 // the program's under an adopted device), cannot be told from what lives.
 // Thread-safety: any thread.
 typedef struct braid_device braid_device;

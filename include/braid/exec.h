@@ -26,16 +26,16 @@ typedef struct braid_exec braid_exec;
 
 // How a plan reaches the device. Every mode executes the same schedule.
 typedef enum braid_exec_mode {
-    BRAID_MODE_AUTO = 0,    // native where everything in the graph can be, else streams
+    BRAID_MODE_AUTO = 0,    // a graph where everything in the graph can be, else streams
     BRAID_MODE_STREAMS = 1, // leased streams, with records and waits
-    BRAID_MODE_NATIVE = 2,  // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
+    BRAID_MODE_GRAPH = 2,   // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
 } braid_exec_mode;
 
 // Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Only CUDA
-// has islands, and only in native mode: elsewhere WHOLE and ALWAYS are refused with
+// has islands, and only in graph mode: elsewhere WHOLE and ALWAYS are refused with
 // BRAID_UNSUPPORTED.
 typedef enum braid_islands {
-    // In native mode, for kernels that have source: the whole graph where all of it is such and has
+    // In graph mode, for kernels that have source: the whole graph where all of it is such and has
     // costs; else stretches of lanes whose kernels follow each other with nothing between; where
     // that is expected to make the frame at least 3 % shorter (for a whole graph of 256 nodes or
     // more 1 %). Creating such an exec compiles, and may wait for other work on the device.
@@ -71,8 +71,8 @@ typedef struct braid_exec_options {
     bool no_early_start;
     braid_islands islands;
     // How many of the last frames' times are kept, of every node, wait, lane and frame: see
-    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost. Native graphs
-    // of HIP keep none: there an exec with BRAID_MODE_NATIVE is refused.
+    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost. Driver graphs
+    // of HIP keep none: there an exec with BRAID_MODE_GRAPH is refused.
     uint32_t profile;
     // How many frames may be in flight at once, up to 16; 0: 1. Each has its own arguments and
     // transient buffers. What they share is ordered by the declared accesses, node by node: a node
@@ -81,7 +81,7 @@ typedef struct braid_exec_options {
     // node declares nothing at all, frames run one after another. Frames end in launch order, by
     // all that tells of it, but for their times (see braid_frame_timing). Launches on different
     // streams overlap, and so do those on one stream of braid_stream_create, unless other work was
-    // queued between them or its native handle was asked for; on other streams a launch starts
+    // queued between them or its handle was asked for; on other streams a launch starts
     // after earlier launches there. Where frames cannot overlap, info.frames_reason says why.
     uint32_t frames;
     braid_exec_when_full when_full; // where frames is more than 1
@@ -136,12 +136,12 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // waits of other threads wait for it, and query says BRAID_NOT_READY. If the waiting fails too, the
 // device has failed (see status.h).
 // A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
-// anything is queued, and the capture goes on: use Braid's graph instead, with native calls.
+// anything is queued, and the capture goes on: use Braid's graph instead, with queue calls.
 // Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),
 // BRAID_UNSUPPORTED (a stream that is being captured; a value that the exec cannot take: in an
 // island a copy or fill that leaves the device, in CUDA and HIP graphs a copy that gets pageable
 // memory, and what the driver refuses), BRAID_NO_MEMORY (for a value, or for scratch that grows),
-// BRAID_BUSY (see braid_exec_when_full), and what a native call returned.
+// BRAID_BUSY (see braid_exec_when_full), and what a queue call returned.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // Runs `num_frames` frames, one after another, as so many launches on `stream` would: with one
@@ -172,7 +172,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *ex
 // costs the same however many frames may be in flight. It refuses what can be known without the
 // driver, and then changes nothing; what the driver makes of a value the next launch tells (see
 // braid_exec_launch). A value that is what the node has costs the launch nothing.
-// Thread-safety: as for all calls on an exec; not inside a host call or native call.
+// Thread-safety: as for all calls on an exec; not inside a host call or queue call.
 
 // Replaces one argument (or all) of a kernel node.
 // This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
@@ -220,7 +220,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
 
 // Gives a parameter another value. `value` points to as many bytes as the parameter has. All nodes
 // that use it get it, whatever braid_exec_set_arg and the like gave them before. It costs in
-// proportion to their number; in native mode on GPUs the next launch tells a graph of the driver's
+// proportion to their number; in graph mode on GPUs the next launch tells a graph of the driver's
 // of each user.
 // Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph as it was when the exec was
 // made, value is NULL, a user cannot take the value), BRAID_UNSUPPORTED (as above); the message
@@ -247,12 +247,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
 // after a fault the whole context is broken, every later call on it reports the same error, and the
 // cause may be other work than this exec's; where the exec has islands, the message names the nodes
 // inside that were running, and their islands (docs/cuda.md). On the CPU work does not fail.
-// Thread-safety: query takes no lock of the exec's, so a native call may ask as well.
+// Thread-safety: query takes no lock of the exec's, so a queue call may ask as well.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
 // How many frames have been launched. They count from 0 in launch order.
-// Thread-safety: takes no lock and may be asked anywhere, also in a host call, a native call or a
+// Thread-safety: takes no lock and may be asked anywhere, also in a host call, a queue call or a
 // frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 

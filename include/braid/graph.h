@@ -189,7 +189,7 @@ typedef struct braid_host_call {
     // drivers of 11.7 and newer) and on streams of HIP it is made on a thread of its own, which the
     // device starts when it has none idle, keeps, and joins when it is closed; no worker waits for
     // it, and no thread of the driver, which makes other host calls one after another. (Where no
-    // thread can be started a worker or the driver's thread makes the call.) In native graphs of
+    // thread can be started a worker or the driver's thread makes the call.) In driver graphs of
     // HIP it runs on a thread of the driver, whatever this says. Everywhere the planner gives such
     // a call a lane without counting it among the nodes that run at once, if all of its bundle are
     // such calls.
@@ -198,20 +198,20 @@ typedef struct braid_host_call {
 
 // Work that the program itself queues (cuBLAS, NCCL, cuFFT). At each launch the function is called
 // on the launching thread with the lane's stream and queues its work there, on
-// braid_stream_native() or by Braid's own stream functions. On a GPU the device (CUDA: its context)
-// is current on the thread during the call, whatever was before. In a native graph it is called
+// braid_stream_handle() or by Braid's own stream functions. On a GPU the device (CUDA: its context)
+// is current on the thread during the call, whatever was before. In a driver graph it is called
 // once, under capture; where it does what a capture forbids (waits, allocates) or returns
 // BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. It must neither block nor keep the
 // stream, and what would launch, change, wait for or destroy its own exec is refused. A status
 // other than BRAID_OK fails the launch. `user` must live as long as every exec of the graph.
-typedef braid_status braid_native_function(braid_device *device, braid_stream *stream, void *user);
+typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
-typedef struct braid_native {
+typedef struct braid_queue_call {
     braid_node_options node;
-    braid_native_function *call;
+    braid_queue_function *call;
     void *user;
     braid_resource user_resource; // `user` is its address, see braid_resource_address
-} braid_native;
+} braid_queue_call;
 
 // A node without work: a join, or a point to order others by.
 typedef struct braid_empty {
@@ -344,9 +344,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_fill(braid_graph *graph,
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_host_call(braid_graph *graph,
                                                                   const braid_host_call *host_call,
                                                                   braid_node *out_node);
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_native(braid_graph *graph,
-                                                               const braid_native *native,
-                                                               braid_node *out_node);
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_queue_call(braid_graph *graph,
+                                                                   const braid_queue_call *call,
+                                                                   braid_node *out_node);
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph,
                                                               const braid_empty *empty,
                                                               braid_node *out_node);
@@ -354,12 +354,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
 // is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
 // ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU plays loops natively and on streams, CUDA and HIP on streams: there a thread of the
+// The CPU plays loops in graph mode and on streams, CUDA and HIP on streams: there a thread of the
 // device queues the body again and again. If it cannot queue an iteration, the loop ends early: the
 // exec's next wait, query or launch returns the failure, and the exec can be launched again; if it
-// is destroyed before, only the log tells. Native graphs and islands of CUDA and HIP, groups,
+// is destroyed before, only the log tells. Driver graphs and islands of CUDA and HIP, groups,
 // graphs with communicators, and times of frames refuse a graph with loops (BRAID_UNSUPPORTED) and
-// name the loop. So do streams if the driver cannot wait for a word in memory, or if a native call
+// name the loop. So do streams if the driver cannot wait for a word in memory, or if a queue call
 // is inside a loop.
 // Errors: BRAID_INVALID_ARGUMENT (the message names the loop: no condition and no `times`, a
 // condition without a bound, two bounds, a condition that is no uint32_t of this graph in one
@@ -406,15 +406,15 @@ typedef enum braid_target {
     BRAID_TARGET_VALUE = 8,      // of a fill: an integer of its value_bytes; of a parameter also a
                                  // uint32_t
     BRAID_TARGET_NUM_VALUES = 9, // of a fill: a uint64_t, not 0
-    BRAID_TARGET_USER = 10,      // of a host or native call: a pointer (void *). In a CUDA or HIP
-                                 // graph a native call is captured again by this, and must queue
+    BRAID_TARGET_USER = 10,      // of a host or queue call: a pointer (void *). In a CUDA or HIP
+                                 // graph a queue call is captured again by this, and must queue
                                  // the same work with other parameters
     BRAID_TARGET_ENABLED = 11,   // of any node but a communication or a loop: a bool; of a
                                  // parameter also a uint32_t. At first all nodes do their work. One
                                  // that does not ends as soon as all that it waits for has: its
                                  // edges stay, and what it would have written keeps what it had (a
                                  // transient buffer: anything). CUDA and HIP graphs cannot disable
-                                 // native calls, nor fills outside of islands
+                                 // queue calls, nor fills outside of islands
     BRAID_TARGET_COPY = 12,      // of a copy: a braid_copy_values, by braid_exec_set only
     BRAID_TARGET_FILL = 13,      // of a fill: a braid_fill_values, by braid_exec_set only
 } braid_target;

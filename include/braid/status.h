@@ -40,7 +40,7 @@ typedef enum braid_status {
     BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message says what was tried
     BRAID_UNSUPPORTED = 5,      // this device or mode cannot do it; the message says why
     BRAID_NOT_READY = 6,        // a query: the work has not ended yet (no message is written)
-    BRAID_DEVICE_ERROR = 7,     // the driver or a native call reported a failure, or the device
+    BRAID_DEVICE_ERROR = 7,     // the driver or a queue call reported a failure, or the device
                                 // has failed before
     BRAID_IO_ERROR = 8,         // a file could not be written or read
     BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it

@@ -38,7 +38,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device
 
 // Wraps a CUstream or hipStream_t of the program (PyTorch's, cuBLAS's), which Braid never destroys.
 // NULL is the null stream. Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *native,
+BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *handle,
                                                           braid_stream **out_stream);
 
 // Waits for the stream's work, then frees it. A wrapped stream is only unwrapped, without waiting.
@@ -46,7 +46,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, 
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
 // The CUstream or hipStream_t; on the CPU the braid_stream itself; of a group NULL.
-BRAID_API void *braid_stream_native(braid_device *device, braid_stream *stream);
+BRAID_API void *braid_stream_handle(braid_device *device, braid_stream *stream);
 
 // Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may
 // run that work itself; the same holds for every call that waits. Errors: BRAID_DEVICE_ERROR if

@@ -41,7 +41,7 @@ typedef struct braid_frame_timing {
 } braid_frame_timing;
 
 // What the times of a node are of. On the CPU's walker and on streams nodes are timed around.
-// In a native graph of CUDA, kernels that have source or PTX write their own times, first block's
+// In a driver graph of CUDA, kernels that have source or PTX write their own times, first block's
 // begin to last block's end, and so do the calls of islands. Two small kernels stand around copies,
 // fills, calls, and kernels of machine code, and those some of whose threads end before a barrier
 // of the others: what the code for the times would keep from ending. The log says why a kernel is

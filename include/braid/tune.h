@@ -17,7 +17,7 @@ extern "C" {
 
 // One way to play the graph, as it was tried.
 typedef struct braid_tune_trial {
-    const char *name;              // "native, 4 lanes, searched"; valid during the call
+    const char *name;              // "graph, 4 lanes, searched"; valid during the call
     const braid_exec_options *way; // options for braid_exec_create, without profile
     uint32_t num_lanes;            // that the plan has
     uint32_t num_frames;           // that were timed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls from C into Python: host calls, native calls, the log."""
+"""Calls from C into Python: host calls, queue calls, the log."""
 from __future__ import annotations
 
 import collections
@@ -47,7 +47,7 @@ class Call:
 
     def __init__(self, function: Callable[..., Any], node: str, failures: Failures):
         self.function, self.node, self.failures = function, node, failures
-        self.raised: Optional[BaseException] = None  # by a native call, for the launch to report
+        self.raised: Optional[BaseException] = None  # by a queue call, for the launch to report
 
 
 _queued: Dict[int, Any] = {}  # handles of calls that streams have not made yet
@@ -92,7 +92,7 @@ def _frame_end(frame: int, user: Any) -> None:
         inside.depth -= 1
 
 
-def _native_call(device: Any, stream: Any, user: Any) -> int:
+def _queue_call(device: Any, stream: Any, user: Any) -> int:
     return _queue(ffi.from_handle(user), device, stream)
 
 
@@ -168,12 +168,12 @@ def cpu_call_with_memories(call: Call, shapes: Sequence[Shape], with_frame: bool
     return ffi.callback("braid_cpu_function *", run, onerror=stray)
 
 
-def native_call_with_memory(call: Call, nbytes: int) -> Any:
+def queue_call_with_memory(call: Call, nbytes: int) -> Any:
     def queue(device: Any, stream: Any, user: Any) -> int:
         pointer = Pointer(int(ffi.cast("uintptr_t", user)), nbytes)
         return _queue(call, device, stream, pointer)
 
-    return ffi.callback("braid_native_function *", queue, error=lib.BRAID_INTERNAL, onerror=stray)
+    return ffi.callback("braid_queue_function *", queue, error=lib.BRAID_INTERNAL, onerror=stray)
 
 
 _log: List[Callable[[str, str], Any]] = []
@@ -190,7 +190,7 @@ def _tell_log(user: Any, status: int, message: Any) -> None:
 
 ffi.def_extern(name="braid_python_host_call", onerror=stray)(_host_call)
 ffi.def_extern(name="braid_python_frame_end", onerror=stray)(_frame_end)
-ffi.def_extern(name="braid_python_native_call", error=lib.BRAID_INTERNAL, onerror=stray)(_native_call)
+ffi.def_extern(name="braid_python_queue_call", error=lib.BRAID_INTERNAL, onerror=stray)(_queue_call)
 ffi.def_extern(name="braid_python_log", onerror=stray)(_tell_log)
 
 

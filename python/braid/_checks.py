@@ -14,15 +14,15 @@ from braid._interrupts import raise_interrupt
 from braid._memory import Span
 
 
-def check_native(status: int, natives: List[Call]) -> None:
-    """A native call that raised is the cause of the failure that it made."""
+def check_queue_call(status: int, queue_calls: List[Call]) -> None:
+    """A queue call that raised is the cause of the failure that it made."""
     if status == lib.BRAID_OK:
-        for call in natives:
+        for call in queue_calls:
             call.raised = None  # of an attempt that Braid did without
         return
     raise_interrupt()
     error = make_error(status)
-    for call in natives:
+    for call in queue_calls:
         if call.raised is not None:
             cause, call.raised = call.raised, None
             raise error from cause
@@ -32,7 +32,7 @@ def check_native(status: int, natives: List[Call]) -> None:
 def check_reach(device: Device, kept: Kept) -> None:
     if device.backend != "cpu" and kept.views:
         raise refuse(f"host call '{kept.views[0]}' is handed memory of the exec, which on {device.backend} is the "
-                     "device's: copy it to an array, or use a native call")
+                     "device's: copy it to an array, or use a queue call")
     for use in kept.kernels.values():
         for index, argument in enumerate(use.arguments):
             check_argument(device, argument, f"kernel '{use.name}' is given", index)

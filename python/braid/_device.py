@@ -181,7 +181,7 @@ class Device(Owned):
         same one is wrapped once."""
         if isinstance(stream, Stream):
             return stream
-        address = native_stream(stream)
+        address = stream_handle(stream)
         wrapped = self._wrapped.get(address)
         if wrapped is None:
             out = ffi.new("braid_stream **")
@@ -232,7 +232,7 @@ class Device(Owned):
         return f"<braid.Device {self.backend} {self.name!r}{', closed' if self._owner.closed else ''}>"
 
 
-def native_stream(stream: Any) -> int:
+def stream_handle(stream: Any) -> int:
     """The CUstream or hipStream_t of a stream of PyTorch, CuPy, or another library."""
     if isinstance(stream, int):
         return stream
@@ -260,20 +260,20 @@ class Stream(Owned):
 
     @classmethod
     def _lent(cls, device: Any, pointer: Any) -> Stream:
-        """For the time of a native call."""
+        """For the time of a queue call."""
         return cls(Owner("device", device, lambda pointer: None), pointer, owned=False)
 
     def _take_back(self) -> None:
         self._owner.destroy()
 
     @property
-    def native(self) -> int:
-        """The CUstream or hipStream_t, for instance for torch.cuda.ExternalStream(stream.native)."""
+    def handle(self) -> int:
+        """The CUstream or hipStream_t, for instance for torch.cuda.ExternalStream(stream.handle)."""
         with self._owner as pointer:
-            return int(ffi.cast("uintptr_t", lib.braid_stream_native(self._device.pointer_for_children, pointer)))
+            return int(ffi.cast("uintptr_t", lib.braid_stream_handle(self._device.pointer_for_children, pointer)))
 
     def __cuda_stream__(self) -> Tuple[int, int]:
-        return 0, self.native
+        return 0, self.handle
 
     def synchronize(self) -> None:
         """Blocks until all work queued so far has ended. Raises HostCallError where calls of host() raised."""

@@ -38,7 +38,7 @@ class UnsupportedError(Error):
 
 
 class DeviceError(Error, RuntimeError):
-    """The driver or a native call reported a failure."""
+    """The driver or a queue call reported a failure."""
 
 
 class InputOutputError(Error, OSError):

@@ -13,7 +13,7 @@ from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
 from braid._binding import ffi, lib
 from braid._calls import Call
-from braid._checks import check_argument, check_copied, check_native, check_reach
+from braid._checks import check_argument, check_copied, check_queue_call, check_reach
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, refuse
 from braid._graph import Graph
@@ -84,14 +84,14 @@ class Exec(Owned):
                 with schedule._owner as by:
                     options.schedule = by
                     status = lib.braid_exec_create(on, of, options, out)
-            check_native(status, kept.natives)
+            check_queue_call(status, kept.queue_calls)
         del plan  # what the options point to
         self.device, self.graph = first, graph
         self._kept = kept
         self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and the like gave
         self._replaced: Dict[int, Any] = {}  # what frames in flight may still use
         self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
-        self._natives: Dict[int, Call] = {}  # that set_function gave
+        self._queue_calls: Dict[int, Call] = {}  # that set_function gave
         self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
         self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
@@ -121,8 +121,8 @@ class Exec(Owned):
         It does not wait for the device (unless when_full says so), so a program that can run ahead waits now and then."""
         status = self._launch(stream, lib.braid_exec_launch, 1)
         if status != lib.BRAID_OK:
-            self._check_native(status)
-        raise_interrupt()  # of a native call
+            self._check_queue_call(status)
+        raise_interrupt()  # of a queue call
 
     def launch_many(self, num_frames: int, stream: Any = None) -> None:
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
@@ -137,7 +137,7 @@ class Exec(Owned):
             self._keep((-1, index), rows if sure else (self._given.get((-1, index)), rows))
         if status != lib.BRAID_OK:
             self._tried.update(self._rows)
-            self._check_native(status)
+            self._check_queue_call(status)
         self._rows.clear()
         self._tried.clear()
         raise_interrupt()
@@ -373,8 +373,8 @@ class Exec(Owned):
         self.set_grid(node, _fills.grid(num_values))
 
     def set_function(self, node: Node, function: Callable[..., Any]) -> None:
-        """Gives a host or native call another function. In a CUDA or HIP graph the next launches call that of a
-        native call under capture; it must queue the same work with other parameters."""
+        """Gives a host or queue call another function. In a CUDA or HIP graph the next launches call that of a
+        queue call under capture; it must queue the same work with other parameters."""
         kind = self._kept.calls.get(node.index) if node.graph is self.graph else None
         if kind is None:
             raise refuse(f"node '{node.name}' is no call of this exec's graph")
@@ -385,8 +385,8 @@ class Exec(Owned):
         call = Call(function, node.name, self._kept.failures)
         user = ffi.new_handle(call)
         self._set(node, lib.BRAID_TARGET_USER, ffi.new("void **", user))
-        if kind == "native":
-            self._natives[node.index] = call
+        if kind == "graph":
+            self._queue_calls[node.index] = call
         self._keep((node.index, 0), user)
 
     def set_enabled(self, node: Node, enabled: bool) -> None:
@@ -414,8 +414,8 @@ class Exec(Owned):
         else:
             self._given.pop(place, None)
 
-    def _check_native(self, status: int) -> None:
-        check_native(status, [*self._kept.natives, *self._natives.values()])
+    def _check_queue_call(self, status: int) -> None:
+        check_queue_call(status, [*self._kept.queue_calls, *self._queue_calls.values()])
 
     def _forget(self) -> None:
         if self.done:
@@ -441,7 +441,7 @@ class Exec(Owned):
         graph the median of their times as costs, for later plans."""
         with self._owner as pointer, self.graph._owner as graph:
             status = lib.braid_exec_measure(pointer, graph, num_frames)
-        self._check_native(status)
+        self._check_queue_call(status)
         self._kept.failures.report()
 
     # ---- what there is ----

@@ -12,7 +12,7 @@ from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
-from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_memory, native_call_with_memory
+from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_memory, queue_call_with_memory
 from braid._describe import Description, End, unwrap
 from braid._errors import check, refuse
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
@@ -327,25 +327,25 @@ class Graph(Communications):
         return Parameter(self, "frame number", handle, ctypes.c_uint64, zero)
 
     @spell_out(NodeOptions)
-    def native(self, function: Callable[..., Any], *, user: Optional[Resource] = None,
+    def queue_call(self, function: Callable[..., Any], *, user: Optional[Resource] = None,
                **options: Unpack[NodeOptions]) -> Node:
         """Adds work that the program queues itself: at each launch function(stream) is called on the
-        launching thread, and queues its work on stream.native. It must not wait, nor keep the stream. In a
-        native graph it is called once, under capture. What it raises fails the launch. `user`: a resource that has
+        launching thread, and queues its work on stream.handle. It must not wait, nor keep the stream. In a
+        driver graph it is called once, under capture. What it raises fails the launch. `user`: a resource that has
         bytes, of which function(stream, pointer) is handed a Pointer to the frame's own."""
-        name = str(options.get("name") or getattr(function, "__name__", "native call"))
+        name = str(options.get("name") or getattr(function, "__name__", "queue call"))
         if not callable(function):
-            raise refuse(f"native call '{name}': {function!r} cannot be called")
+            raise refuse(f"queue call '{name}': {function!r} cannot be called")
         call = Call(function, name, self._kept.failures)
-        description = Description(self, "braid_native *", name, options)
-        self._kept.natives.append(call)
+        description = Description(self, "braid_queue_call *", name, options)
+        self._kept.queue_calls.append(call)
         if user is not None:
-            handle = native_call_with_memory(call, self._give_memory(description, user).nbytes)
+            handle = queue_call_with_memory(call, self._give_memory(description, user).nbytes)
             description.struct.call = handle
-            return self._add_call(lib.braid_graph_add_native, description, handle, "native with memory")
+            return self._add_call(lib.braid_graph_add_queue_call, description, handle, "graph with memory")
         handle = ffi.new_handle(call)
-        description.struct.call, description.struct.user = lib.braid_python_native_call, handle
-        return self._add_call(lib.braid_graph_add_native, description, handle, "native")
+        description.struct.call, description.struct.user = lib.braid_python_queue_call, handle
+        return self._add_call(lib.braid_graph_add_queue_call, description, handle, "graph")
 
     @spell_out(NodeOptions)
     def empty(self, **options: Unpack[NodeOptions]) -> Node:

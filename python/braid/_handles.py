@@ -128,13 +128,13 @@ class Kept:
     kernels: Dict[int, KernelUse] = dataclasses.field(default_factory=dict)
     copies: Dict[int, Tuple[int, int]] = dataclasses.field(default_factory=dict)  # sizes of target and source
     fills: Dict[int, FillUse] = dataclasses.field(default_factory=dict)
-    calls: Dict[int, str] = dataclasses.field(default_factory=dict)  # "host" or "native"
+    calls: Dict[int, str] = dataclasses.field(default_factory=dict)  # "host" or "graph"
     views: List[str] = dataclasses.field(default_factory=list)  # host calls that are handed memory of an exec
     initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # of parameters of Graph.use
     frame_number: Optional[Tuple[int, int]] = None  # the parameter that each launch sets to its number
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
     # Of a parameter the types of the arguments that take it, and how messages call those.
     pointers: Dict[Tuple[int, int], List[Tuple[PointerTo, str]]] = dataclasses.field(default_factory=dict)
-    natives: List[Call] = dataclasses.field(default_factory=list)
+    queue_calls: List[Call] = dataclasses.field(default_factory=list)
     ranks: List[Any] = dataclasses.field(default_factory=list)  # owners of ranks whose communicators it has
     failures: Failures = dataclasses.field(default_factory=Failures)

@@ -13,7 +13,7 @@ from braid._errors import refuse
 if TYPE_CHECKING:
     from braid._handles import Node
 
-Mode = Literal["auto", "streams", "native"]
+Mode = Literal["auto", "streams", "graph"]
 Islands = Literal["auto", "never", "whole", "always"]
 Policy = Literal["default", "max_concurrency"]
 WhenFull = Literal["queues", "waits", "refuses"]
@@ -21,7 +21,7 @@ Target = Literal["argument", "grid", "grid_x", "grid_y", "grid_z", "to", "from",
                  "enabled"]
 
 MODES: Mapping[str, int] = {"auto": lib.BRAID_MODE_AUTO, "streams": lib.BRAID_MODE_STREAMS,
-                            "native": lib.BRAID_MODE_NATIVE}
+                            "graph": lib.BRAID_MODE_GRAPH}
 ISLANDS: Mapping[str, int] = {"auto": lib.BRAID_ISLANDS_AUTO, "never": lib.BRAID_ISLANDS_NEVER,
                               "whole": lib.BRAID_ISLANDS_WHOLE, "always": lib.BRAID_ISLANDS_ALWAYS}
 WHEN_FULL: Mapping[str, int] = {"queues": lib.BRAID_FULL_QUEUES, "waits": lib.BRAID_FULL_WAITS,

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, Callable, List, Optional
 
 from braid._binding import ffi, lib
-from braid._checks import check_native, check_reach
+from braid._checks import check_queue_call, check_reach
 from braid._device import Device
 from braid._errors import refuse
 from braid._graph import Graph
@@ -70,7 +70,7 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     way = ffi.new("braid_exec_options *")
     with device._owner as on, graph._owner as of:
         status = lib.braid_exec_tune(on, of, options, way)
-    check_native(status, graph._kept.natives)
+    check_queue_call(status, graph._kept.queue_calls)
     graph._kept.failures.report()
     return Tuning(read_exec(way), trials)
 

@@ -91,7 +91,7 @@ struct backend_task {
         struct work_copy copy;
         struct work_fill fill;
         struct work_host host;
-        struct work_native native;
+        struct work_queue queue;
         struct work_post post;
         struct work_await await;
         union work work; // all of these
@@ -112,7 +112,7 @@ struct backend_ops {
     enum rank_engine_kind rank_engine;
     // What events with timing between the tasks of a stream add to what each is seen to take.
     uint64_t timing_adds_ns;
-    // The steps in which such events tell times, and those in which nodes of native graphs do: what
+    // The steps in which such events tell times, and those in which nodes of driver graphs do: what
     // is seen to take less than it takes to see it takes one at least.
     uint64_t event_step_ns, stamp_step_ns;
 
@@ -122,12 +122,12 @@ struct backend_ops {
 
     braid_status (*stream_create)(struct backend *backend, int32_t priority,
                                   struct backend_stream **out_stream);
-    // Optional: NULL where there are no native streams to wrap.
-    braid_status (*stream_wrap)(struct backend *backend, void *native,
+    // Optional: NULL where there are no streams of a driver to wrap.
+    braid_status (*stream_wrap)(struct backend *backend, void *handle,
                                 struct backend_stream **out_stream);
     // Waits for the stream's work, unless it is wrapped.
     void (*stream_destroy)(struct backend *backend, struct backend_stream *stream);
-    void *(*stream_native)(struct backend *backend, struct backend_stream *stream); // optional
+    void *(*stream_handle)(struct backend *backend, struct backend_stream *stream); // optional
     braid_status (*stream_synchronize)(struct backend *backend, struct backend_stream *stream);
     braid_status (*stream_query)(struct backend *backend, struct backend_stream *stream);
     braid_status (*stream_wait)(struct backend *backend, struct backend_stream *stream,
@@ -159,7 +159,7 @@ struct backend_ops {
     braid_status (*call_current)(struct backend *backend, braid_status (*call)(void *user),
                                  void *user);
 
-    // Optional: the same with a native stream, which only captures: what is queued on it is
+    // Optional: the same with a stream of its own, which only captures: what is queued on it is
     // dropped. Without captures the call is not made.
     braid_status (*call_capturing)(struct backend *backend,
                                    braid_status (*call)(void *user, void *stream), void *user);
@@ -188,7 +188,7 @@ struct backend_ops {
     // the stream, which tells nothing of its end. `wait`: the stream has ended; waits for that.
     bool (*task_goes_on)(struct backend *backend, const struct backend_task *task, bool wait);
 
-    // Queues one task; never a native one (the caller makes that call itself).
+    // Queues one task; never a queue call (the caller makes that call itself).
     braid_status (*submit)(struct backend *backend, struct backend_stream *stream,
                            const struct backend_task *task);
 };

@@ -9,7 +9,7 @@
 // On the stack of the thread that makes the call.
 struct inside {
     const char *what; // "a host call"
-    const void *exec; // whose native call it is; NULL: not one, and no exec may be waited for
+    const void *exec; // whose queue call it is; NULL: not one, and no exec may be waited for
     const struct inside *before;
 };
 
@@ -17,7 +17,7 @@ struct inside {
 void braid_inside_begin(struct inside *inside, const char *what, const void *exec);
 void braid_inside_end(const struct inside *inside);
 
-// Errors: BRAID_INVALID_ARGUMENT inside any host call or kernel, and inside a native call of
+// Errors: BRAID_INVALID_ARGUMENT inside any host call or kernel, and inside a queue call of
 // `exec`.
 braid_status braid_inside_check(const char *function, const void *exec);
 

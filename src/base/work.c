@@ -22,8 +22,8 @@ const struct work_words braid_work_words[] = {
     [WORK_FILL] = { "fill", "fill", "fill", ", style=filled, fillcolor=\"#fdf2d8\"" },
     [WORK_HOST] = { "host call", "host", "host call",
                     ", shape=ellipse, style=filled, fillcolor=\"#e6f4e6\"" },
-    [WORK_NATIVE] = { "native call", "native", "native call",
-                      ", peripheries=2, fillcolor=\"#f1e8f8\"" },
+    [WORK_QUEUE] = { "queue call", "queue", "queue call",
+                     ", peripheries=2, fillcolor=\"#f1e8f8\"" },
     [WORK_EMPTY] = { "empty", "empty", "empty node",
                      ", shape=circle, style=filled, fillcolor=\"#f4f4f4\", width=0.2, "
                      "margin=\"0.02\"" },

@@ -11,7 +11,7 @@ enum work_kind {
     WORK_COPY,
     WORK_FILL,
     WORK_HOST,
-    WORK_NATIVE,
+    WORK_QUEUE,
     WORK_EMPTY,
     WORK_POST,  // of an operation between ranks
     WORK_AWAIT, // ends with it
@@ -50,8 +50,8 @@ struct work_host {
     bool is_blocking; // it sleeps: it takes no core
 };
 
-struct work_native {
-    braid_native_function *call;
+struct work_queue {
+    braid_queue_function *call;
     void *user;
 };
 
@@ -108,7 +108,7 @@ union work {
     struct work_copy copy;
     struct work_fill fill;
     struct work_host host;
-    struct work_native native;
+    struct work_queue queue;
     struct work_post post;
     struct work_await await;
     struct work_loop loop;

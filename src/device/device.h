@@ -33,7 +33,7 @@ struct braid_stream {
     braid_device *device;
     struct backend_stream *backend;
     // Changes whenever something is queued that later work must stand behind; never the same as of
-    // another stream. Nobody knows of what is queued on the native stream, once that was asked for.
+    // another stream. Nobody knows of what is queued on its handle, once that was asked for.
     _Atomic uint64_t uses;
     atomic_bool exposed;
 };

@@ -52,7 +52,7 @@ braid_status braid_stream_create(braid_device *device, const braid_stream_option
     return make_stream(device, backend, out_stream);
 }
 
-braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream **out_stream)
+braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream **out_stream)
 {
     if (!device || !out_stream)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_wrap: %s is NULL",
@@ -61,9 +61,10 @@ braid_status braid_stream_wrap(braid_device *device, void *native, braid_stream 
     if (status)
         return status;
     if (!device->backend->ops->stream_wrap)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no native streams to wrap", device->label);
+        return braid_error(BRAID_UNSUPPORTED, "%s has no streams of a driver to wrap",
+                           device->label);
     struct backend_stream *backend = NULL;
-    status = device->backend->ops->stream_wrap(device->backend, native, &backend);
+    status = device->backend->ops->stream_wrap(device->backend, handle, &backend);
     if (status)
         return status;
     return make_stream(device, backend, out_stream);
@@ -80,15 +81,15 @@ void braid_stream_destroy(braid_stream *stream)
     braid_device_count(device, &device->streams, wrapped, -1);
 }
 
-void *braid_stream_native(braid_device *device, braid_stream *stream)
+void *braid_stream_handle(braid_device *device, braid_stream *stream)
 {
     if (!device_is_open(device) || device->group)
         return NULL;
-    if (!device->backend->ops->stream_native)
+    if (!device->backend->ops->stream_handle)
         return stream;
     if (stream)
         atomic_store_explicit(&stream->exposed, true, memory_order_relaxed);
-    return device->backend->ops->stream_native(device->backend, device_backend_stream(stream));
+    return device->backend->ops->stream_handle(device->backend, device_backend_stream(stream));
 }
 
 braid_status braid_stream_synchronize(braid_device *device, braid_stream *stream)

@@ -155,7 +155,7 @@ braid_status braid_exec_query(braid_exec *exec)
     return !status && atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : status;
 }
 
-// Without the lock, as query is: native calls ask on the thread that launches, which has it.
+// Without the lock, as query is: queue calls ask on the thread that launches, which has it.
 uint64_t braid_exec_num_frames(braid_exec *exec)
 {
     return exec ? atomic_load(&exec->frames.num_launched) : 0;

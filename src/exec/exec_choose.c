@@ -43,7 +43,7 @@ static braid_status try_player(braid_exec *exec, const braid_graph *graph,
 static void tell_reason(braid_exec *exec, const braid_exec_options *options, bool was_refused)
 {
     const char *device = exec->device->backend->ops->name;
-    const char *mode = exec->info.mode == BRAID_MODE_NATIVE ? "native" : "streams";
+    const char *mode = exec->info.mode == BRAID_MODE_GRAPH ? "graph" : "streams";
     char refusal[sizeof(exec->info.reason)];
     memcpy(refusal, exec->info.reason, sizeof(refusal));
     char *reason = exec->info.reason;
@@ -52,8 +52,8 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         snprintf(reason, size, "%s: %.*s", mode, (int)size - 16, refusal);
     else if (options->mode != BRAID_MODE_AUTO)
         snprintf(reason, size, "%s: the program asked for it", mode);
-    else if (exec->info.mode == BRAID_MODE_NATIVE)
-        snprintf(reason, size, "native: everything in the graph can be replayed by %s", device);
+    else if (exec->info.mode == BRAID_MODE_GRAPH)
+        snprintf(reason, size, "graph: everything in the graph can be replayed by %s", device);
     else
         snprintf(reason, size, "streams: the default on %s", device);
     if (exec->placed)
@@ -94,7 +94,7 @@ static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
     if (status)
         return status;
     exec->info.num_early_starts = 0;
-    snprintf(exec->info.reason, sizeof(exec->info.reason), "native: one island, %s", why);
+    snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s", why);
     return BRAID_OK;
 }
 
@@ -136,12 +136,12 @@ static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
 {
     bool must_have = options->islands == BRAID_ISLANDS_ALWAYS; // then no other is as good
     braid_exec_mode mode =
-        must_have && options->mode == BRAID_MODE_AUTO ? BRAID_MODE_NATIVE : options->mode;
+        must_have && options->mode == BRAID_MODE_AUTO ? BRAID_MODE_GRAPH : options->mode;
     const struct player *const *player =
         braid_exec_find_player(exec->device->backend->ops->players, mode);
     if (!*player)
         return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
-                           mode == BRAID_MODE_NATIVE ? "native" : "streams");
+                           mode == BRAID_MODE_GRAPH ? "graph" : "streams");
     bool made;
     braid_status tried = try_island(exec, graph, options, &made);
     if (tried || made)

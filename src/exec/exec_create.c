@@ -166,7 +166,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
 static braid_status check_options(const braid_graph *graph, const braid_exec_options *options)
 {
     int mode = (int)options->mode;
-    if (mode < BRAID_MODE_AUTO || mode > BRAID_MODE_NATIVE)
+    if (mode < BRAID_MODE_AUTO || mode > BRAID_MODE_GRAPH)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown mode %d", mode);
     int islands = (int)options->islands;
     if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_ALWAYS)

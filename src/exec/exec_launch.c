@@ -74,8 +74,8 @@ static braid_status play(braid_exec *exec, struct exec_launch *launch)
     struct play_result result = { 0 };
     struct frame_slot *slot = launch->slot;
     slot->frame.num_launches += launch->num_frames;
-    struct inside inside; // native calls are made on this thread
-    braid_inside_begin(&inside, "a native call", exec);
+    struct inside inside; // queue calls are made on this thread
+    braid_inside_begin(&inside, "a queue call", exec);
     ranges_begin("braid frame");
     braid_status status =
         launch->num_frames > 1

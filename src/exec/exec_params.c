@@ -47,7 +47,7 @@ static size_t offset_in_node(uint32_t target, enum work_kind kind)
         return offsetof(struct work_fill, num_values);
     case BRAID_TARGET_USER:
         return kind == WORK_HOST ? offsetof(struct work_host, user)
-                                 : offsetof(struct work_native, user);
+                                 : offsetof(struct work_queue, user);
     case BRAID_TARGET_ARGUMENT:
     case BRAID_TARGET_GRID:
     case BRAID_TARGET_GRID_X:

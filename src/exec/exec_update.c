@@ -58,8 +58,8 @@ static braid_status hand_over(braid_exec *exec, const struct frame_slot *slot, u
 {
     if (!num || !exec->player->update)
         return BRAID_OK;
-    struct inside inside; // native calls may be made on this thread
-    braid_inside_begin(&inside, "a native call", exec);
+    struct inside inside; // queue calls may be made on this thread
+    braid_inside_begin(&inside, "a queue call", exec);
     braid_status status = exec->player->update(slot->playing, exec->values.changed, num, frame);
     braid_inside_end(&inside);
     return status;

@@ -39,7 +39,7 @@ static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
     return status;
 }
 
-// What a node is seen to take beyond its own work. In a native graph the kernel that writes down
+// What a node is seen to take beyond its own work. In a driver graph the kernel that writes down
 // its end is started too.
 static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
 {

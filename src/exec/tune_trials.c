@@ -27,7 +27,7 @@ static void name_trial(struct tune_trial *trial)
     if (trial->way.frames > 1)
         snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames);
     snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s%s",
-             way->mode == BRAID_MODE_NATIVE ? "native" : "streams", trial->num_lanes,
+             way->mode == BRAID_MODE_GRAPH ? "graph" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
              way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
              way->plan.ignore_costs ? ", costs ignored" : "", way->plan.effort ? ", searched" : "",
@@ -256,7 +256,7 @@ static braid_status find_width(struct tune_trials *trials)
 
 braid_status braid_tune_trials_find(struct tune_trials *trials)
 {
-    static const braid_exec_mode modes[] = { BRAID_MODE_NATIVE, BRAID_MODE_STREAMS };
+    static const braid_exec_mode modes[] = { BRAID_MODE_GRAPH, BRAID_MODE_STREAMS };
     braid_status status = find_width(trials);
     bool made = false;
     for (int i = 0; i < 2 && !status; i++) {
@@ -267,7 +267,7 @@ braid_status braid_tune_trials_find(struct tune_trials *trials)
         if (!status && made)
             status = add_blind(trials, modes[i], first);
     }
-    const braid_exec_options island = { .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_WHOLE };
+    const braid_exec_options island = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_WHOLE };
     if (!status)
         status = add_trial(trials, &island, &made);
     if (!status && !trials->trials.num)

@@ -108,8 +108,8 @@ static void write_ends(const struct graph_drawing *drawing, uint32_t node, FILE 
     case WORK_HOST:
         write_end(drawing, node, "user", offsetof(struct work_host, user), file);
         return;
-    case WORK_NATIVE:
-        write_end(drawing, node, "user", offsetof(struct work_native, user), file);
+    case WORK_QUEUE:
+        write_end(drawing, node, "user", offsetof(struct work_queue, user), file);
         return;
     default:
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copy, fill, host, native and empty nodes.
+// Copy, fill, host, queue and empty nodes.
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
@@ -203,31 +203,31 @@ braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call
                                 add_host_call, host_call, out_node);
 }
 
-static braid_status add_native(braid_graph *graph, const char *name, const void *description,
-                               braid_node *out_node)
+static braid_status add_queue_call(braid_graph *graph, const char *name, const void *description,
+                                   braid_node *out_node)
 {
-    const braid_native *native = description;
-    struct pointer user[MOST_ADDRESSES] = { { native->user, native->user_resource, "user",
-                                              offsetof(struct work_native, user), NULL, 0 } };
-    braid_status status = braid_graph_check_node(graph, name, &native->node);
-    if (!status && !native->call)
+    const braid_queue_call *call = description;
+    struct pointer user[MOST_ADDRESSES] = { { call->user, call->user_resource, "user",
+                                              offsetof(struct work_queue, user), NULL, 0 } };
+    braid_status status = braid_graph_check_node(graph, name, &call->node);
+    if (!status && !call->call)
         status = null_call(name);
     if (!status)
-        status = find_pointer(graph, name, &native->node, 0, &user[0]);
+        status = find_pointer(graph, name, &call->node, 0, &user[0]);
     if (status)
         return status;
-    const union work work = { .native = { .call = native->call,
-                                          .user = (void *)(uintptr_t)user[0].address } };
-    return append_work(graph, name, WORK_NATIVE, &native->node, work, user, out_node);
+    const union work work = { .queue = { .call = call->call,
+                                         .user = (void *)(uintptr_t)user[0].address } };
+    return append_work(graph, name, WORK_QUEUE, &call->node, work, user, out_node);
 }
 
-braid_status braid_graph_add_native(braid_graph *graph, const braid_native *native,
-                                    braid_node *out_node)
+braid_status braid_graph_add_queue_call(braid_graph *graph, const braid_queue_call *call,
+                                        braid_node *out_node)
 {
-    if (!native)
-        return braid_error_null("braid_graph_add_native", "native");
-    return braid_graph_add_task(graph, name_or(&native->node, "native call"), &native->node,
-                                add_native, native, out_node);
+    if (!call)
+        return braid_error_null("braid_graph_add_queue_call", "call");
+    return braid_graph_add_task(graph, name_or(&call->node, "queue call"), &call->node,
+                                add_queue_call, call, out_node);
 }
 
 static braid_status add_empty(braid_graph *graph, const char *name, const void *description,

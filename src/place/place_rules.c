@@ -75,7 +75,7 @@ static bool is_addressed(struct rules *rules, uint32_t node, uint32_t resource)
 // What a node without accesses may touch, nobody knows.
 static bool is_undeclared(const braid_graph *graph, const struct graph_node *node)
 {
-    if (node->kind == WORK_NATIVE)
+    if (node->kind == WORK_QUEUE)
         return true; // it may hold what belongs to a device, such as a library's handle
     if (node->num_accesses)
         return false;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What players have in common: native calls.
+// What players have in common: queue calls.
 #include "base/error.h"
 #include "base/node_text.h"
 #include "device/device.h"
 #include "program/player.h"
 
-braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
-                                      braid_stream *stream)
+braid_status braid_player_queue_call(braid_device *device, const struct backend_task *task,
+                                     braid_stream *stream)
 {
     device_use_stream(stream); // by what the frame has queued; the call may launch others there
-    braid_status status = task->native.call(device, stream, task->native.user);
+    braid_status status = task->queue.call(device, stream, task->queue.user);
     if (status)
         return braid_error(status,
-                           "launch of node %s (%s, lane %u) failed: its native call returned %s",
+                           "launch of node %s (%s, lane %u) failed: its queue call returned %s",
                            braid_node_text(task->node, task->name).text, device->label, task->lane,
                            braid_status_name(status));
     return BRAID_OK;

@@ -317,7 +317,7 @@ braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame,
         if (*out_changed)
             status = resolve_host(frame, work.host, &made);
     } else {
-        made.work = work; // of native calls also where it is the same: they are captured again
+        made.work = work; // of queue calls also where it is the same: they are captured again
     }
     if (!status)
         take(frame, &made);

@@ -119,8 +119,8 @@ struct player {
     void (*destroy)(struct playing *playing);
 };
 
-// Makes the call of a native task, whose device must be current, with a stream to queue on.
-braid_status braid_player_call_native(braid_device *device, const struct backend_task *task,
-                                      braid_stream *stream);
+// Makes a queue call, whose device must be current, with a stream to queue on.
+braid_status braid_player_queue_call(braid_device *device, const struct backend_task *task,
+                                     braid_stream *stream);
 
 #endif

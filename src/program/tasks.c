@@ -96,7 +96,7 @@ static braid_target target_of(const struct tasks *tasks, const struct graph_addr
     enum work_kind kind = tasks->items[address->node].kind;
     if (kind == WORK_KERNEL)
         return BRAID_TARGET_ARGUMENT;
-    if (kind == WORK_HOST || kind == WORK_NATIVE)
+    if (kind == WORK_HOST || kind == WORK_QUEUE)
         return BRAID_TARGET_USER;
     bool is_from = (kind == WORK_COPY && address->place == offsetof(struct work_copy, from)) ||
                    (kind == WORK_POST && address->place == offsetof(struct work_post, from));

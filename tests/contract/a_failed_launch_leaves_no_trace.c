@@ -6,7 +6,7 @@
 #include "contract/nodes.h"
 #include "support/failing_memory.h"
 
-// A native call that queues a fill, or fails without queueing anything when told to.
+// A queue call that queues a fill, or fails without queueing anything when told to.
 struct moody {
     uint32_t *data;
     uint32_t value;
@@ -34,10 +34,10 @@ static braid_graph *moody_graph(struct contract *contract, struct moody *moody, 
         add_busy(graph, (braid_node_options){ .cost_ns = slow_ns }, intervals, slow_ns);
     braid_node before =
         add_axpy(graph, (braid_node_options){ AFTER(slow), .cost_ns = 1000 }, data, data, 1, 1, 1);
-    braid_node native = add_native(
+    braid_node queued = add_queue_call(
         graph, (braid_node_options){ .name = "gemm", AFTER(before), .cost_ns = 2 * slower_ns },
         fill_or_fail, moody);
-    add_axpy(graph, (braid_node_options){ AFTER(native), .cost_ns = 1000 }, data + 1, data + 1, 1,
+    add_axpy(graph, (braid_node_options){ AFTER(queued), .cost_ns = 1000 }, data + 1, data + 1, 1,
              1, 1);
     add_axpy(graph,
              (braid_node_options){ .epilogue_of =
@@ -57,7 +57,7 @@ static braid_exec *exec_on_streams(struct contract *contract, const braid_graph 
     return exec;
 }
 
-static void a_native_call_that_fails_is_named_and_the_next_launch_works(void **state)
+static void a_queue_call_that_fails_is_named_and_the_next_launch_works(void **state)
 {
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 4), *seen = contract_host_numbers(contract, 4);
@@ -87,14 +87,14 @@ static void a_native_call_that_fails_is_named_and_the_next_launch_works(void **s
     assert_int_equal(seen[3], 42);
 }
 
-// In a native graph the call is made once, under capture: there it is the creation that fails.
-static void a_native_call_that_fails_when_the_exec_is_made_is_named(void **state)
+// In a driver graph the call is made once, under capture: there it is the creation that fails.
+static void a_queue_call_that_fails_when_the_exec_is_made_is_named(void **state)
 {
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 4);
     struct moody moody = { .data = data + 3, .value = 42, .fails = true };
     braid_graph *graph = moody_graph(contract, &moody, data);
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
     braid_exec *exec = NULL;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
@@ -244,8 +244,8 @@ static void running_out_of_memory_in_a_launch_leaves_the_exec_usable(void **stat
 int run_failures(void)
 {
     const struct CMUnitTest tests[] = {
-        contract_test(a_native_call_that_fails_is_named_and_the_next_launch_works),
-        contract_test(a_native_call_that_fails_when_the_exec_is_made_is_named),
+        contract_test(a_queue_call_that_fails_is_named_and_the_next_launch_works),
+        contract_test(a_queue_call_that_fails_when_the_exec_is_made_is_named),
         contract_test(a_kernel_without_code_for_the_device_is_named),
         contract_test(a_block_larger_than_the_device_has_is_named),
         contract_test(a_cycle_is_named),

@@ -247,33 +247,33 @@ static void every_kind_of_node_keeps_its_place(void **state)
 }
 
 // Copies from here to there, by the program's own hand.
-struct native_step {
+struct queue_step {
     uint32_t *from, *to;
 };
 
-static braid_status copy_natively(braid_device *device, braid_stream *stream, void *user)
+static braid_status copy_as_a_graph(braid_device *device, braid_stream *stream, void *user)
 {
-    struct native_step *step = user;
+    struct queue_step *step = user;
     return braid_stream_copy(device, stream, step->to, step->from, sizeof(uint32_t));
 }
 
 // Two at once, each between a slow kernel and a reader.
-static void native_calls_queue_their_work_in_its_place(void **state)
+static void queue_calls_queue_their_work_in_its_place(void **state)
 {
     struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, 6);
     uint64_t *intervals = contract_memory(contract, BRAID_MEMORY_DEVICE, 4 * sizeof(uint64_t));
-    struct native_step steps[2];
+    struct queue_step steps[2];
     braid_graph *graph = contract_graph(contract);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t *own = data + 3 * i;
-        steps[i] = (struct native_step){ own, own + 1 };
+        steps[i] = (struct queue_step){ own, own + 1 };
         braid_node slow = add_busy(graph, (braid_node_options){ 0 }, intervals + 2 * i, short_ns);
         braid_node write =
             add_axpy(graph, (braid_node_options){ AFTER(slow) }, own, own, 3, i + 1, 1);
-        braid_node native =
-            add_native(graph, (braid_node_options){ AFTER(write) }, copy_natively, &steps[i]);
-        add_axpy(graph, (braid_node_options){ AFTER(native) }, own + 2, own + 1, 2, 1, 1);
+        braid_node queued =
+            add_queue_call(graph, (braid_node_options){ AFTER(write) }, copy_as_a_graph, &steps[i]);
+        add_axpy(graph, (braid_node_options){ AFTER(queued) }, own + 2, own + 1, 2, 1, 1);
     }
     braid_exec *exec = contract_exec(contract, graph);
     uint32_t values[2] = { 0, 0 };
@@ -403,7 +403,7 @@ int run_launch_order(void)
         contract_test(back_to_back_regions_are_joined_in_between),
         contract_test(a_bundle_runs_in_order),
         contract_test(every_kind_of_node_keeps_its_place),
-        contract_test(native_calls_queue_their_work_in_its_place),
+        contract_test(queue_calls_queue_their_work_in_its_place),
         contract_test(a_copy_to_the_host_follows_its_slow_writer),
         contract_test(frames_on_different_streams_run_one_after_another),
         contract_test(a_later_frame_waits_for_a_slow_one_on_another_stream),

@@ -38,7 +38,7 @@ static braid_exec *exec_of(struct contract *contract, const braid_graph *graph,
     const braid_exec_options options = { .mode = contract->mode, .schedule = schedule };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH) {
         braid_schedule_destroy(schedule);
         skip_because(braid_error_message());
     }

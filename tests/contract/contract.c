@@ -23,7 +23,7 @@ bool contract_is_on_host(void)
 braid_exec_mode contract_mode(void)
 {
     const char *mode = getenv("BRAID_TEST_MODE");
-    return mode && strcmp(mode, "streams") != 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
+    return mode && strcmp(mode, "streams") != 0 ? BRAID_MODE_GRAPH : BRAID_MODE_STREAMS;
 }
 
 braid_islands contract_islands(void)
@@ -237,7 +237,7 @@ braid_exec *contract_exec_with(struct contract *contract, const braid_graph *gra
         options.frames = contract_frames();
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && (contract->mode == BRAID_MODE_NATIVE || options.frames > 1))
+    if (status == BRAID_UNSUPPORTED && (contract->mode == BRAID_MODE_GRAPH || options.frames > 1))
         skip_because(braid_error_message());
     check_ok(status);
     contract_own_exec(contract, exec);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all contract tests share: the device under test, and objects that are freed after each test,
 // however it ends. The same tests run on every backend and in every mode:
-// BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|native|island (default
+// BRAID_TEST_BACKEND=cpu|cuda|hip (default cpu), BRAID_TEST_MODE=streams|graph|island (default
 // streams). BRAID_TEST_PLACES=N: execs are made on a group of N devices, or of BRAID_TEST_DEVICES
 // of them taken in turn, and nodes that may run anywhere are dealt out to them.
 #ifndef BRAID_TESTS_CONTRACT_H

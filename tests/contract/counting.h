@@ -60,7 +60,7 @@ static inline void add_body(const struct counting *counting)
     add_step(counting->graph, "more", counting->sum, counting->numbers + 1, 1);
 }
 
-// Native replay of GPUs plays no loops yet.
+// The driver graphs of GPUs play no loops yet.
 static inline braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
 {
     const braid_exec_options options = { .mode = contract->mode,
@@ -68,7 +68,7 @@ static inline braid_exec *make_exec(struct contract *contract, const braid_graph
                                          .frames = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH)
         skip_because(braid_error_message());
     check_ok(status);
     contract_own_exec(contract, exec);

@@ -77,7 +77,7 @@ static void edges_of_a_disabled_node_stay(void **state)
         braid_node first =
             add_stamp(graph, (braid_node_options){ 0 }, numbers + 2, numbers + 4, 0, 300000);
         braid_node middle = add_kind(contract, graph, (enum kind)kind, numbers, &called);
-        bool is_refused = kind == A_FILL && contract->mode == BRAID_MODE_NATIVE &&
+        bool is_refused = kind == A_FILL && contract->mode == BRAID_MODE_GRAPH &&
                           !contract_is_on_host() && contract_islands() != BRAID_ISLANDS_WHOLE;
         check_edges_stay(contract, graph, first, middle, numbers + 2, numbers + 4, is_refused);
         if (kind == A_KERNEL)
@@ -252,26 +252,26 @@ static void a_grid_that_finds_no_memory_is_tried_again(void **state)
     }
 }
 
-struct native_user {
+struct queue_user {
     uint32_t *to;
     uint32_t value;
 };
 
 static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
 {
-    const struct native_user *fill = user;
+    const struct queue_user *fill = user;
     return braid_stream_fill(device, stream, fill->to, fill->value, 4, 1);
 }
 
-static void native_calls_take_other_data(void **state)
+static void queue_calls_take_other_data(void **state)
 {
     struct contract *contract = *state;
     uint32_t *numbers = contract_numbers(contract, 4);
     braid_graph *graph = contract_graph(contract);
-    struct native_user users[4];
+    struct queue_user users[4];
     for (uint32_t i = 0; i < 4; i++)
-        users[i] = (struct native_user){ numbers + i, 10 + i };
-    braid_node node = add_native(graph, (braid_node_options){ 0 }, fill_word, &users[0]);
+        users[i] = (struct queue_user){ numbers + i, 10 + i };
+    braid_node node = add_queue_call(graph, (braid_node_options){ 0 }, fill_word, &users[0]);
     braid_exec *exec = make_exec(contract, graph, 2);
     for (uint32_t i = 1; i < 4; i++) {
         check_ok(braid_exec_set(exec, node, BRAID_TARGET_USER, 0, &(void *){ &users[i] }));
@@ -282,9 +282,9 @@ static void native_calls_take_other_data(void **state)
     contract_read(contract, seen, numbers, sizeof(seen));
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(seen[i], i ? 10 + i : 0);
-    if (contract->mode == BRAID_MODE_NATIVE) {
+    if (contract->mode == BRAID_MODE_GRAPH) {
         check_fails(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
-                    BRAID_UNSUPPORTED, "native call");
+                    BRAID_UNSUPPORTED, "queue call");
         return;
     }
     check_ok(braid_exec_set(exec, node, BRAID_TARGET_USER, 0, &(void *){ &users[0] }));
@@ -306,7 +306,7 @@ static void copies_of_ordinary_memory_change(void **state)
     braid_node node =
         add_copy(graph, (braid_node_options){ 0 }, numbers, ordinary, sizeof(uint32_t));
     braid_exec *exec = make_exec(contract, graph, 2);
-    bool refuses = contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host();
+    bool refuses = contract->mode == BRAID_MODE_GRAPH && !contract_is_on_host();
     if (refuses) {
         check_fails(braid_exec_set(exec, node, BRAID_TARGET_COPY, 0,
                                    &(braid_copy_values){ numbers + 1, NULL, 0 }),
@@ -346,7 +346,7 @@ static void one_parameter_moves_many_copies_of_ordinary_memory(void **state)
     }
     braid_exec *exec = NULL;
     const braid_exec_options options = { .mode = contract->mode };
-    if (contract->mode == BRAID_MODE_NATIVE && !contract_is_on_host()) {
+    if (contract->mode == BRAID_MODE_GRAPH && !contract_is_on_host()) {
         check_fails(braid_exec_create(contract->device, graph, &options, &exec), BRAID_UNSUPPORTED,
                     "host memory");
         return;
@@ -373,7 +373,7 @@ int run_kinds(void)
         contract_test(kernels_without_a_block_do_nothing),
         contract_test(a_size_that_is_left_out_is_one),
         contract_test(a_grid_that_finds_no_memory_is_tried_again),
-        contract_test(native_calls_take_other_data),
+        contract_test(queue_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),
         contract_test(one_parameter_moves_many_copies_of_ordinary_memory),
     };

@@ -20,7 +20,7 @@ static braid_exec *exec_in_flight(struct contract *contract, const braid_graph *
                                          .frames = frames };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH)
         skip_because(braid_error_message());
     check_ok(status);
     contract_own_exec(contract, exec);

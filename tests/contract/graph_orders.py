@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs random graphs in fifty of the orders in which the stand-in driver may run a native graph.
+"""Runs random graphs in fifty of the orders in which the stand-in driver may run a driver graph.
 
 usage: graph_orders.py CONTRACT_PROGRAM
 A missing edge gives a wrong result in some order, not in every one.

@@ -30,7 +30,7 @@ int run_concurrency(void);
 int run_sparse(void);
 int run_loops(void);
 int run_threads(void);
-int run_native_calls(void);
+int run_queue_calls(void);
 int run_schedules(void);
 int run_memory(void);
 int run_random_graphs(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch is behind all that was queued on its stream before, be it by another thread while the
-// launch before was under way, or by a frame whose native call launches it.
+// launch before was under way, or by a frame whose queue call launches it.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -50,7 +50,7 @@ static void *queue_on_stream(void *user)
     return NULL;
 }
 
-// A native call is made while its frame is launched.
+// A queue call is made while its frame is launched.
 static braid_status have_work_queued(braid_device *device, braid_stream *stream, void *user)
 {
     struct meanwhile *meanwhile = user;
@@ -82,26 +82,26 @@ static void add_call(braid_graph *graph, const char *resource, void (*call)(void
         node));
 }
 
-static void add_native_call(braid_graph *graph,
-                            braid_status (*call)(braid_device *, braid_stream *, void *),
-                            void *user, const braid_node *after)
+static void add_one_queue_call(braid_graph *graph,
+                               braid_status (*call)(braid_device *, braid_stream *, void *),
+                               void *user, const braid_node *after)
 {
     braid_resource touched;
-    check_ok(braid_graph_add_resource(graph, "of the native call", &touched));
-    check_ok(
-        braid_graph_add_native(graph,
-                               &(braid_native){ .node = { .after = after,
-                                                          .num_after = after ? 1 : 0,
-                                                          USES({ touched, BRAID_READ_WRITE }) },
-                                                .call = call,
-                                                .user = user },
-                               NULL));
+    check_ok(braid_graph_add_resource(graph, "of the queue call", &touched));
+    check_ok(braid_graph_add_queue_call(
+        graph,
+        &(braid_queue_call){ .node = { .after = after,
+                                       .num_after = after ? 1 : 0,
+                                       USES({ touched, BRAID_READ_WRITE }) },
+                             .call = call,
+                             .user = user },
+        NULL));
 }
 
 static void skip_unless_called_at_launch(const struct contract *contract)
 {
     if (contract->mode != BRAID_MODE_STREAMS)
-        skip_because("native calls are made while a frame is launched on streams only");
+        skip_because("queue calls are made while a frame is launched on streams only");
 }
 
 // What would not wait begins meanwhile.
@@ -120,7 +120,7 @@ static void work_queued_during_a_launch_is_before_the_next(void **state)
                                    .stream = contract_stream(contract) };
     braid_graph *graph = contract_graph(contract);
     add_call(graph, "value", see_value, &meanwhile, NULL);
-    add_native_call(graph, have_work_queued, &meanwhile, NULL);
+    add_one_queue_call(graph, have_work_queued, &meanwhile, NULL);
     braid_exec *exec = make_exec(contract, graph, (braid_exec_options){ .frames = 2 });
     check_ok(braid_exec_launch(exec, meanwhile.stream));
     check_ok(braid_exec_launch(exec, meanwhile.stream));
@@ -130,8 +130,8 @@ static void work_queued_during_a_launch_is_before_the_next(void **state)
     assert_int_equal(meanwhile.seen[1], 1);
 }
 
-// The frames of an exec that a native call of another launches are behind what comes before it.
-static void frames_of_execs_in_native_calls_keep_their_place(void **state)
+// The frames of an exec that a queue call of another launches are behind what comes before it.
+static void frames_of_execs_in_queue_calls_keep_their_place(void **state)
 {
     struct contract *contract = *state;
     skip_unless_called_at_launch(contract);
@@ -142,7 +142,7 @@ static void frames_of_execs_in_native_calls_keep_their_place(void **state)
         meanwhile.inner = make_exec(contract, inner, (braid_exec_options){ .frames = 2 });
         braid_node before;
         add_call(outer, "value", wait_and_add, &meanwhile, &before);
-        add_native_call(outer, launch_inner, &meanwhile, &before);
+        add_one_queue_call(outer, launch_inner, &meanwhile, &before);
         braid_exec *exec = make_exec(contract, outer, (braid_exec_options){ .frames = frames });
         braid_stream *stream = contract_stream(contract);
         for (uint32_t i = 0; i < num_frames; i++)
@@ -225,7 +225,7 @@ int run_earlier_work(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(work_queued_during_a_launch_is_before_the_next),
-        contract_test(frames_of_execs_in_native_calls_keep_their_place),
+        contract_test(frames_of_execs_in_queue_calls_keep_their_place),
         contract_test(what_is_queued_between_launches_is_before_the_second),
     };
     return contract_run("launches are behind what was queued", tests);

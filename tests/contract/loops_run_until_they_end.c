@@ -422,19 +422,19 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
     return BRAID_OK;
 }
 
-static void a_native_call_inside_is_refused(void **state)
+static void a_queue_call_inside_is_refused(void **state)
 {
     struct contract *contract = *state;
     braid_graph *graph = contract_graph(contract);
     braid_exec *exec;
     begin_loop(graph, (braid_loop){ .times = 2 });
     begin_loop(graph, (braid_loop){ .times = 2 });
-    add_native(graph, (braid_node_options){ .name = "gemm" }, queue_nothing, NULL);
+    add_queue_call(graph, (braid_node_options){ .name = "gemm" }, queue_nothing, NULL);
     check_ok(braid_graph_end(graph));
     check_ok(braid_graph_end(graph));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     check_fails(contract_create_exec(contract, graph, &options, &exec), BRAID_UNSUPPORTED,
-                "'gemm' is a native call inside a loop");
+                "'gemm' is a queue call inside a loop");
 }
 
 int run_loops(void)
@@ -458,7 +458,7 @@ int run_loops(void)
         contract_test(launches_and_destroy_wait_for_no_iteration_but_the_last),
         contract_test(scratch_inside_a_loop_grows),
         contract_test(an_iteration_that_cannot_be_queued_is_told),
-        contract_test(a_native_call_inside_is_refused),
+        contract_test(a_queue_call_inside_is_refused),
     };
     return contract_run("loops_run_until_they_end", tests);
 }

@@ -210,12 +210,12 @@ static void count_message(void *user, braid_status status, const char *message)
     ++*(int *)user;
 }
 
-// Where a call cannot be part of a native graph, streams are the answer and not an error.
+// Where a call cannot be part of a driver graph, streams are the answer and not an error.
 static void an_exec_that_falls_back_to_streams_says_why_and_logs_nothing(void **state)
 {
     struct contract *contract = *state;
     braid_graph *graph = contract_graph(contract);
-    add_native(graph, (braid_node_options){ .name = "solver" }, refuse, NULL);
+    add_queue_call(graph, (braid_node_options){ .name = "solver" }, refuse, NULL);
     assert_int_not_equal(braid_graph_create(NULL), BRAID_OK);
     char before[256];
     snprintf(before, sizeof(before), "%s", braid_error_message());
@@ -234,7 +234,7 @@ static void an_exec_that_falls_back_to_streams_says_why_and_logs_nothing(void **
     assert_true(strstr(info.reason, "solver") || strstr(info.reason, "default"));
 }
 
-// Any other failure of the native way is the call's own.
+// Any other failure of the graph is the call's own.
 static void a_creation_that_fails_logs_its_message_once(void **state)
 {
     struct contract *contract = *state;

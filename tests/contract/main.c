@@ -40,7 +40,7 @@ static const struct group groups[] = {
     { "sparse_loops_take_their_preludes_along", run_sparse },
     { "loops_run_until_they_end", run_loops },
     { "every_call_works_from_any_thread", run_threads },
-    { "native_calls_find_their_device_current", run_native_calls },
+    { "queue_calls_find_their_device_current", run_queue_calls },
     { "an_exec_runs_the_schedule_it_is_given", run_schedules },
     { "memory_is_copied_and_filled", run_memory },
     { "random_graphs_keep_every_order", run_random_graphs },

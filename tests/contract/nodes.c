@@ -158,12 +158,12 @@ braid_node add_blocking(braid_graph *graph, braid_node_options options, braid_ho
     return node;
 }
 
-braid_node add_native(braid_graph *graph, braid_node_options options, braid_native_function *call,
-                      void *user)
+braid_node add_queue_call(braid_graph *graph, braid_node_options options,
+                          braid_queue_function *call, void *user)
 {
     braid_node node;
-    braid_native native = { .node = options, .call = call, .user = user };
-    check_ok(braid_graph_add_native(graph, &native, &node));
+    braid_queue_call queued = { .node = options, .call = call, .user = user };
+    check_ok(braid_graph_add_queue_call(graph, &queued, &node));
     return node;
 }
 

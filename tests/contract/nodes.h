@@ -43,8 +43,8 @@ braid_node add_host(braid_graph *graph, braid_node_options options, braid_host_f
                     void *user);
 braid_node add_blocking(braid_graph *graph, braid_node_options options, braid_host_function *call,
                         void *user);
-braid_node add_native(braid_graph *graph, braid_node_options options, braid_native_function *call,
-                      void *user);
+braid_node add_queue_call(braid_graph *graph, braid_node_options options,
+                          braid_queue_function *call, void *user);
 // A node of every test kernel, which does next to nothing in zeroed memory.
 void add_every_kernel(braid_graph *graph, void *memory);
 braid_resource add_resource(braid_graph *graph, const char *name);

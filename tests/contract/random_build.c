@@ -23,7 +23,7 @@ static void mix_on_host(void *user)
                  *memory->frame, node->salt, node->delay_ns);
 }
 
-static braid_status copy_natively(braid_device *device, braid_stream *stream, void *user)
+static braid_status copy_as_a_graph(braid_device *device, braid_stream *stream, void *user)
 {
     const struct random_node *node = user;
     uint64_t *outputs = node->memory->outputs;
@@ -63,9 +63,9 @@ static braid_status add_kind(struct builder *builder, const braid_node_options *
     case RANDOM_COPY:
         copy.from = outputs + node->words[1];
         return braid_graph_add_copy(graph, &copy, &node->handle);
-    case RANDOM_NATIVE:
-        return braid_graph_add_native(
-            graph, &(braid_native){ .node = *options, .call = copy_natively, .user = node },
+    case RANDOM_QUEUE:
+        return braid_graph_add_queue_call(
+            graph, &(braid_queue_call){ .node = *options, .call = copy_as_a_graph, .user = node },
             &node->handle);
     case RANDOM_COPY_CELL:
         copy.from = cells + random_cells_single(node->resources[0]);

@@ -86,7 +86,7 @@ static void choose_kind(struct random_graph *graph, struct random *random,
     if (dice < 8)
         node->kind = RANDOM_EMPTY;
     else if (dice < 20 && num_seen == 1 && limits.moves)
-        node->kind = limits.native_calls && dice < 14 ? RANDOM_NATIVE : RANDOM_COPY;
+        node->kind = limits.queue_calls && dice < 14 ? RANDOM_QUEUE : RANDOM_COPY;
     else if (dice < 30 && num_seen == 0 && limits.moves)
         node->kind = dice < 25 || graph->shuffled ? RANDOM_FILL : RANDOM_COPY_CELL;
     else if (dice < 36 && limits.host_calls)
@@ -184,7 +184,7 @@ static void run_node(const struct random_graph *graph, const struct random_memor
                      0);
         return;
     case RANDOM_COPY:
-    case RANDOM_NATIVE:
+    case RANDOM_QUEUE:
         memory->outputs[place] = memory->outputs[node->words[1]];
         return;
     case RANDOM_COPY_CELL:

@@ -22,7 +22,7 @@ enum random_kind {
     RANDOM_MIX,       // a kernel: reads outputs and cells, writes cells and its output
     RANDOM_HOST,      // the same on the host
     RANDOM_COPY,      // its output is the output of the one node before it
-    RANDOM_NATIVE,    // the same, queued by the program
+    RANDOM_QUEUE,     // the same, queued by the program
     RANDOM_COPY_CELL, // copies a cell
     RANDOM_FILL,      // its output is a constant
     RANDOM_EMPTY,
@@ -65,9 +65,9 @@ struct random_graph {
 };
 
 struct random_limits {
-    bool host_calls;   // host nodes can reach the memory
-    bool native_calls; // the mode under test takes native calls
-    bool moves;        // it takes copies and fills of the memory
+    bool host_calls;  // host nodes can reach the memory
+    bool queue_calls; // the mode under test takes queue calls
+    bool moves;       // it takes copies and fills of the memory
 };
 
 void random_graph_make(struct random_graph *graph, struct random *random,

@@ -139,7 +139,7 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
                                    .frames = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE) {
+    if (status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH) {
         if (field->num_refused++ == 0)
             print_message("on streams instead: %s\n", braid_error_message());
         options.mode = BRAID_MODE_STREAMS;
@@ -172,11 +172,11 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
 }
 
 // Whether the mode under test takes a graph with such a node.
-static bool is_taken(struct contract *contract, bool native_call)
+static bool is_taken(struct contract *contract, bool queue_call)
 {
     braid_graph *graph = contract_graph(contract);
-    if (native_call)
-        add_native(graph, (braid_node_options){ 0 }, queue_nothing, NULL);
+    if (queue_call)
+        add_queue_call(graph, (braid_node_options){ 0 }, queue_nothing, NULL);
     else
         add_host(graph, (braid_node_options){ 0 }, copy_nothing, NULL);
     const braid_exec_options options = { .mode = contract->mode };
@@ -193,7 +193,7 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
     struct field field = make_field(contract, kind);
     bool islands = are_islands(), on_host = kind == BRAID_MEMORY_HOST;
     field.limits.host_calls = on_host && !islands && is_taken(contract, false);
-    field.limits.native_calls = !islands && is_taken(contract, true);
+    field.limits.queue_calls = !islands && is_taken(contract, true);
     field.limits.moves = !on_host || !islands; // inside islands within the device only
     braid_stream *stream = contract_stream(contract);
     const char *seed = getenv("BRAID_TEST_SEED");

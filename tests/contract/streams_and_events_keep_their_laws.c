@@ -289,21 +289,21 @@ static void bad_arguments_are_refused(void **state)
     check_fails(braid_stream_fill(device, NULL, data, 0, 4, 0), BRAID_INVALID_ARGUMENT, "");
 }
 
-static void what_is_native_can_be_had_and_wrapped(void **state)
+static void handles_can_be_had_and_wrapped(void **state)
 {
     struct contract *contract = *state;
     braid_device *device = contract->device;
     braid_stream *stream = contract_stream(contract), *wrapped;
-    void *native = braid_stream_native(device, stream);
-    assert_non_null(native);
-    braid_status status = braid_stream_wrap(device, native, &wrapped);
+    void *handle = braid_stream_handle(device, stream);
+    assert_non_null(handle);
+    braid_status status = braid_stream_wrap(device, handle, &wrapped);
     if (status == BRAID_UNSUPPORTED) {
         assert_true(contract_is_on_host());
-        assert_ptr_equal(native, stream);
+        assert_ptr_equal(handle, stream);
         return;
     }
     check_ok(status);
-    assert_ptr_equal(braid_stream_native(device, wrapped), native);
+    assert_ptr_equal(braid_stream_handle(device, wrapped), handle);
     // The wrapper stands for the same queue: a launch on it follows work on the other.
     uint32_t *data = contract_numbers(contract, 1), *seen = contract_host_numbers(contract, 1);
     struct gate gate = contract_close(contract, stream);
@@ -332,7 +332,7 @@ int run_streams_and_events(void)
         contract_test(destroying_a_stream_waits_for_its_work_only),
         contract_test(timing_events_measure_what_lies_between),
         contract_test(bad_arguments_are_refused),
-        contract_test(what_is_native_can_be_had_and_wrapped),
+        contract_test(handles_can_be_had_and_wrapped),
     };
     return contract_run("streams and events keep their laws", tests);
 }

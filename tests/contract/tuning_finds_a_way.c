@@ -108,7 +108,7 @@ static void a_lane_for_everything_is_tried(void **state)
 static void note_modes(void *user, const braid_tune_trial *trial)
 {
     bool *seen = user;
-    seen[trial->way->mode == BRAID_MODE_NATIVE] = true;
+    seen[trial->way->mode == BRAID_MODE_GRAPH] = true;
 }
 
 static bool is_allowed(struct contract *contract, const braid_graph *graph, braid_exec_mode mode)
@@ -124,20 +124,20 @@ static bool is_allowed(struct contract *contract, const braid_graph *graph, brai
 static void check_modes(struct contract *contract, braid_graph *graph)
 {
     bool on_streams = is_allowed(contract, graph, BRAID_MODE_STREAMS), seen[2] = { false, false };
-    bool natively = is_allowed(contract, graph, BRAID_MODE_NATIVE);
+    bool as_graph = is_allowed(contract, graph, BRAID_MODE_GRAPH);
     const braid_tune_options options = {
         .budget_ns = 1, .max_lanes = 2, .keep_costs = true, .report = note_modes, .user = seen
     };
     braid_exec_options way = { .profile = 7 };
     braid_status status = braid_exec_tune(contract->device, graph, &options, &way);
-    if (on_streams || natively) {
+    if (on_streams || as_graph) {
         check_ok(status);
     } else {
         check_fails(status, BRAID_UNSUPPORTED, "allows no mode for the graph");
         assert_int_equal(way.profile, 7); // as it was
     }
     assert_int_equal(seen[0], on_streams);
-    assert_int_equal(seen[1], natively);
+    assert_int_equal(seen[1], as_graph);
 }
 
 static braid_status call_nothing(braid_device *device, braid_stream *stream, void *user)
@@ -146,13 +146,13 @@ static braid_status call_nothing(braid_device *device, braid_stream *stream, voi
     return BRAID_OK;
 }
 
-// The CPU replays no native calls, and HIP reads no grids in any mode.
+// The CPU replays no queue calls, and HIP reads no grids in any mode.
 static void modes_that_are_not_allowed_are_left_out(void **state)
 {
     struct contract *contract = *state;
     uint32_t *words = contract_numbers(contract, 16);
     braid_graph *graph = contract_graph(contract);
-    add_native(graph, (braid_node_options){ .name = "gemm" }, call_nothing, NULL);
+    add_queue_call(graph, (braid_node_options){ .name = "gemm" }, call_nothing, NULL);
     check_modes(contract, graph);
     graph = contract_graph(contract);
     uint32_t *counts = words + 3, *seen = words + 8;
@@ -174,7 +174,7 @@ struct plans {
 static void note_plans(void *user, const braid_tune_trial *trial)
 {
     struct plans *plans = user;
-    plans->num[trial->way->mode == BRAID_MODE_NATIVE] +=
+    plans->num[trial->way->mode == BRAID_MODE_GRAPH] +=
         strchr(trial->name, ',') == strrchr(trial->name, ',');
 }
 
@@ -200,7 +200,7 @@ static void few_of_many_plans_are_timed(void **state)
     };
     braid_exec_options way;
     check_ok(braid_exec_tune(contract->device, graph, &options, &way));
-    static const braid_exec_mode modes[2] = { BRAID_MODE_STREAMS, BRAID_MODE_NATIVE };
+    static const braid_exec_mode modes[2] = { BRAID_MODE_STREAMS, BRAID_MODE_GRAPH };
     for (int i = 0; i < 2; i++) {
         if (is_allowed(contract, graph, modes[i]))
             assert_in_range(plans.num[i], 2, 6);

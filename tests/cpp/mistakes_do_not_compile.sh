@@ -69,7 +69,7 @@ expect no "a kernel that changes itself" 'int n = 0; braid::kernel wrong("wrong"
 expect no "a kernel that is no function" 'braid::kernel wrong("wrong", 3); (void)wrong;' "$shape"
 expect no "a wrong kernel in a graph" 'braid::kernel wrong("wrong", [](float *) {}); graph.add(wrong, 4, braid::task(), x);' "$shape"
 expect no "a host call with an argument" 'graph.host(braid::task(), [](int) {});'
-expect no "a native call without a status" 'graph.native(braid::task(), [](braid_device *, braid_stream *) {});'
+expect no "a queue call without a status" 'graph.queue_call(braid::task(), [](braid_device *, braid_stream *) {});'
 expect no "a copied exec" 'braid::exec other = exec; (void)other;'
 expect no "an ignored failure" 'braid::checked::graph::create();'
 echo "1..$number"

@@ -61,9 +61,10 @@ static void moved_objects_are_refused(braid::device &device)
     braid::checked::graph graph = std::move(*braid::checked::graph::create());
     braid::checked::graph other = std::move(graph);
     expect(graph.host(braid::task("call"), [] {}).status() == BRAID_INVALID_ARGUMENT);
-    expect(
-        graph.native(braid::task("native"), [](braid_device *, braid_stream *) { return BRAID_OK; })
-            .status() == BRAID_INVALID_ARGUMENT);
+    expect(graph
+               .queue_call(braid::task("graph"),
+                           [](braid_device *, braid_stream *) { return BRAID_OK; })
+               .status() == BRAID_INVALID_ARGUMENT);
     braid::kernel kernel("add", add_to_each);
     int number = 0;
     expect(graph.add(kernel, 1, braid::task("kernel"), &number, 1).status() ==

@@ -100,13 +100,13 @@ static void every_kind_of_node_runs(braid::device &device)
     auto half = graph.range(values, 0, 16);
     graph.fill(braid::task("fill").writes(values), memory.data(), 1.5f, 8);
     graph.copy(braid::task("copy").reads(half).writes(copied), results, memory.data(), 16);
-    auto native = graph.native(braid::task("native").reads(copied),
-                               [&called](braid_device *, braid_stream *) {
-                                   called = true;
-                                   return BRAID_OK;
-                               });
+    auto queued = graph.queue_call(braid::task("graph").reads(copied),
+                                   [&called](braid_device *, braid_stream *) {
+                                       called = true;
+                                       return BRAID_OK;
+                                   });
     auto empty = graph.empty(braid::task("end"));
-    graph.edge(native, empty);
+    graph.edge(queued, empty);
     braid_exec_options options = {};
     options.mode = BRAID_MODE_STREAMS;
     auto exec = braid::exec::create(device, graph, options);

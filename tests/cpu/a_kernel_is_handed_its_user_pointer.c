@@ -60,8 +60,8 @@ static void on_streams(void **state)
 static void in_the_lane_walker(void **state)
 {
     (void)state;
-    run_in_mode(BRAID_MODE_NATIVE, 1);
-    run_in_mode(BRAID_MODE_NATIVE, num_blocks);
+    run_in_mode(BRAID_MODE_GRAPH, 1);
+    run_in_mode(BRAID_MODE_GRAPH, num_blocks);
 }
 
 int main(void)

@@ -63,7 +63,7 @@ static void calls_are_made_on_streams(void **state)
 static void calls_are_made_by_the_walker(void **state)
 {
     (void)state;
-    run(BRAID_MODE_NATIVE);
+    run(BRAID_MODE_GRAPH);
 }
 
 int main(void)

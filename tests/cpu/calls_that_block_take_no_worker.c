@@ -25,7 +25,7 @@ enum {
     SLICE_NS = 250000
 };
 
-static const braid_exec_mode modes[] = { BRAID_MODE_STREAMS, BRAID_MODE_NATIVE };
+static const braid_exec_mode modes[] = { BRAID_MODE_STREAMS, BRAID_MODE_GRAPH };
 
 struct fixture {
     braid_device *device;

@@ -78,11 +78,11 @@ static void check(braid_exec_mode mode, int num_besides)
     assert_true(num_when_waited >= num_launched);
 }
 
-static void by_native_replay(void **state)
+static void by_graph_replay(void **state)
 {
     (void)state;
     for (int i = 0; i < NUM_OFFSETS; i++)
-        check(BRAID_MODE_NATIVE, i);
+        check(BRAID_MODE_GRAPH, i);
 }
 
 static void on_streams(void **state)
@@ -168,9 +168,9 @@ static void they_may_wait_for_who_uses_the_exec(void **state)
 {
     (void)state;
     for (int i = 0; i < NUM_OFFSETS; i++) {
-        check_asked(BRAID_MODE_NATIVE, 1, i);
+        check_asked(BRAID_MODE_GRAPH, 1, i);
         check_asked(BRAID_MODE_STREAMS, 1, i);
-        check_asked(BRAID_MODE_NATIVE, 2, i);
+        check_asked(BRAID_MODE_GRAPH, 2, i);
         check_asked(BRAID_MODE_STREAMS, 2, i);
     }
 }
@@ -178,7 +178,7 @@ static void they_may_wait_for_who_uses_the_exec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_native_replay),
+        cmocka_unit_test(by_graph_replay),
         cmocka_unit_test(on_streams),
         cmocka_unit_test(they_may_wait_for_who_uses_the_exec),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Natively, a frame waits at the gates of earlier ones for what it shares with them, at no others,
-// and its worker does other work meanwhile.
+// In graph mode a frame waits at the gates of earlier ones for what it shares with them, at no
+// others, and its worker does other work meanwhile.
 #include <sched.h>
 
 #include <braid/braid.h>
@@ -106,14 +106,14 @@ static void begin(struct frames *of, uint32_t num_workers, unsigned num_versions
     check_ok(braid_graph_create(&of->graph));
     add_nodes();
     const braid_exec_options options = {
-        .mode = BRAID_MODE_NATIVE,
+        .mode = BRAID_MODE_GRAPH,
         .frames = DEPTH,
         .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
     };
     check_ok(braid_exec_create(of->device, of->graph, &options, &of->exec));
     braid_exec_info info;
     braid_exec_get_info(of->exec, &info);
-    assert_int_equal(info.mode, BRAID_MODE_NATIVE);
+    assert_int_equal(info.mode, BRAID_MODE_GRAPH);
     assert_false(info.whole_frames);
 }
 

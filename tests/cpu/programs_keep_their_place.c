@@ -248,10 +248,10 @@ static void a_program_without_work_still_orders_the_stream(void **state)
     destroy(nothing);
 }
 
-static void a_native_task_is_refused_by_name(void **state)
+static void a_queue_call_is_refused_by_name(void **state)
 {
     (void)state;
-    const struct backend_task task = { .kind = WORK_NATIVE, .name = "gemm" };
+    const struct backend_task task = { .kind = WORK_QUEUE, .name = "gemm" };
     struct hand_plan plan = { .tasks = &task, .num_tasks = 1 };
     struct hand_program *program = NULL;
     check_fails(hand_program_create(backend, &braid_walker_player, &plan, &program),
@@ -314,7 +314,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_program_without_work_still_orders_the_stream, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_native_task_is_refused_by_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_queue_call_is_refused_by_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(repeated_launches_allocate_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(creating_survives_every_failed_allocation, set_up,
                                         tear_down),

@@ -200,7 +200,7 @@ static braid_exec *make_exec(braid_device *device)
             check_ok(braid_graph_add_host_call(graph, &call, &made[lane][level]));
         }
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_schedule_get_info(braid_exec_schedule(exec), &info);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host or native call, or a kernel of the CPU, that would wait for itself gets an error that says
+// A host or queue call, or a kernel of the CPU, that would wait for itself gets an error that says
 // so, instead of hanging.
 #include <string.h>
 #include <unistd.h>
@@ -132,7 +132,7 @@ static void host_calls_on_streams(void **state)
 static void host_calls_of_the_walker(void **state)
 {
     (void)state;
-    host_calls(BRAID_MODE_NATIVE);
+    host_calls(BRAID_MODE_GRAPH);
 }
 
 // Not a node of the exec: the program's own function on a stream that its frame runs on.
@@ -159,13 +159,13 @@ static void functions_on_a_stream(void **state)
     run_and_close(&all, BRAID_MODE_STREAMS, 0);
 }
 
-static void native_calls_and_their_own_exec(void **state)
+static void queue_calls_and_their_own_exec(void **state)
 {
     (void)state;
     struct fixture all = { 0 };
     open_fixture(&all);
-    check_ok(
-        braid_graph_add_native(all.graph, &(braid_native){ .call = call_own, .user = &all }, NULL));
+    check_ok(braid_graph_add_queue_call(
+        all.graph, &(braid_queue_call){ .call = call_own, .user = &all }, NULL));
     run_and_close(&all, BRAID_MODE_STREAMS, 3);
 }
 
@@ -198,8 +198,8 @@ static void kernels_on_streams(void **state)
 static void kernels_of_the_walker(void **state)
 {
     (void)state;
-    kernels(BRAID_MODE_NATIVE, 1);
-    kernels(BRAID_MODE_NATIVE, 10000);
+    kernels(BRAID_MODE_GRAPH, 1);
+    kernels(BRAID_MODE_GRAPH, 10000);
 }
 
 static void wait_in_kernel(const braid_blocks *blocks, void *const *args)
@@ -234,7 +234,7 @@ static int run_on_gpu(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_on_a_stream),
         cmocka_unit_test(host_calls_on_streams),
-        cmocka_unit_test(native_calls_and_their_own_exec),
+        cmocka_unit_test(queue_calls_and_their_own_exec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(host_calls_of_the_walker),
         cmocka_unit_test(kernels_on_streams),
         cmocka_unit_test(kernels_of_the_walker),
-        cmocka_unit_test(native_calls_and_their_own_exec),
+        cmocka_unit_test(queue_calls_and_their_own_exec),
         cmocka_unit_test(the_message_says_why),
     };
     if (argc > 1) {

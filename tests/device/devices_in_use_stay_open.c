@@ -156,7 +156,7 @@ static void a_closed_device_is_refused(void **state)
     for (int i = 0; i < NUM_DEVICES; i++)
         refuse_closed(closed[i], open);
     braid_memory_free(closed[0], BRAID_MEMORY_HOST, &word);
-    assert_null(braid_stream_native(closed[0], NULL));
+    assert_null(braid_stream_handle(closed[0], NULL));
     braid_device_get_info(closed[0], &info);
     assert_string_equal(info.backend, "");
     braid_device_get_info(closed[0], &stats);

@@ -277,8 +277,8 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
                                 .blocking = random_below(&shape->random, 2) },
             NULL);
     case 3:
-        return braid_graph_add_native(graph, &(braid_native){ *options, .call = drawn_native_call },
-                                      NULL);
+        return braid_graph_add_queue_call(
+            graph, &(braid_queue_call){ *options, .call = drawn_queue_call }, NULL);
     case 4:
         return braid_graph_add_empty(graph, &(braid_empty){ *options }, NULL);
     case 5:

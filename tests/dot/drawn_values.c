@@ -31,7 +31,7 @@ void drawn_host_call(void *user)
     (void)user;
 }
 
-braid_status drawn_native_call(braid_device *device, braid_stream *stream, void *user)
+braid_status drawn_queue_call(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device;
     (void)stream;
@@ -203,9 +203,9 @@ static void add_call(struct values *values)
                                                                .blocking = happens(values, 2) },
                                            &node));
     else
-        check_ok(braid_graph_add_native(
+        check_ok(braid_graph_add_queue_call(
             values->graph,
-            &(braid_native){ .node = options, .call = drawn_native_call, .user_resource = user },
+            &(braid_queue_call){ .node = options, .call = drawn_queue_call, .user_resource = user },
             &node));
     if (happens(values, 3))
         use(values, node, BRAID_TARGET_USER, 8, 0, 0);

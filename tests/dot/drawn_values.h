@@ -17,6 +17,6 @@ void assert_same_memory(const braid_graph *one, const braid_graph *two);
 // What nodes of graphs call that are only drawn: nothing is done.
 braid_cpu_function drawn_kernel;
 braid_host_function drawn_host_call;
-braid_native_function drawn_native_call;
+braid_queue_function drawn_queue_call;
 
 #endif

@@ -120,7 +120,7 @@ static void streams_refuse_null(void **state)
     refuses(braid_stream_host_call(NULL, NULL, call, NULL), "device");
     refuses(braid_stream_host_call(all->device, NULL, NULL, NULL), "call");
     refuses(braid_stream_wait(NULL, NULL), "event");
-    assert_null(braid_stream_native(NULL, NULL));
+    assert_null(braid_stream_handle(NULL, NULL));
     braid_stream_destroy(NULL);
 }
 
@@ -176,7 +176,7 @@ static void nodes_refuse_null(void **state)
     const braid_copy no_to = { .bytes = 1 };
     const braid_fill no_memory = { .num_values = 1 };
     const braid_host_call no_call = { 0 };
-    const braid_native no_native = { 0 };
+    const braid_queue_call no_queue_call = { 0 };
     refuses(braid_graph_add_kernel(NULL, &launch, NULL), "graph");
     refuses(braid_graph_add_kernel(all->graph, NULL, NULL), "launch");
     refuses(braid_graph_add_kernel(all->graph, &no_kernel, NULL), "kernel");
@@ -189,9 +189,9 @@ static void nodes_refuse_null(void **state)
     refuses(braid_graph_add_host_call(NULL, &no_call, NULL), "graph");
     refuses(braid_graph_add_host_call(all->graph, NULL, NULL), "host_call");
     refuses(braid_graph_add_host_call(all->graph, &no_call, NULL), "call");
-    refuses(braid_graph_add_native(NULL, &no_native, NULL), "graph");
-    refuses(braid_graph_add_native(all->graph, NULL, NULL), "native");
-    refuses(braid_graph_add_native(all->graph, &no_native, NULL), "call");
+    refuses(braid_graph_add_queue_call(NULL, &no_queue_call, NULL), "graph");
+    refuses(braid_graph_add_queue_call(all->graph, NULL, NULL), "call");
+    refuses(braid_graph_add_queue_call(all->graph, &no_queue_call, NULL), "call");
     refuses(braid_graph_add_empty(NULL, &(braid_empty){ 0 }, NULL), "graph");
     refuses(braid_graph_add_empty(all->graph, NULL, NULL), "empty");
     assert_int_equal(braid_graph_num_nodes(all->graph), 1);
@@ -362,7 +362,7 @@ static void structs_of_nothing_are_zeros(void **state)
     braid_exec_info exec = { .num_streams = 7 };
     braid_schedule_info schedule = { .num_nodes = 7 };
     braid_device_get_info(NULL, &device);
-    braid_device_get_cost_model(NULL, BRAID_MODE_NATIVE, &costs);
+    braid_device_get_cost_model(NULL, BRAID_MODE_GRAPH, &costs);
     braid_exec_get_info(NULL, &exec);
     braid_schedule_get_info(NULL, &schedule);
     assert_string_equal(device.name, "");
@@ -370,7 +370,7 @@ static void structs_of_nothing_are_zeros(void **state)
     assert_int_equal(device.num_units + device.streams_live + costs.node_ns, 0);
     assert_int_equal(exec.num_streams + schedule.num_nodes, 0);
     braid_device_get_info(all->device, NULL);
-    braid_device_get_cost_model(all->device, BRAID_MODE_NATIVE, NULL);
+    braid_device_get_cost_model(all->device, BRAID_MODE_GRAPH, NULL);
     braid_exec_get_info(all->exec, NULL);
     braid_schedule_get_info(all->schedule, NULL);
 }

@@ -45,7 +45,7 @@ static void set_up_with(struct fixture *fixture, braid_exec_options options, int
 {
     options.plan.max_lanes = 2;
     options.plan.fixed_lanes = true;
-    check_ok(trace_open_native(&fixture->trace, &fixture->device));
+    check_ok(trace_open_graph(&fixture->trace, &fixture->device));
     for (int i = 0; i < 2; i++)
         check_ok(braid_stream_create(fixture->device, NULL, &fixture->streams[i]));
     braid_graph *graph = make_graph(num_nodes, &fixture->node);
@@ -120,17 +120,17 @@ static void waiting_waits_for_every_frame_on_streams(void **state)
     check_wait(BRAID_MODE_STREAMS, 2);
 }
 
-static void waiting_waits_for_every_native_frame(void **state)
+static void waiting_waits_for_every_graph_frame(void **state)
 {
     (void)state;
-    check_wait(BRAID_MODE_NATIVE, 2);
+    check_wait(BRAID_MODE_GRAPH, 2);
 }
 
 static void waiting_waits_for_frames_without_nodes(void **state)
 {
     (void)state;
     check_wait(BRAID_MODE_STREAMS, 0);
-    check_wait(BRAID_MODE_NATIVE, 0);
+    check_wait(BRAID_MODE_GRAPH, 0);
 }
 
 static void check_destroy(braid_exec_mode mode)
@@ -150,7 +150,7 @@ static void destroying_waits_for_every_frame(void **state)
 {
     (void)state;
     check_destroy(BRAID_MODE_STREAMS);
-    check_destroy(BRAID_MODE_NATIVE);
+    check_destroy(BRAID_MODE_GRAPH);
 }
 
 // Nothing stands for such a frame later: its stream may belong to the program and be gone then.
@@ -158,7 +158,7 @@ static void a_frame_whose_end_cannot_be_recorded_is_awaited_at_once(void **state
 {
     (void)state;
     struct fixture fixture;
-    set_up(&fixture, BRAID_MODE_NATIVE, 2);
+    set_up(&fixture, BRAID_MODE_GRAPH, 2);
     fixture.trace.num_calls = 0;
     fixture.trace.fail_at = 2;
     check_fails(braid_exec_launch(fixture.exec, fixture.streams[0]), BRAID_DEVICE_ERROR,
@@ -239,7 +239,7 @@ static void every_frame_that_counts_is_told_of_by_its_number(void **state)
             struct fixture fixture;
             struct ends ends = { .in_order = true };
             const braid_exec_options options = {
-                .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_NATIVE,
+                .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_GRAPH,
                 .frames = variant & 2 ? 3 : 1,
                 .on_frame_end = note_end,
                 .on_frame_end_user = &ends,
@@ -309,7 +309,7 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     braid_event *event = NULL;
     braid_graph *graph = make_graph(1, NULL);
     braid_exec *other = NULL;
-    set_up(&fixture, BRAID_MODE_NATIVE, 2);
+    set_up(&fixture, BRAID_MODE_GRAPH, 2);
     check_ok(braid_event_create(fixture.device, NULL, &event));
     fixture.trace.num_calls = 0;
     fixture.trace.fail_at = 2;
@@ -355,7 +355,7 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
             struct fixture fixture = { .answer = BRAID_NOT_READY };
             struct ends ends = { .in_order = true };
             const braid_exec_options options = {
-                .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_NATIVE,
+                .mode = variant & 1 ? BRAID_MODE_STREAMS : BRAID_MODE_GRAPH,
                 .frames = variant & 2 ? 3 : 1,
                 .on_frame_end = variant & 4 ? note_end : NULL,
                 .on_frame_end_user = &ends,
@@ -401,7 +401,7 @@ static void launches_wait_for_one_that_waits_for_its_frame(void **state)
 {
     (void)state;
     struct fixture fixture;
-    set_up(&fixture, BRAID_MODE_NATIVE, 2);
+    set_up(&fixture, BRAID_MODE_GRAPH, 2);
     fixture.trace.user = &fixture;
     fixture.trace.while_waiting = start_another_launch;
     fixture.trace.num_calls = 0;
@@ -450,7 +450,7 @@ static void wait_on_another_thread(void *user)
 static void a_frame_is_awaited_by_what_its_launch_records(void **state)
 {
     (void)state;
-    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
         struct waiter waiter = { 0 };
         struct fixture *fixture = &waiter.fixture;
         set_up(fixture, (braid_exec_mode)mode, 2);
@@ -468,7 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiting_waits_for_every_frame_on_streams),
-        cmocka_unit_test(waiting_waits_for_every_native_frame),
+        cmocka_unit_test(waiting_waits_for_every_graph_frame),
         cmocka_unit_test(waiting_waits_for_frames_without_nodes),
         cmocka_unit_test(destroying_waits_for_every_frame),
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),

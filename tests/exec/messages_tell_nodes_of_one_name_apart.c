@@ -20,7 +20,7 @@ static braid_status fail_call(braid_device *device, braid_stream *stream, void *
 
 enum { NUM_STEPS = 3 };
 
-// Steps that follow each other, and a native call in the end.
+// Steps that follow each other, and a queue call in the end.
 struct chain {
     braid_device *device;
     braid_graph *graph;
@@ -43,9 +43,10 @@ static void make_chain(struct chain *chain)
         };
         check_ok(braid_graph_add_kernel(chain->graph, &step, &chain->steps[i]));
     }
-    const braid_native native = { .node = { .after = &chain->steps[NUM_STEPS - 1], .num_after = 1 },
-                                  .call = fail_call };
-    check_ok(braid_graph_add_native(chain->graph, &native, &chain->call));
+    const braid_queue_call queued = {
+        .node = { .after = &chain->steps[NUM_STEPS - 1], .num_after = 1 }, .call = fail_call
+    };
+    check_ok(braid_graph_add_queue_call(chain->graph, &queued, &chain->call));
 }
 
 static void finish_chain(struct chain *chain)
@@ -74,7 +75,7 @@ static void wrong_arguments(void **state)
     check_fails(braid_exec_set_args(exec, chain.steps[2], NULL, 0), BRAID_INVALID_ARGUMENT,
                 "node 2 'step' has 1 arguments");
     check_fails(braid_exec_set_arg(exec, chain.call, 0, BRAID_ARG(value)), BRAID_INVALID_ARGUMENT,
-                "node 3 'native call' is not a kernel");
+                "node 3 'queue call' is not a kernel");
     braid_exec_destroy(exec);
     finish_chain(&chain);
 }
@@ -86,8 +87,7 @@ static void failed_launches(void **state)
     braid_exec *exec = NULL;
     make_chain(&chain);
     check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
-    check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR,
-                "launch of node 3 'native call'");
+    check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "launch of node 3 'queue call'");
     braid_exec_destroy(exec);
     finish_chain(&chain);
 }

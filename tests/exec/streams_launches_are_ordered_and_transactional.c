@@ -315,7 +315,7 @@ static void leases_are_pooled_and_reused(void **state)
     braid_device_close(device);
 }
 
-static void native_mode_is_refused_where_there_is_none_and_auto_says_why(void **state)
+static void graph_mode_is_refused_where_there_is_none_and_auto_says_why(void **state)
 {
     (void)state;
     braid_device *device = NULL;
@@ -324,7 +324,7 @@ static void native_mode_is_refused_where_there_is_none_and_auto_says_why(void **
     braid_exec *exec = NULL;
     check_ok(trace_open(&trace, false, &device));
     assert_int_equal(
-        braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_NATIVE }, &exec),
+        braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec),
         BRAID_UNSUPPORTED);
     assert_null(exec);
     check_ok(braid_exec_create(device, graph, NULL, &exec));
@@ -348,7 +348,7 @@ int main(void)
         cmocka_unit_test(a_creation_that_fails_at_any_call_returns_what_it_leased),
         cmocka_unit_test(events_are_renewed_where_the_device_asks_for_it),
         cmocka_unit_test(leases_are_pooled_and_reused),
-        cmocka_unit_test(native_mode_is_refused_where_there_is_none_and_auto_says_why),
+        cmocka_unit_test(graph_mode_is_refused_where_there_is_none_and_auto_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -307,7 +307,7 @@ static void destroy(struct playing *playing)
 
 static const struct player trace_player = {
     .name = "trace",
-    .mode = BRAID_MODE_NATIVE,
+    .mode = BRAID_MODE_GRAPH,
     .get_cost_model = get_cost_model,
     .check = check,
     .create = create,
@@ -330,7 +330,7 @@ static const struct player *const trace_first[] = { &trace_player, &braid_stream
 
 static const struct backend_ops trace_ops = { TRACE_OPS, .players = streams_only };
 static const struct backend_ops renewing_ops = { TRACE_OPS, .players = renewing_only };
-static const struct backend_ops native_ops = { TRACE_OPS, .players = trace_first };
+static const struct backend_ops graph_ops = { TRACE_OPS, .players = trace_first };
 
 #undef TRACE_OPS
 
@@ -347,9 +347,9 @@ braid_status trace_open(struct trace *trace, bool renew_events, braid_device **o
     return open_with(renew_events ? &renewing_ops : &trace_ops, trace, out_device);
 }
 
-braid_status trace_open_native(struct trace *trace, braid_device **out_device)
+braid_status trace_open_graph(struct trace *trace, braid_device **out_device)
 {
-    return open_with(&native_ops, trace, out_device);
+    return open_with(&graph_ops, trace, out_device);
 }
 
 // What is ordered behind an entry.

@@ -62,7 +62,7 @@ struct trace {
 braid_status trace_open(struct trace *trace, bool renew_events, braid_device **out_device);
 
 // The same with programs, which BRAID_MODE_AUTO prefers; for one program at a time.
-braid_status trace_open_native(struct trace *trace, braid_device **out_device);
+braid_status trace_open_graph(struct trace *trace, braid_device **out_device);
 
 // Whether, going by streams, records, waits and the order of launches alone, entry `second` starts
 // after `first` ended; for a wait of the host: whether it ends after that.

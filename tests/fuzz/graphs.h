@@ -44,7 +44,7 @@ struct subject {
     braid_resource resources[order_max_resources], foreign_resource;
     struct subject_work work[order_max_nodes];
     uint32_t frame;
-    uint32_t failing;              // the node whose native call fails; num_nodes: none
+    uint32_t failing;              // the node whose queue call fails; num_nodes: none
     braid_parameter token, number; // of kernels' second and third arguments
     uint64_t token_users;          // a bit a node
     bool in_flight;                // several frames at once: `done` and `seen` say nothing
@@ -84,6 +84,6 @@ static inline bool leaves_frame(enum order_kind kind)
 // The node's kernel and calls.
 extern const braid_kernel subject_kernel, subject_memory_kernel; // of two and of five arguments
 void subject_host_call(void *user);
-braid_status subject_native_call(braid_device *device, braid_stream *stream, void *user);
+braid_status subject_queue_call(braid_device *device, braid_stream *stream, void *user);
 
 #endif

@@ -182,8 +182,8 @@ static braid_status add_call(struct subject *subject, struct description *it, br
         braid_host_call call = { it->options, subject_host_call, work };
         return braid_graph_add_host_call(subject->graph, &call, out_node);
     }
-    braid_native native = { it->options, subject_native_call, work };
-    return braid_graph_add_native(subject->graph, &native, out_node);
+    braid_queue_call queued = { it->options, subject_queue_call, work };
+    return braid_graph_add_queue_call(subject->graph, &queued, out_node);
 }
 
 static braid_status add_kind(struct subject *subject, struct fuzz_input *input,
@@ -197,7 +197,7 @@ static braid_status add_kind(struct subject *subject, struct fuzz_input *input,
     case ORDER_FILL:
         return add_fill(subject, input, it, out_node);
     case ORDER_HOST:
-    case ORDER_NATIVE:
+    case ORDER_QUEUE:
         return add_call(subject, it, out_node);
     case ORDER_EMPTY:
         break;

@@ -9,7 +9,7 @@ enum { max_frames = 8 };
 static bool counts(const struct subject *subject, uint32_t node)
 {
     enum order_kind kind = subject->model.nodes[node].kind;
-    return kind == ORDER_KERNEL || kind == ORDER_HOST || kind == ORDER_NATIVE;
+    return kind == ORDER_KERNEL || kind == ORDER_HOST || kind == ORDER_QUEUE;
 }
 
 static uint64_t num_ended(const struct subject_work *work)
@@ -90,7 +90,7 @@ void subject_fly(struct subject *subject, struct fuzz_input *input, braid_device
         return;
     braid_status status = braid_exec_create(device, subject->graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
-        return; // native calls in native replay: looked at for one frame
+        return; // queue calls in graph replay: looked at for one frame
     fuzz_expect_status(status, BRAID_OK);
     leave_out(subject, exec);
     subject->in_flight = true;

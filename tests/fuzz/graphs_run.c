@@ -53,7 +53,7 @@ void subject_host_call(void *user)
     work->done = work->subject->frame;
 }
 
-braid_status subject_native_call(braid_device *device, braid_stream *stream, void *user)
+braid_status subject_queue_call(braid_device *device, braid_stream *stream, void *user)
 {
     struct subject_work *work = user;
     if (work->node == work->subject->failing)
@@ -63,10 +63,10 @@ braid_status subject_native_call(braid_device *device, braid_stream *stream, voi
 
 // ---- the frames ----
 
-static bool has_native(const struct subject *subject)
+static bool has_queue_call(const struct subject *subject)
 {
     for (uint32_t i = 0; i < subject->model.num_nodes; i++)
-        if (subject->model.nodes[i].kind == ORDER_NATIVE)
+        if (subject->model.nodes[i].kind == ORDER_QUEUE)
             return true;
     return false;
 }
@@ -103,7 +103,7 @@ static void launch_failing(struct subject *subject, braid_exec *exec, braid_stre
 {
     uint32_t num = subject->model.num_nodes;
     for (uint32_t i = 0; i < num; i++)
-        if (subject->model.nodes[i].kind == ORDER_NATIVE)
+        if (subject->model.nodes[i].kind == ORDER_QUEUE)
             subject->failing = i;
     fuzz_expect_status(braid_exec_launch(exec, stream),
                        subject->failing == num ? BRAID_OK : BRAID_IO_ERROR);
@@ -157,7 +157,7 @@ void subject_run(struct subject *subject, struct fuzz_input *input, const braid_
         options.schedule = schedule;
     braid_exec *exec;
     braid_status status = braid_exec_create(device, subject->graph, &options, &exec);
-    if (options.mode == BRAID_MODE_NATIVE && has_native(subject)) {
+    if (options.mode == BRAID_MODE_GRAPH && has_queue_call(subject)) {
         fuzz_expect_status(status, BRAID_UNSUPPORTED);
         return;
     }

@@ -11,7 +11,7 @@
 
 enum { order_max_nodes = 64, order_max_resources = 24, order_max_accesses = 3 };
 
-enum order_kind { ORDER_KERNEL, ORDER_COPY, ORDER_FILL, ORDER_HOST, ORDER_NATIVE, ORDER_EMPTY };
+enum order_kind { ORDER_KERNEL, ORDER_COPY, ORDER_FILL, ORDER_HOST, ORDER_QUEUE, ORDER_EMPTY };
 enum order_role { ORDER_PRELUDE, ORDER_MAIN, ORDER_EPILOGUE };
 
 struct order_access {

@@ -103,10 +103,10 @@ static void on_streams(void **state)
     assert_true(break_at_each_call(BRAID_MODE_STREAMS) >= 2 * 6);
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    break_at_each_call(BRAID_MODE_NATIVE);
+    break_at_each_call(BRAID_MODE_GRAPH);
 }
 
 // The driver does not say whose fault it was: another exec is told the same.
@@ -118,7 +118,7 @@ static void a_fault_is_reported_by_every_wait(void **state)
     check_ok(frame_open(&frame, "cuda"));
     check_ok(frame_create_exec(&frame, BRAID_MODE_STREAMS));
     braid_exec *faulty = frame.exec;
-    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    check_ok(frame_create_exec(&frame, BRAID_MODE_GRAPH));
     check_ok(frame_run(&frame, 1));
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=700"));
     (void)!braid_exec_launch(faulty, frame.stream); // may meet the fault, or be ahead of it
@@ -190,7 +190,7 @@ static void of_several_devices_the_broken_one_is_named(void **state)
     reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
     break_the_second(BRAID_MODE_STREAMS);
-    break_the_second(BRAID_MODE_NATIVE);
+    break_the_second(BRAID_MODE_GRAPH);
     assert_true(standin_configure("BRAID_STANDIN_DEVICES", NULL));
 }
 
@@ -198,7 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(as_a_driver_graph),
         cmocka_unit_test(a_fault_is_reported_by_every_wait),
         cmocka_unit_test(of_several_devices_the_broken_one_is_named),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch on a stream that is being captured is refused before anything is queued: the capture
-// stays valid, and so does the exec. The same where a native call launches another exec.
+// stays valid, and so does the exec. The same where a queue call launches another exec.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -20,7 +20,7 @@ enum { BLOCKING = 0, NON_BLOCKING = 1, CAPTURE_RELAXED = 2 };
 // A frame, and a stream of the program's, which captures.
 struct capture {
     struct frame frame;
-    void *native;
+    void *handle;
     braid_stream *stream;
 };
 
@@ -33,9 +33,9 @@ static void begin(struct capture *capture, braid_exec_mode mode, unsigned flags)
     check_ok(frame_run(&capture->frame, 1));
     assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
     assert_int_equal(cuCtxSetCurrent(context), 0);
-    assert_int_equal(cuStreamCreate(&capture->native, flags), 0);
-    assert_int_equal(cuStreamBeginCapture_v2(capture->native, CAPTURE_RELAXED), 0);
-    check_ok(braid_stream_wrap(capture->frame.device, capture->native, &capture->stream));
+    assert_int_equal(cuStreamCreate(&capture->handle, flags), 0);
+    assert_int_equal(cuStreamBeginCapture_v2(capture->handle, CAPTURE_RELAXED), 0);
+    check_ok(braid_stream_wrap(capture->frame.device, capture->handle, &capture->stream));
 }
 
 // The capture ends well, whatever was refused, and the exec still runs.
@@ -45,7 +45,7 @@ static void end(struct capture *capture)
     void *graph = NULL;
     check_ok(braid_exec_query(frame->exec));
     check_ok(braid_exec_wait(frame->exec));
-    assert_int_equal(cuStreamEndCapture(capture->native, &graph), 0);
+    assert_int_equal(cuStreamEndCapture(capture->handle, &graph), 0);
     assert_non_null(graph);
     assert_int_equal(cuGraphDestroy(graph), 0);
     check_ok(frame_run(frame, 5));
@@ -54,7 +54,7 @@ static void end(struct capture *capture)
     check_ok(frame_read(frame));
     assert_int_equal(frame->read[5], frame_result(5));
     braid_stream_destroy(capture->stream);
-    assert_int_equal(cuStreamDestroy_v2(capture->native), 0);
+    assert_int_equal(cuStreamDestroy_v2(capture->handle), 0);
     frame_finish(frame);
     assert_int_equal(cuCtxSetCurrent(NULL), 0);
     assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
@@ -80,10 +80,10 @@ static void on_streams(void **state)
     check_mode(BRAID_MODE_STREAMS);
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    check_mode(BRAID_MODE_NATIVE);
+    check_mode(BRAID_MODE_GRAPH);
 }
 
 static braid_status launch_inner(braid_device *device, braid_stream *stream, void *user)
@@ -93,7 +93,7 @@ static braid_status launch_inner(braid_device *device, braid_stream *stream, voi
 }
 
 // The refusal makes the outer exec take streams, where the inner one can be launched.
-static void an_exec_launched_by_a_native_call_runs_on_streams(void **state)
+static void an_exec_launched_by_a_queue_call_runs_on_streams(void **state)
 {
     (void)state;
     struct frame frame;
@@ -104,8 +104,9 @@ static void an_exec_launched_by_a_native_call_runs_on_streams(void **state)
     check_ok(frame_open(&frame, "cuda"));
     check_ok(frame_create_exec(&frame, BRAID_MODE_AUTO));
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_native(
-        graph, &(braid_native){ .node.name = "inner", .call = launch_inner, .user = frame.exec },
+    check_ok(braid_graph_add_queue_call(
+        graph,
+        &(braid_queue_call){ .node.name = "inner", .call = launch_inner, .user = frame.exec },
         NULL));
     check_ok(braid_exec_create(frame.device, graph, NULL, &outer));
     braid_graph_destroy(graph);
@@ -127,8 +128,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_native_graph),
-        cmocka_unit_test(an_exec_launched_by_a_native_call_runs_on_streams),
+        cmocka_unit_test(as_a_driver_graph),
+        cmocka_unit_test(an_exec_launched_by_a_queue_call_runs_on_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void an_exec(void **state)
     struct destroyed destroyed;
     open_behind_gate(&destroyed);
     struct frame *frame = &destroyed.frame;
-    check_ok(frame_create_exec(frame, BRAID_MODE_NATIVE));
+    check_ok(frame_create_exec(frame, BRAID_MODE_GRAPH));
     check_ok(braid_exec_launch(frame->exec, frame->stream));
     close_meanwhile(&destroyed, destroy_exec, "cuEventSynchronize", "1 exec, ");
     frame->exec = NULL;

@@ -110,7 +110,7 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
         int num_waits[2] = { 0 };
         for (int k = 1; k <= MOST_CALLS; k++) {
             num_waits[0] += check_asked(BRAID_MODE_STREAMS, num_frames, k);
-            num_waits[1] += check_asked(BRAID_MODE_NATIVE, num_frames, k);
+            num_waits[1] += check_asked(BRAID_MODE_GRAPH, num_frames, k);
         }
         assert_true(num_waits[0] > 0 && num_waits[1] > 0);
     }
@@ -121,7 +121,7 @@ static void check_failed(uint32_t num_frames, const char *rules)
 {
     struct asked asked;
     open_device(&asked);
-    create_asked(&asked, BRAID_MODE_NATIVE, num_frames);
+    create_asked(&asked, BRAID_MODE_GRAPH, num_frames);
     for (int i = 0; i < 2; i++)
         sem_post(&asked.may_end);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));

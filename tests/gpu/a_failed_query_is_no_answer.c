@@ -65,7 +65,7 @@ static void where_memory_is(void **state)
     (void)state;
     for (int nth = 1; nth <= 4; nth++) {
         check_memory(BRAID_MODE_STREAMS, nth);
-        check_memory(BRAID_MODE_NATIVE, nth);
+        check_memory(BRAID_MODE_GRAPH, nth);
     }
 }
 
@@ -213,8 +213,7 @@ static void whether_text_that_keeps_times_is_refused(void **state)
         reset_standin();
         check_ok(frame_open(&frame, "cuda"));
         fail_calls(rules[i]);
-        braid_status status =
-            life_create_timed(frame.device, frame.words, BRAID_MODE_NATIVE, &exec);
+        braid_status status = life_create_timed(frame.device, frame.words, BRAID_MODE_GRAPH, &exec);
         fail_calls(NULL);
         if (expected[i])
             check_fails(status, expected[i], "cuModuleLoadData");

@@ -78,19 +78,19 @@ static void on_streams(void **state)
     check_mode(BRAID_MODE_STREAMS);
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    check_mode(BRAID_MODE_NATIVE);
+    check_mode(BRAID_MODE_GRAPH);
 }
 
-static void a_native_frame_is_one_change_and_one_launch(void **state)
+static void a_graph_frame_is_one_change_and_one_launch(void **state)
 {
     (void)state;
     struct frame frame;
     reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    check_ok(frame_create_exec(&frame, BRAID_MODE_GRAPH));
     launch_frames(&frame, 1);
     long changes = standin_calls("cuGraphExecKernelNodeSetParams");
     long launches = standin_calls("cuGraphLaunch");
@@ -126,7 +126,7 @@ static long count_changes(uint32_t num_users)
             check_ok(braid_graph_use_parameter(
                 graph, addend, &(braid_parameter_use){ .node = node, .argument = 3 }));
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .plan.max_lanes = 1 };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
@@ -154,9 +154,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_parameter_costs_a_call_for_each_of_its_users),
-        cmocka_unit_test(a_native_frame_is_one_change_and_one_launch),
+        cmocka_unit_test(a_graph_frame_is_one_change_and_one_launch),
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(as_a_driver_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

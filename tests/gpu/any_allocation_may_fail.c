@@ -58,17 +58,17 @@ static void on_streams(void **state)
     in_mode(BRAID_MODE_STREAMS);
 }
 
-static void natively(void **state)
+static void as_a_graph(void **state)
 {
     (void)state;
-    in_mode(BRAID_MODE_NATIVE);
+    in_mode(BRAID_MODE_GRAPH);
 }
 
 int main(int num_arguments, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(natively),
+        cmocka_unit_test(as_a_graph),
     };
     if (num_arguments < 2) {
         fprintf(stderr, "usage: %s cpu|cuda\n", arguments[0]);

@@ -97,8 +97,8 @@ static braid_status run_untimed(braid_exec *exec)
     return status ? status : braid_exec_wait(exec);
 }
 
-// Islands that are nodes of a native graph, which is told of what changes inside.
-static braid_status run_native(braid_exec *exec)
+// Islands that are nodes of a driver graph, which is told of what changes inside.
+static braid_status run_graph(braid_exec *exec)
 {
     void *none = NULL;
     braid_exec_info info;
@@ -121,7 +121,7 @@ static void live(const braid_graph *graph, char *out_message, size_t size)
         .profile = 2,
     };
     braid_device *device = NULL;
-    braid_exec *exec = NULL, *untimed = NULL, *native = NULL;
+    braid_exec *exec = NULL, *untimed = NULL, *nodes = NULL;
     braid_status status = braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device);
     if (!status)
         status = braid_exec_create(device, graph, &options, &exec);
@@ -132,16 +132,16 @@ static void live(const braid_graph *graph, char *out_message, size_t size)
         status = braid_exec_create(device, graph, &options, &untimed);
     if (!status)
         status = run_untimed(untimed);
-    const braid_exec_options lanes = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options lanes = { .mode = BRAID_MODE_GRAPH,
                                        .islands = BRAID_ISLANDS_ALWAYS,
                                        .plan = { .max_lanes = 2, .fixed_lanes = true } };
     if (!status)
-        status = braid_exec_create(device, graph, &lanes, &native);
+        status = braid_exec_create(device, graph, &lanes, &nodes);
     if (!status)
-        status = run_native(native);
+        status = run_graph(nodes);
     snprintf(out_message, size, "%s", status ? braid_error_message() : "");
     calls_before_destroying = current_function ? standin_calls(current_function) : 0;
-    braid_exec_destroy(native);
+    braid_exec_destroy(nodes);
     braid_exec_destroy(untimed);
     braid_exec_destroy(exec);
     (void)!braid_device_close(device);

@@ -80,13 +80,13 @@ static bool tells(const char *messages, const char *function)
             life_names(messages, "when the device was made current"));
 }
 
-// What a native call of the program's was told is its own to pass on; it gives the status only.
+// What a queue call of the program's was told is its own to pass on; it gives the status only.
 static void check_told(const struct life *life, const char *function, bool destroying)
 {
     bool returned =
         life->num_failed > 0 &&
         (tells(life->returned, function) ||
-         (life_names(life->returned, "native call returned") && tells(life->logged, function)));
+         (life_names(life->returned, "queue call returned") && tells(life->logged, function)));
     if (!returned &&
         !((destroying || may_leave_its_object(function)) && tells(life->logged, function)) &&
         !may_be_silent(function, destroying))
@@ -148,11 +148,11 @@ static void on_streams_unknown_error(void **state)
     check_mode(BRAID_MODE_STREAMS, UNKNOWN_ERROR);
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    check_mode(BRAID_MODE_NATIVE, OUT_OF_MEMORY);
-    check_mode(BRAID_MODE_NATIVE, UNKNOWN_ERROR);
+    check_mode(BRAID_MODE_GRAPH, OUT_OF_MEMORY);
+    check_mode(BRAID_MODE_GRAPH, UNKNOWN_ERROR);
 }
 
 static void check_two_devices(braid_exec_mode mode)
@@ -170,10 +170,10 @@ static void with_two_devices_on_streams(void **state)
     check_two_devices(BRAID_MODE_STREAMS);
 }
 
-static void with_two_devices_natively(void **state)
+static void with_two_devices_as_a_graph(void **state)
 {
     (void)state;
-    check_two_devices(BRAID_MODE_NATIVE);
+    check_two_devices(BRAID_MODE_GRAPH);
 }
 
 // A module whose function is not found is unloaded. Should that fail too, the first failure is
@@ -184,7 +184,7 @@ static void what_undoes_a_failure_may_fail(void **state)
     static const char find[] = "cuModuleGetFunction", undo[] = "cuModuleUnload";
     reset_standin();
     for (long nth = 1;; nth++) {
-        struct life life = { .backend = "cuda", .mode = BRAID_MODE_NATIVE };
+        struct life life = { .backend = "cuda", .mode = BRAID_MODE_GRAPH };
         char rules[96];
         long live[NUM_KINDS], before = standin_calls(find);
         count_live(live);
@@ -209,9 +209,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams_out_of_memory),
         cmocka_unit_test(on_streams_unknown_error),
-        cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(as_a_driver_graph),
         cmocka_unit_test(with_two_devices_on_streams),
-        cmocka_unit_test(with_two_devices_natively),
+        cmocka_unit_test(with_two_devices_as_a_graph),
         cmocka_unit_test(what_undoes_a_failure_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A native call that does what a capture forbids: BRAID_MODE_AUTO takes streams, whether the call
+// A queue call that does what a capture forbids: BRAID_MODE_AUTO takes streams, whether the call
 // notices the driver's error itself, as every check of a library's status does, or not.
 #include <string.h>
 
@@ -34,20 +34,20 @@ static braid_status fail_always(braid_device *device, braid_stream *stream, void
     return BRAID_DEVICE_ERROR;
 }
 
-static braid_status create(braid_device *device, braid_native_function *call, braid_exec_mode mode,
+static braid_status create(braid_device *device, braid_queue_function *call, braid_exec_mode mode,
                            braid_exec **out_exec)
 {
     braid_graph *graph = NULL;
     check_ok(braid_graph_create(&graph));
-    check_ok(
-        braid_graph_add_native(graph, &(braid_native){ .node.name = "gemm", .call = call }, NULL));
+    check_ok(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .node.name = "gemm", .call = call }, NULL));
     braid_status status =
         braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, out_exec);
     braid_graph_destroy(graph);
     return status;
 }
 
-static void check_call(braid_native_function *call)
+static void check_call(braid_queue_function *call)
 {
     braid_device *device = NULL;
     braid_exec *exec = NULL;
@@ -56,10 +56,10 @@ static void check_call(braid_native_function *call)
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     for (int i = 0; i < 2; i++) {
         notices = i == 0;
-        check_fails(create(device, call, BRAID_MODE_NATIVE, &exec), BRAID_UNSUPPORTED, "gemm");
+        check_fails(create(device, call, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED, "gemm");
         assert_non_null(strstr(braid_error_message(), "cannot be captured"));
         if (notices)
-            assert_non_null(strstr(braid_error_message(), "native call returned"));
+            assert_non_null(strstr(braid_error_message(), "queue call returned"));
         check_ok(create(device, call, BRAID_MODE_AUTO, &exec));
         braid_exec_get_info(exec, &info);
         assert_int_equal(info.mode, BRAID_MODE_STREAMS);

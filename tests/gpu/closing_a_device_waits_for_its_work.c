@@ -79,12 +79,12 @@ static void on_a_stream_of_the_program(void **state)
     braid_device *device = open_device();
     int (*create)(void **, unsigned) = (int (*)(void **, unsigned))find("hipStreamCreateWithFlags");
     int (*destroy)(void *) = (int (*)(void *))find("hipStreamDestroy");
-    void *native = NULL;
+    void *handle = NULL;
     braid_stream *stream = NULL;
-    assert_int_equal(create(&native, 1), 0);
-    check_ok(braid_stream_wrap(device, native, &stream));
+    assert_int_equal(create(&handle, 1), 0);
+    check_ok(braid_stream_wrap(device, handle, &stream));
     close_behind_call(device, stream);
-    assert_int_equal(destroy(native), 0);
+    assert_int_equal(destroy(handle), 0);
 }
 
 // Holds the primary context, as another library in the process would: where Braid's was the last

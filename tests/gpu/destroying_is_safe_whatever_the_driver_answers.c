@@ -94,7 +94,7 @@ static void fail_for_good(braid_exec_mode mode, const char *rules)
 static void in_each_mode(void (*try)(braid_exec_mode mode, const char *rules), const char *rules)
 {
     try(BRAID_MODE_STREAMS, rules);
-    try(BRAID_MODE_NATIVE, rules);
+    try(BRAID_MODE_GRAPH, rules);
 }
 
 static void an_exec_whose_wait_fails_once(void **state)
@@ -188,7 +188,7 @@ static void memory_events_and_modules(void **state)
     struct frame frame;
     braid_event *event = NULL;
     open_frame(&frame);
-    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    check_ok(frame_create_exec(&frame, BRAID_MODE_GRAPH));
     check_ok(braid_event_create(frame.device, NULL, &event));
     fail_calls("cuCtxGetCurrent:1=999");
     braid_event_destroy(event);

@@ -65,7 +65,7 @@ __attribute__((visibility("default"))) void braid_standin_braid_root(const unsig
                                                                      unsigned shared_bytes,
                                                                      void **args);
 
-// The kernel that Braid puts before the many roots of a native graph.
+// The kernel that Braid puts before the many roots of a driver graph.
 void braid_standin_braid_root(const unsigned grid[3], const unsigned block[3],
                               unsigned shared_bytes, void **args)
 {
@@ -116,11 +116,11 @@ static braid_status add_sum(braid_graph *graph, uint32_t *to, uint32_t *a, uint3
     return braid_graph_add_kernel(graph, &launch, out_node);
 }
 
-// By a native call, except on the CPU, whose own replay has none.
+// By a queue call, except on the CPU, whose own replay has none.
 static braid_status add_last_copy(struct frame *frame, braid_graph *graph, braid_node after)
 {
-    const braid_native native = {
-        .node = { .name = "native", .after = &after, .num_after = 1 },
+    const braid_queue_call queued = {
+        .node = { .name = "graph", .after = &after, .num_after = 1 },
         .call = copy_word,
         .user = frame,
     };
@@ -133,7 +133,7 @@ static braid_status add_last_copy(struct frame *frame, braid_graph *graph, braid
     braid_device_info info = { 0 };
     braid_device_get_info(frame->device, &info);
     return strcmp(info.backend, "cpu") == 0 ? braid_graph_add_copy(graph, &copy, NULL)
-                                            : braid_graph_add_native(graph, &native, NULL);
+                                            : braid_graph_add_queue_call(graph, &queued, NULL);
 }
 
 static braid_status fill_graph(struct frame *frame, braid_graph *graph)

@@ -20,7 +20,7 @@ enum { FRAME_WORDS = 10 };
 // A frame with every kind of work on several lanes:
 //   fill words[0] = 3;  words[1] = words[0] + words[0] + c;  words[2] = words[0] + words[0] + 1;
 //   copy words[3] = words[2];  host call;  join;  words[4] = words[1] + words[3]
-// and a native call that copies words[4] to words[5].
+// and a queue call that copies words[4] to words[5].
 struct frame {
     braid_device *device;
     uint32_t *words;  // device memory

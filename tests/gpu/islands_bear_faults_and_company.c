@@ -125,7 +125,7 @@ static braid_exec *make_chains(braid_device *device, const struct chains *chains
         for (uint32_t i = 0; i < chains->length; i++)
             add_link(graph, chains, chain, i, &last);
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = chains->islands,
                                          .plan = { .max_lanes = chains->num,
                                                    .fixed_lanes = true } };

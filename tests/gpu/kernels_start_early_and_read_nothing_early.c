@@ -124,7 +124,7 @@ static void text_and_source_start_early(void **state)
 {
     (void)state;
     for (int which = TEXT; which <= SOURCE; which++) {
-        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++)
+        for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++)
             check_chain(which, LONG_NS, (braid_exec_options){ .mode = (braid_exec_mode)mode },
                         CHAIN - 1);
     }
@@ -139,15 +139,15 @@ static void an_option_turns_it_off(void **state)
 static void other_text_stays_as_it_is(void **state)
 {
     (void)state;
-    check_chain(OLD_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
-    check_chain(OWN_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+    check_chain(OLD_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }, 0);
+    check_chain(OWN_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }, 0);
 }
 
 // What this file's other cases would see if Braid's kernels did not wait.
 static void a_kernel_that_does_not_wait_is_seen(void **state)
 {
     (void)state;
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
     struct chain chain = open_chain(HASTY_TEXT, LONG_NS, &options);
     assert_int_equal(count_early(&chain), CHAIN - 1);
     assert_false(run_in_order(&chain));
@@ -178,8 +178,7 @@ static bool is_overtaken(uint32_t blocks)
         };
         check_ok(braid_graph_add_kernel(graph, &launch, &node));
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
-                                         .islands = BRAID_ISLANDS_NEVER };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
     braid_graph_destroy(graph);
     assert_int_equal(count_early(&chain), 1);
@@ -218,7 +217,7 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
                                        BRAID_ACCESSES({ grid, BRAID_READ_WRITE }) };
     check_ok(braid_graph_add_kernel(graph, &first, &node));
     check_ok(braid_graph_add_kernel(graph, &second, &node));
-    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_NATIVE; mode++) {
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
         const braid_exec_options options = { .mode = (braid_exec_mode)mode };
         check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
         assert_int_equal(count_early(&chain), 0);
@@ -240,7 +239,7 @@ static void a_text_with_an_unknown_instruction_is_loaded_as_it_is(void **state)
     (void)state;
     char told[200] = "";
     braid_log_set(note, told);
-    check_chain(STRANGE_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_NATIVE }, 0);
+    check_chain(STRANGE_TEXT, LONG_NS, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }, 0);
     braid_log_set(NULL, NULL);
     assert_string_equal(told, "kernel 'follow' is loaded as it is: it has the instruction "
                               "'ponder.u32', which Braid does not know");
@@ -257,7 +256,7 @@ static void a_large_kernel_starts_as_blocks_end(void **state)
 static void a_driver_may_refuse_the_changed_text(void **state)
 {
     (void)state;
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
     reset_standin();
     for (int which = TEXT; which <= SOURCE; which++) {
         struct chain chain = { 0 };

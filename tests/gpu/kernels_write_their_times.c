@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a native graph kernels with text write their own times, calls of islands too, and kernels of
+// In a driver graph kernels with text write their own times, calls of islands too, and kernels of
 // Braid's own stand around the rest.
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static void kernels_with_text_are_timed_inside_and_copies_around(void **state)
     (void)state;
     reset_standin();
     struct timed timed;
-    open_timed(&timed, &sum_kernel, BRAID_MODE_NATIVE);
+    open_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH);
     check_timed_by(&timed, 0, BRAID_TIMED_NOT); // no frame was run yet
     run_frames(&timed, kept + 2);
     check_timed_by(&timed, 0, BRAID_TIMED_INSIDE);
@@ -151,7 +151,7 @@ static void take_log(void *user, braid_status status, const char *message)
 // The log tells of a kernel once for all execs while it is loaded.
 static void check_told_once_a_load(struct timed *timed)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .profile = kept };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
     braid_exec *other = NULL;
     assert_int_equal(told.num, 1);
     assert_non_null(strstr(told.last, "timed around: kernel 'sum' cannot write its times: threads "
@@ -177,7 +177,7 @@ static void kernels_that_cannot_are_timed_around(void **state)
     reset_standin();
     struct timed timed;
     braid_log_set(take_log, NULL);
-    open_timed(&timed, &hasty, BRAID_MODE_NATIVE);
+    open_timed(&timed, &hasty, BRAID_MODE_GRAPH);
     run_frames(&timed, kept);
     check_timed_by(&timed, 0, BRAID_TIMED_AROUND);
     check_order(&timed);
@@ -195,13 +195,13 @@ static void other_failures_are_failures(void **state)
     char rule[64];
     reset_standin();
     long before = standin_calls("cuModuleGetFunction");
-    open_timed(&timed, &sum_kernel, BRAID_MODE_NATIVE);
+    open_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH);
     close_timed(&timed);
     // The last function that is found is the one that writes times.
     snprintf(rule, sizeof(rule), "cuModuleGetFunction:%ld=999",
              standin_calls("cuModuleGetFunction") - before);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    check_fails(make_timed(&timed, &sum_kernel, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR,
+    check_fails(make_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR,
                 "finding 'sum'");
     reset_standin();
     close_timed(&timed);
@@ -215,7 +215,7 @@ static bool is_made_with_loads_refused(const char *rule)
     const braid_fill fill = { .to = timed.frame.words, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(timed.graph, &fill, &timed.nodes[0]));
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .profile = kept };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
     braid_status status = braid_exec_create(timed.frame.device, timed.graph, &options, &timed.exec);
     if (status)
         check_fails(status, BRAID_UNSUPPORTED, "keep no times");
@@ -245,7 +245,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         struct island_graph made = { .seed = 5, .most_before = 2 };
         check_ok(frame_open(&timed.frame, "cuda"));
         island_graph_make(&made, timed.frame.device);
-        const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+        const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                              .islands = ways[way],
                                              .plan = { .max_lanes = 4, .fixed_lanes = true },
                                              .profile = kept };

@@ -75,7 +75,7 @@ static void limits_are_named(void **state)
         num_runs = 0;
         check_fails(run(device, cases[i].launch, BRAID_MODE_STREAMS), BRAID_DEVICE_ERROR,
                     cases[i].text);
-        check_fails(run(device, cases[i].launch, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR, "asks");
+        check_fails(run(device, cases[i].launch, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR, "asks");
         assert_int_equal(num_runs, 0);
         check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_STREAMS));
         assert_int_equal(num_runs, 1);
@@ -92,11 +92,11 @@ static void a_grid_is_a_multiple_of_its_cluster(void **state)
                             wrong = { .grid.x = 9, .cluster.x = 4 };
     num_runs = 0;
     check_ok(run(device, right, BRAID_MODE_STREAMS));
-    check_ok(run(device, right, BRAID_MODE_NATIVE));
+    check_ok(run(device, right, BRAID_MODE_GRAPH));
     assert_int_equal(num_runs, 2);
     check_fails(run(device, wrong, BRAID_MODE_STREAMS), BRAID_DEVICE_ERROR,
                 "grid 9x1x1 is no multiple of cluster 4x1x1");
-    check_fails(run(device, wrong, BRAID_MODE_NATIVE), BRAID_DEVICE_ERROR, "asks");
+    check_fails(run(device, wrong, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR, "asks");
     assert_int_equal(num_runs, 2);
     braid_device_close(device);
     check_nothing_is_left();
@@ -114,10 +114,10 @@ static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
                  BRAID_MODE_STREAMS));
     assert_int_equal(standin_calls("cuLaunchKernelEx"), before + 2);
     before = standin_calls("cuGraphKernelNodeSetAttribute");
-    check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_NATIVE));
+    check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_GRAPH));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before);
-    check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_NATIVE));
-    check_ok(run(device, (braid_kernel_node){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_NATIVE));
+    check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_GRAPH));
+    check_ok(run(device, (braid_kernel_node){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_GRAPH));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 2);
     braid_device_close(device);
     check_nothing_is_left();

@@ -241,8 +241,8 @@ static braid_status create_changes(struct world *world)
 {
     world->changes.device = world->frame.device;
     world->changes.words = world->frame.words;
-    world->changes.has_no_native =
-        strcmp(world->life->backend, "cpu") == 0 && world->life->mode == BRAID_MODE_NATIVE;
+    world->changes.has_no_queue_calls =
+        strcmp(world->life->backend, "cpu") == 0 && world->life->mode == BRAID_MODE_GRAPH;
     return life_create_changes(&world->changes, world->life->mode);
 }
 
@@ -251,7 +251,7 @@ static braid_status run_changes(struct world *world)
     return life_run_changes(&world->changes, world->frame.stream);
 }
 
-// Native graphs play none.
+// Driver graphs play none.
 static braid_status create_loop(struct world *world)
 {
     const bool is_cpu = strcmp(world->life->backend, "cpu") == 0;

@@ -28,13 +28,13 @@ static braid_status fill_word(braid_device *device, braid_stream *stream, void *
 // What the last word gets is queued by the program itself, where the mode has a stream for that.
 static braid_status add_last(struct life_changes *changes, braid_graph *graph)
 {
-    const braid_native native = { .call = fill_word, .user = changes };
+    const braid_queue_call queued = { .call = fill_word, .user = changes };
     const braid_fill fill = {
         .to = changes->words + 3, .value = 1, .value_bytes = 4, .num_values = 1
     };
-    if (changes->has_no_native)
+    if (changes->has_no_queue_calls)
         return braid_graph_add_fill(graph, &fill, NULL);
-    return braid_graph_add_native(graph, &native, &changes->native);
+    return braid_graph_add_queue_call(graph, &queued, &changes->queued);
 }
 
 // A chain: a fill of word 0, a kernel that makes word 1 of it, one that may start early behind that
@@ -170,8 +170,8 @@ static braid_status change_calls(struct life_changes *changes, braid_stream *str
     uint32_t seen[5], calls;
     check_ok(braid_exec_set(changes->exec, changes->blocking, BRAID_TARGET_USER, 0,
                             &(void *){ &changes->num_blocking_calls[1] }));
-    if (!changes->has_no_native)
-        check_ok(braid_exec_set(changes->exec, changes->native, BRAID_TARGET_USER, 0,
+    if (!changes->has_no_queue_calls)
+        check_ok(braid_exec_set(changes->exec, changes->queued, BRAID_TARGET_USER, 0,
                                 &(void *){ changes }));
     return run(changes, stream, seen, &calls);
 }

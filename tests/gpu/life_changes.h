@@ -11,8 +11,8 @@ struct life_changes {
     uint32_t *words;
     braid_exec *exec;
     braid_parameter parameter;
-    braid_node native, blocking;
-    bool has_no_native; // the CPU's native replay has no stream for it
+    braid_node queued, blocking;
+    bool has_no_queue_calls; // the CPU's graph replay has no stream for it
     uint32_t num_calls;
     uint32_t num_blocking_calls[2]; // before and after its user changes
 };

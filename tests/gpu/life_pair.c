@@ -90,7 +90,7 @@ static void count_host_call(void *user)
     ++*(int *)user;
 }
 
-static braid_status fill_natively(braid_device *device, braid_stream *stream, void *user)
+static braid_status fill_as_a_graph(braid_device *device, braid_stream *stream, void *user)
 {
     return braid_stream_fill(device, stream, user, 8, 4, 1);
 }
@@ -133,10 +133,10 @@ static void fill_graph(struct pair *pair, braid_graph *graph)
     add_sum(graph, buffers[1], buffers[0], 0, BRAID_PLACE(1), &pair->first);
     add_sum(graph, buffers[2], buffers[1], 1, BRAID_PLACE(0), NULL);
     add_sum(graph, buffers[5], buffers[4], 1, BRAID_PLACE(1), NULL);
-    const braid_native native = { BRAID_ACCESSES({ buffers[3], BRAID_WRITE }),
-                                  .node.place = BRAID_PLACE(1), .call = fill_natively,
-                                  .user_resource = buffers[3] };
-    check_ok(braid_graph_add_native(graph, &native, NULL));
+    const braid_queue_call queued = { BRAID_ACCESSES({ buffers[3], BRAID_WRITE }),
+                                      .node.place = BRAID_PLACE(1), .call = fill_as_a_graph,
+                                      .user_resource = buffers[3] };
+    check_ok(braid_graph_add_queue_call(graph, &queued, NULL));
     const braid_host_call host_call = { BRAID_ACCESSES({ buffers[2], BRAID_READ }),
                                         .call = count_host_call, .user = &pair->num_host_calls };
     check_ok(braid_graph_add_host_call(graph, &host_call, NULL));

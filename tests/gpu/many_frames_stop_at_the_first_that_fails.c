@@ -102,10 +102,10 @@ static void on_streams(void **state)
     check_mode(BRAID_MODE_STREAMS, "cuLaunchKernel:3=2");
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    check_mode(BRAID_MODE_NATIVE, "cuGraphLaunch:3=2");
+    check_mode(BRAID_MODE_GRAPH, "cuGraphLaunch:3=2");
 }
 
 // The next call of as many frames takes what was set meanwhile.
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(as_a_driver_graph),
         cmocka_unit_test(before_the_first_rows_are_used_up_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void wrapped_streams_order_work_and_stay(void **state)
     check_ok(braid_stream_synchronize(device, ours));
     assert_int_equal(*host, 5);
     check_ok(braid_event_synchronize(event));
-    assert_ptr_equal(braid_stream_native(device, theirs), program.stream);
+    assert_ptr_equal(braid_stream_handle(device, theirs), program.stream);
     braid_event_destroy(event);
     braid_stream_destroy(ours);
     braid_stream_destroy(theirs);
@@ -113,7 +113,7 @@ static void the_cpu_has_nothing_to_wrap(void **state)
     int something;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     check_fails(braid_stream_wrap(device, &something, &stream), BRAID_UNSUPPORTED,
-                "no native streams");
+                "no streams of a driver");
     assert_null(stream);
     braid_device_close(device);
 }

@@ -48,7 +48,7 @@ static void open_changed(struct changed *changed, uint32_t num_frames)
         const braid_parameter_use use = { .node = nodes[i], .target = BRAID_TARGET_USER };
         check_ok(braid_graph_use_parameter(graph, changed->parameter, &use));
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE, .frames = num_frames };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .frames = num_frames };
     check_ok(braid_exec_create(changed->device, graph, &options, &changed->exec));
     braid_graph_destroy(graph);
 }
@@ -167,7 +167,7 @@ static uint64_t memory_bytes(const braid_exec *exec)
 
 static void open_scratched(struct scratched *scratched, uint32_t num_frames)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .frames = num_frames };
     struct frame *frame = &scratched->frame;
@@ -291,7 +291,7 @@ struct toggled {
 
 static void open_toggled(struct toggled *toggled, uint32_t num_frames)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_NATIVE,
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .frames = num_frames };
     struct frame *frame = &toggled->frame;

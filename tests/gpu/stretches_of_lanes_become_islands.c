@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with source that follow each other on a lane become one node of the native graph where
+// Kernels with source that follow each other on a lane become one node of the driver graph where
 // that pays; everything else stays as it was, and so does every order.
 #include <sched.h>
 #include <stdatomic.h>
@@ -107,11 +107,11 @@ static void islands_are_made_where_they_pay(void **state)
 {
     (void)state;
     assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_AUTO).num_islands, 1);
-    assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_NATIVE).num_island_nodes,
+    assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_GRAPH).num_island_nodes,
                      ISLAND_NODES);
-    assert_int_equal(run_chain(100000, BRAID_ISLANDS_AUTO, BRAID_MODE_NATIVE).num_islands, 0);
-    assert_int_equal(run_chain(100000, BRAID_ISLANDS_ALWAYS, BRAID_MODE_NATIVE).num_islands, 1);
-    assert_int_equal(run_chain(2000, BRAID_ISLANDS_NEVER, BRAID_MODE_NATIVE).num_islands, 0);
+    assert_int_equal(run_chain(100000, BRAID_ISLANDS_AUTO, BRAID_MODE_GRAPH).num_islands, 0);
+    assert_int_equal(run_chain(100000, BRAID_ISLANDS_ALWAYS, BRAID_MODE_GRAPH).num_islands, 1);
+    assert_int_equal(run_chain(2000, BRAID_ISLANDS_NEVER, BRAID_MODE_GRAPH).num_islands, 0);
     assert_int_equal(run_chain(2000, BRAID_ISLANDS_AUTO, BRAID_MODE_STREAMS).num_islands, 0);
 }
 
@@ -133,7 +133,7 @@ static void a_narrow_graph_is_one_island_where_that_is_shorter(void **state)
     struct island_graph made = { .seed = 3, .most_before = 3 };
     braid_exec_info info = run_random(&made, (braid_exec_options){ 0 }, 1);
     assert_int_equal(info.num_island_nodes, ISLAND_NODES);
-    assert_string_equal(info.reason, "native: one island, which is expected to be shorter");
+    assert_string_equal(info.reason, "graph: one island, which is expected to be shorter");
     info = run_random(&made, (braid_exec_options){ .islands = BRAID_ISLANDS_NEVER }, 1);
     assert_int_equal(info.num_island_nodes, 0);
     info = run_random(&made, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool that listens hears a range for each frame and, inside, one for each node by its name: as
-// it is queued on streams, and as it is added to a native graph.
+// it is queued on streams, and as it is added to a driver graph.
 //
 // tools_hear_names TOOL LISTENER: a process has one tool, so each runs by itself. TOOL is nvtx, or
 // a listener that homeless knows no domains; roctx, or rocm, where its library is in the process
@@ -83,8 +83,8 @@ static void frames_and_nodes_have_names(void **state)
         check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame(clear()mark())braid frame(clear()mark())");
     braid_exec_destroy(exec);
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_NATIVE },
-                               &exec));
+    check_ok(
+        braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec));
     check_heard("clear()mark()");
     check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame()");
@@ -116,8 +116,8 @@ static void a_frame_that_fails_ends_its_ranges(void **state)
     braid_graph *graph = NULL;
     check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
     check_ok(braid_graph_create(&graph));
-    check_ok(braid_graph_add_native(graph, &(braid_native){ .node.name = "refuse", .call = refuse },
-                                    NULL));
+    check_ok(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .node.name = "refuse", .call = refuse }, NULL));
     check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
                                &exec));
     (void)take();

@@ -126,7 +126,7 @@ static void memory_of_execs_that_went_is_used_again(void **state)
     static const braid_exec_options ways[] = {
         { .islands = BRAID_ISLANDS_WHOLE },
         { .islands = BRAID_ISLANDS_WHOLE, .profile = 4 },
-        { .mode = BRAID_MODE_NATIVE, .islands = BRAID_ISLANDS_NEVER, .profile = 4 },
+        { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .profile = 4 },
     };
     braid_device *device;
     reset_standin();

@@ -20,7 +20,7 @@ static void host(void *user)
     (void)user;
 }
 
-static braid_status native(braid_device *device, braid_stream *stream, void *user)
+static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device;
     (void)stream;
@@ -108,8 +108,8 @@ static void check_refused_options(struct world *world, const braid_node_options 
     braid_host_call host_call = { .node = *options, .call = host };
     check_fails(braid_graph_add_host_call(graph, &host_call, NULL), BRAID_INVALID_ARGUMENT,
                 "victim");
-    braid_native native_call = { .node = *options, .call = native };
-    check_fails(braid_graph_add_native(graph, &native_call, NULL), BRAID_INVALID_ARGUMENT,
+    braid_queue_call queue_call = { .node = *options, .call = queue_nothing };
+    check_fails(braid_graph_add_queue_call(graph, &queue_call, NULL), BRAID_INVALID_ARGUMENT,
                 "victim");
     check_fails(braid_graph_add_empty(graph, &(braid_empty){ .node = *options }, NULL),
                 BRAID_INVALID_ARGUMENT, "victim");
@@ -273,8 +273,8 @@ static void calls_without_a_function_are_refused(void **state)
     braid_host_call host_call = { .node.name = "victim" };
     check_fails(braid_graph_add_host_call(world->graph, &host_call, NULL), BRAID_INVALID_ARGUMENT,
                 "victim");
-    braid_native native_call = { .node.name = "victim" };
-    check_fails(braid_graph_add_native(world->graph, &native_call, NULL), BRAID_INVALID_ARGUMENT,
+    braid_queue_call queue_call = { .node.name = "victim" };
+    check_fails(braid_graph_add_queue_call(world->graph, &queue_call, NULL), BRAID_INVALID_ARGUMENT,
                 "victim");
     check_unchanged(world, before);
 }
@@ -311,7 +311,7 @@ static void null_objects_are_refused(void **state)
     check_fails(braid_graph_add_copy(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_fill(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_host_call(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_graph_add_native(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_graph_add_queue_call(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_empty(graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_empty(NULL, &(braid_empty){ 0 }, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_graph_add_edge(NULL, node, node), BRAID_INVALID_ARGUMENT, "");

@@ -17,7 +17,7 @@ static void host(void *user)
     (void)user;
 }
 
-static braid_status native(braid_device *device, braid_stream *stream, void *user)
+static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device;
     (void)stream;
@@ -75,7 +75,8 @@ static void a_node_without_a_name_is_called_by_its_kernel_or_kind(void **state)
     assert_string_equal(braid_graph_node_name(graph, node), "fill");
     check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = host }, &node));
     assert_true(strlen(braid_graph_node_name(graph, node)) > 0);
-    check_ok(braid_graph_add_native(graph, &(braid_native){ .call = native }, &node));
+    check_ok(
+        braid_graph_add_queue_call(graph, &(braid_queue_call){ .call = queue_nothing }, &node));
     assert_true(strlen(braid_graph_node_name(graph, node)) > 0);
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, &node));
     assert_string_equal(braid_graph_node_name(graph, node), "empty");

@@ -19,7 +19,7 @@ static void host(void *user)
     (void)user;
 }
 
-static braid_status native(braid_device *device, braid_stream *stream, void *user)
+static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device;
     (void)stream;
@@ -100,8 +100,8 @@ static braid_status run_step(struct world *world, int step)
         return braid_graph_add_host_call(world->graph,
                                          &(braid_host_call){ .node = options, .call = host }, NULL);
     default:
-        return braid_graph_add_native(world->graph,
-                                      &(braid_native){ .node = options, .call = native }, NULL);
+        return braid_graph_add_queue_call(
+            world->graph, &(braid_queue_call){ .node = options, .call = queue_nothing }, NULL);
     }
 }
 

@@ -354,7 +354,7 @@ static void what_belongs_to_a_member_is_refused_on_a_group(void **state)
     refused(braid_exec_tune(group, graph, NULL, &way));
     refused(braid_graph_save_costs(graph, group, "/nowhere/costs.json"));
 #undef refused
-    assert_null(braid_stream_native(group, NULL));
+    assert_null(braid_stream_handle(group, NULL));
     braid_memory_free(group, BRAID_MEMORY_HOST, &word); // does nothing
     braid_graph_destroy(graph);
 }

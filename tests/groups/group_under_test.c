@@ -31,9 +31,8 @@ braid_status group_under_test_open(struct group_under_test *test)
     test->num_places = read_number("BRAID_TEST_PLACES", 2);
     test->num_devices = read_number("BRAID_TEST_DEVICES", is_cpu ? 1 : test->num_places);
     test->frames = read_number("BRAID_TEST_FRAMES", 1);
-    test->mode = strcmp(read_text("BRAID_TEST_MODE", "streams"), "native") == 0
-                     ? BRAID_MODE_NATIVE
-                     : BRAID_MODE_STREAMS;
+    test->mode = strcmp(read_text("BRAID_TEST_MODE", "streams"), "graph") == 0 ? BRAID_MODE_GRAPH
+                                                                               : BRAID_MODE_STREAMS;
     assert_in_range(test->num_places, 1, GROUP_MOST);
     assert_in_range(test->num_devices, 1, test->num_places);
     braid_device *places[GROUP_MOST];

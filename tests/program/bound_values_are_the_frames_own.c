@@ -6,7 +6,7 @@
 #include "program/frame.h"
 #include "support/check.h"
 
-enum { KERNEL, COPY, FILL, NATIVE, HOST, NUM_TASKS };
+enum { KERNEL, COPY, FILL, QUEUE, HOST, NUM_TASKS };
 
 // The works of all but the kernel, one behind the other.
 struct values {
@@ -33,7 +33,7 @@ static struct values make_values(unsigned seed)
     return (struct values){ {
         [COPY - 1].copy = { .to = &memory[seed], .from = &memory[seed + 1], .bytes = seed },
         [FILL - 1].fill = { &memory[seed + 2], seed, 4, seed, 0 },
-        [NATIVE - 1].native = { succeed, &memory[seed + 3] },
+        [QUEUE - 1].queue = { succeed, &memory[seed + 3] },
         [HOST - 1].host = { count, &memory[seed] },
     } };
 }
@@ -49,7 +49,7 @@ static void assert_has(const struct frame *frame, unsigned seed)
     assert_int_equal(tasks[COPY].copy.bytes, seed);
     assert_ptr_equal(tasks[FILL].fill.to, expected.works[FILL - 1].fill.to);
     assert_int_equal(tasks[FILL].fill.value, seed);
-    assert_ptr_equal(tasks[NATIVE].native.user, expected.works[NATIVE - 1].native.user);
+    assert_ptr_equal(tasks[QUEUE].queue.user, expected.works[QUEUE - 1].queue.user);
     char before = memory[seed];
     tasks[HOST].host.call(tasks[HOST].host.user);
     assert_int_equal(memory[seed], before + 1);
@@ -83,7 +83,7 @@ static void each_frame_reads_its_own_slots(void **state)
                                  .arg_bytes = arg_bytes } },
         [COPY] = { .kind = WORK_COPY, .lane = 7 },
         [FILL] = { .kind = WORK_FILL },
-        [NATIVE] = { .kind = WORK_NATIVE },
+        [QUEUE] = { .kind = WORK_QUEUE },
         [HOST] = { .kind = WORK_HOST },
     };
     struct task_control controls[NUM_TASKS] = { make_control(1) };
@@ -113,7 +113,7 @@ static void each_frame_reads_its_own_slots(void **state)
         check_ok(braid_frame_resolve(&tasks, &two, i, 0, &changed));
         assert_true(changed);
         check_ok(braid_frame_resolve(&tasks, &two, i, 0, &changed));
-        assert_true(changed == (i == NATIVE)); // it is captured again
+        assert_true(changed == (i == QUEUE)); // it is captured again
     }
     assert_has(&two, 4);
     assert_has(&one, 1);

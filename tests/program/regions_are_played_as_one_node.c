@@ -150,7 +150,7 @@ static void a_region_runs_its_body_twice(void **state)
     (void)state;
     for (uint32_t num_workers = 1; num_workers <= 3; num_workers++) {
         for (int nested = 0; nested < 2; nested++) {
-            play(nested, BRAID_MODE_NATIVE, num_workers);
+            play(nested, BRAID_MODE_GRAPH, num_workers);
         }
     }
 }

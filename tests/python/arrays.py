@@ -131,9 +131,9 @@ def test_copies_reach_the_device_and_come_back(gpu):
 @pytest.mark.parametrize("look", ["torch", "cupy", "protocol", "address"])
 def test_a_launch_takes_streams_of_others(gpu, look):
     own = gpu.stream()
-    native = own.native
-    stream = {"torch": types.SimpleNamespace(cuda_stream=native), "cupy": types.SimpleNamespace(ptr=native),
-              "protocol": types.SimpleNamespace(__cuda_stream__=lambda: (0, native)), "address": native}[look]
+    handle = own.handle
+    stream = {"torch": types.SimpleNamespace(cuda_stream=handle), "cupy": types.SimpleNamespace(ptr=handle),
+              "protocol": types.SimpleNamespace(__cuda_stream__=lambda: (0, handle)), "address": handle}[look]
     source, target = np.arange(4), np.zeros(4, int)
     graph = braid.Graph()
     graph.copy(target, source)
@@ -150,7 +150,7 @@ def test_a_launch_takes_streams_of_others(gpu, look):
 
 
 @pytest.mark.parametrize("mode", ["streams", "auto"])
-def test_a_native_call_gets_a_stream_that_others_can_use(gpu, mode):
+def test_a_queue_call_gets_a_stream_that_others_can_use(gpu, mode):
     source, target, seen = np.arange(4), np.zeros(4, int), []
 
     def queue(stream):
@@ -158,7 +158,7 @@ def test_a_native_call_gets_a_stream_that_others_can_use(gpu, mode):
         stream.copy(target, source)
 
     graph = braid.Graph()
-    graph.native(queue, writes=target)
+    graph.queue_call(queue, writes=target)
     with braid.Exec(gpu, graph, mode=mode) as frame:
         frame.run()
     assert target.tolist() == [0, 1, 2, 3]

@@ -34,7 +34,7 @@ def test_a_grid_changes_for_later_launches(device, adding):
         frame.set_grid(node, 2**32)
 
 
-@pytest.mark.parametrize("mode", ["streams", "native"])
+@pytest.mark.parametrize("mode", ["streams", "graph"])
 @pytest.mark.parametrize("none", [0, (0,), (3, 0), (2, 2, 0)])
 def test_a_grid_of_nothing_runs_nothing(device, adding, none, mode):
     y, graph, node = adding(none)
@@ -185,10 +185,10 @@ def test_a_call_gets_another_function(device):
         frame.set_function(graph.empty(), print)
 
 
-def test_a_native_call_gets_another_function(device):
+def test_a_queue_call_gets_another_function(device):
     x = np.zeros(2, int)
     graph = braid.Graph()
-    node = graph.native(lambda stream: stream.copy(x, np.array([1, 1])), name="give", writes=x)
+    node = graph.queue_call(lambda stream: stream.copy(x, np.array([1, 1])), name="give", writes=x)
     frame = braid.Exec(device, graph, mode="streams")
     later = np.array([2, 2])
     frame.set_function(node, lambda stream: stream.copy(x, later))
@@ -200,7 +200,7 @@ def test_a_native_call_gets_another_function(device):
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-@pytest.mark.parametrize("mode", ["streams", "native"])
+@pytest.mark.parametrize("mode", ["streams", "graph"])
 def test_a_disabled_node_does_nothing_and_keeps_its_place(device, mode):
     ran = []
     graph = braid.Graph()

@@ -121,7 +121,7 @@ def test_execs_give_transient_buffers_memory(device, library, store, add_scaled)
     assert clear.index == 0
 
 
-@pytest.mark.parametrize("mode", ["auto", "streams", "native"])
+@pytest.mark.parametrize("mode", ["auto", "streams", "graph"])
 def test_every_mode_plays_the_same(device, add_scaled, mode):
     y, x = np.zeros(100, "float32"), np.arange(100, dtype="float32")
     graph = braid.Graph()
@@ -129,5 +129,5 @@ def test_every_mode_plays_the_same(device, add_scaled, mode):
         graph.kernel(add_scaled, 100, [y, x, 1], updates=y, reads=x)
     with braid.Exec(device, graph, mode=mode) as frame:
         frame.run(2)
-        assert frame.info.mode == ("native" if mode == "auto" else mode)
+        assert frame.info.mode == ("graph" if mode == "auto" else mode)
     assert np.array_equal(y, 10 * x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What host and native calls raise is told, and they cannot wait for themselves."""
+"""What host and queue calls raise is told, and they cannot wait for themselves."""
 import asyncio
 import gc
 import sys
@@ -81,7 +81,7 @@ def test_python_runs_while_a_wait_waits(device):
     assert not waiter.is_alive() and frame.done
 
 
-def test_a_native_call_gets_its_stream(device):
+def test_a_queue_call_gets_its_stream(device):
     source, target = np.arange(4), np.zeros(4, int)
     streams = []
 
@@ -90,7 +90,7 @@ def test_a_native_call_gets_its_stream(device):
         streams.append(stream)
 
     graph = braid.Graph()
-    graph.native(queue, name="copy by hand", writes=target)
+    graph.queue_call(queue, name="copy by hand", writes=target)
     frame = braid.Exec(device, graph)
     frame.run()
     assert target.tolist() == [0, 1, 2, 3]
@@ -98,9 +98,9 @@ def test_a_native_call_gets_its_stream(device):
         streams[0].synchronize()
 
 
-def test_a_native_call_that_raises_fails_the_launch(device):
+def test_a_queue_call_that_raises_fails_the_launch(device):
     graph = braid.Graph()
-    graph.native(lambda stream: explode(), name="jump")
+    graph.queue_call(lambda stream: explode(), name="jump")
     frame = braid.Exec(device, graph, mode="streams")
     with pytest.raises(braid.DeviceError, match="jump") as caught:
         frame.launch()

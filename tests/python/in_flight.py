@@ -244,12 +244,12 @@ def test_copies_fills_and_calls_take_memory_of_the_frame(device):
     assert result.tolist() == [0, 2, 18, 18] and seen == [8]
 
 
-def test_native_calls_are_handed_memory_of_the_frame(device):
+def test_queue_calls_are_handed_memory_of_the_frame(device):
     result = np.zeros(4, "int32")
     source = np.arange(4, dtype="int32")
     graph = braid.Graph()
     buffer = graph.transient("buffer", 16)
-    graph.native(lambda stream, to: stream.copy(to, source), name="give", writes=buffer, user=buffer)
+    graph.queue_call(lambda stream, to: stream.copy(to, source), name="give", writes=buffer, user=buffer)
     graph.copy(result, buffer)
     frame = braid.Exec(device, graph, mode="streams")
     frame.run()

@@ -140,10 +140,10 @@ def test_what_runs_frames_itself_raises_it_unchanged(device, call):
         assert frame.done
 
 
-def test_a_native_call_hands_it_to_the_launch(device):
+def test_a_queue_call_hands_it_to_the_launch(device):
     pressing = [True]
     graph = braid.Graph()
-    graph.native(lambda stream: press() if pressing[0] else None, name="queue")
+    graph.queue_call(lambda stream: press() if pressing[0] else None, name="queue")
     frame = braid.Exec(device, graph, mode="streams")
     with pytest.raises(KeyboardInterrupt):
         frame.launch()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package with CuPy and PyTorch on an NVIDIA GPU: arrays, raw kernels, streams, native calls,
+"""The Python package with CuPy and PyTorch on an NVIDIA GPU: arrays, raw kernels, streams, queue calls,
 misuse. Prints one line for each part: on_a_gpu.py, with braid installed or on PYTHONPATH."""
 import gc
 import sys
@@ -34,7 +34,7 @@ def memory_of_braid(device):
     graph.copy(x, np.arange(NUM, dtype="float32"))
     node = graph.kernel(kernel, args=[y, x, 1, NUM], updates=y, reads=x, **GRID)
     graph.copy(back, y)
-    for mode in ("streams", "native"):
+    for mode in ("streams", "graph"):
         with braid.Exec(device, graph, mode=mode) as frame:
             frame.run(3)
             assert np.array_equal(back, np.arange(NUM)), mode
@@ -91,7 +91,7 @@ def torch_tensors_and_streams(device):
     frame.close()
 
 
-def torch_as_a_native_node(device):
+def torch_as_a_queue_call(device):
     import torch
 
     a, b, c, d = (torch.rand(256, 256, device="cuda") for _ in range(4))
@@ -101,13 +101,13 @@ def torch_as_a_native_node(device):
 
     def multiply(left, right, out):
         def queue(stream):
-            with torch.cuda.stream(torch.cuda.ExternalStream(stream.native)):
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream.handle)):
                 torch.mm(left, right, out=out)
         return queue
 
     graph = braid.Graph()
-    graph.native(multiply(a, b, c), name="first", reads=[a, b], writes=c)
-    graph.native(multiply(c, b, d), name="second", reads=[b, c], writes=d)
+    graph.queue_call(multiply(a, b, c), name="first", reads=[a, b], writes=c)
+    graph.queue_call(multiply(c, b, d), name="second", reads=[b, c], writes=d)
     said = []
     for mode in ("streams", "auto"):
         d.zero_()
@@ -193,7 +193,7 @@ def a_thousand_frames_make_nothing_grow(device):
     assert float(ys[0][0]) == 700
 
 
-PARTS = [memory_of_braid, cupy_arrays_and_raw_kernels, torch_tensors_and_streams, torch_as_a_native_node,
+PARTS = [memory_of_braid, cupy_arrays_and_raw_kernels, torch_tensors_and_streams, torch_as_a_queue_call,
          a_launch_does_not_block, a_replaced_tensor_outlives_its_frame,
          misuse_is_refused_before_the_device_sees_it, a_thousand_frames_make_nothing_grow]
 

@@ -29,14 +29,14 @@ void test_a_launch_that_failed_halfway_keeps_no_communicator(void **state)
     const braid_communication sum = { .from = a, .to = a, .count = 1 };
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     add(job, "first sum", BRAID_RANK_ALL_REDUCE, sum, &access, 1);
-    const braid_native native = { .node = { .accesses = &access, .num_accesses = 1 },
-                                  .call = fail_or_not,
-                                  .user = &fails };
-    check_ok(braid_graph_add_native(job->graph, &native, NULL));
+    const braid_queue_call queued = { .node = { .accesses = &access, .num_accesses = 1 },
+                                      .call = fail_or_not,
+                                      .user = &fails };
+    check_ok(braid_graph_add_queue_call(job->graph, &queued, NULL));
     add(job, "second sum", BRAID_RANK_ALL_REDUCE, sum, &access, 1);
     check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
     check_ok(braid_exec_create(job->device, job->graph, &options, &second));
-    check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "native call");
+    check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "queue call");
     check_ok(braid_exec_wait(job->exec));
     assert_true(a[0] == NUM_RANKS);
     fails = 0;
@@ -44,7 +44,7 @@ void test_a_launch_that_failed_halfway_keeps_no_communicator(void **state)
     check_ok(braid_exec_wait(second));
     assert_true(a[0] == NUM_RANKS * NUM_RANKS * NUM_RANKS);
     fails = 1;
-    check_fails(braid_exec_launch(second, NULL), BRAID_DEVICE_ERROR, "native call");
+    check_fails(braid_exec_launch(second, NULL), BRAID_DEVICE_ERROR, "queue call");
     braid_exec_destroy(second);
     fails = 0;
     check_ok(braid_exec_launch(job->exec, NULL));
@@ -64,16 +64,16 @@ void test_an_operation_of_a_launch_that_failed_is_awaited(void **state)
     add(job, "sum", BRAID_RANK_ALL_REDUCE,
         (braid_communication){ .from = a, .to = a, .count = 1, .node.cost_ns = 1000000 }, &own, 1);
     const braid_access other_access = { bs, BRAID_READ_WRITE };
-    const braid_native native = { .node = { .accesses = &other_access, .num_accesses = 1 },
-                                  .call = fail_or_not,
-                                  .user = &fails };
-    check_ok(braid_graph_add_native(job->graph, &native, NULL));
+    const braid_queue_call queued = { .node = { .accesses = &other_access, .num_accesses = 1 },
+                                      .call = fail_or_not,
+                                      .user = &fails };
+    check_ok(braid_graph_add_queue_call(job->graph, &queued, NULL));
     double expected = 1;
     for (int end = 0; end < 3; end++) {
         const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
         check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
         fails = 1;
-        check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "native call");
+        check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "queue call");
         expected *= NUM_RANKS;
         if (end == 1)
             check_ok(braid_exec_wait(job->exec));
@@ -146,15 +146,15 @@ void test_a_row_is_for_the_launch_that_waits_for_a_failed_one(void **state)
         &access, 1);
     check_ok(braid_graph_add_host_call(
         job->graph, &(braid_host_call){ .node = own, .call = note, .user = &later }, &last));
-    check_ok(braid_graph_add_native(
-        job->graph, &(braid_native){ .node = own, .call = fail_or_not, .user = &fails }, NULL));
+    check_ok(braid_graph_add_queue_call(
+        job->graph, &(braid_queue_call){ .node = own, .call = fail_or_not, .user = &fails }, NULL));
     check_ok(braid_graph_add_parameter(job->graph, "value", sizeof(int *), &again.value));
     check_ok(braid_graph_use_parameter(
         job->graph, again.value,
         &(braid_parameter_use){ .node = last, .target = BRAID_TARGET_USER }));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
-    check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "native call");
+    check_fails(braid_exec_launch(job->exec, NULL), BRAID_DEVICE_ERROR, "queue call");
     fails = 0;
     pthread_t launcher;
     assert_int_equal(pthread_create(&launcher, NULL, launch_again, &again), 0);

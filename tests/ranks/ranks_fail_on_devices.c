@@ -271,8 +271,8 @@ int main(int argc, char **argv)
 {
     struct job job = { 0 };
     const char *how = argc > 1 ? argv[1] : "dies", *mode = getenv("BRAID_TEST_MODE");
-    const braid_exec_options options = { .mode = mode && strcmp(mode, "native") == 0
-                                                     ? BRAID_MODE_NATIVE
+    const braid_exec_options options = { .mode = mode && strcmp(mode, "graph") == 0
+                                                     ? BRAID_MODE_GRAPH
                                                      : BRAID_MODE_STREAMS };
     if (strcmp(how, "fails") == 0) {
         fail_calls(&options);

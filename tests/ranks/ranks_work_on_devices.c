@@ -377,7 +377,7 @@ static void open_all(void)
     backend = getenv("BRAID_TEST_BACKEND");
     backend = backend ? backend : "cuda";
     const char *devices = getenv("BRAID_TEST_DEVICES");
-    mode = given && strcmp(given, "native") == 0 ? BRAID_MODE_NATIVE : BRAID_MODE_STREAMS;
+    mode = given && strcmp(given, "graph") == 0 ? BRAID_MODE_GRAPH : BRAID_MODE_STREAMS;
     check_ok(braid_ranks_open(NULL, &ranks));
     rank = braid_ranks_rank(ranks);
     num = braid_ranks_num_ranks(ranks);

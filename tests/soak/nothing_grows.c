@@ -247,18 +247,18 @@ static void on_streams(void **state)
         soak("streams", BRAID_MODE_STREAMS, depth);
 }
 
-static void in_native_replay(void **state)
+static void in_graph_replay(void **state)
 {
     (void)state;
     for (uint32_t depth = 1; depth <= 3; depth += 2)
-        soak("native", BRAID_MODE_NATIVE, depth);
+        soak("graph", BRAID_MODE_GRAPH, depth);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(in_native_replay),
+        cmocka_unit_test(in_graph_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ CLOCKS_AGREE = 0.99
 
 
 def nodes_take_what_they_are_busy_for():
-    for mode in ("native", "streams"):
+    for mode in ("graph", "streams"):
         found = profile_of(mode)
         assert found["frames"] == 4
         took = {node["id"]: node["took_ns"]["least"] for node in found["nodes"]}
@@ -43,7 +43,7 @@ def nodes_take_what_they_are_busy_for():
 
 
 def waits_and_lanes_add_up():
-    for mode in ("native", "streams"):
+    for mode in ("graph", "streams"):
         found = profile_of(mode)
         assert len(found["lanes"]) == 2 and len(found["waits"]) >= 1
         for number, lane in enumerate(found["lanes"]):
@@ -169,7 +169,7 @@ def tuning_tells_all_that_it_tried():
         assert found["kind"] == "tuning" and len(found["costs_ns"]) == 4
         assert found["costs_ns"][1] >= 1900000
         names = [trial["name"] for trial in found["trials"]]
-        assert any(name.startswith("native, 2 lanes") for name in names), names
+        assert any(name.startswith("graph, 2 lanes") for name in names), names
         assert any(name.startswith("streams, 1 lane") for name in names), names
         assert sum(trial["is_best"] for trial in found["trials"]) == 1
         assert all(name in out for name in names)
@@ -236,7 +236,7 @@ def values_that_no_tuning_writes_are_refused():
         result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, found), text=FORK)
         assert result.status == 2 and "'format'" in result.err, result.err
         found["format"] = 2
-        for way in (dict(mode="streams"), dict(mode="native"), dict(islands="never")):
+        for way in (dict(mode="streams"), dict(mode="graph"), dict(islands="never")):
             changed = dict(found, way=dict(found["way"], **way))
             result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--json", "-", "--tuned",
                            write_way(folder, changed), text=FORK)
@@ -253,7 +253,7 @@ def write_way(folder, way):
 def a_way_and_options_that_say_another_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, _, _ = tune(folder)
-        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "native"], ["--max-concurrency"],
+        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "graph"], ["--max-concurrency"],
                        ["--effort", "5"]):
             result = braid("run", "-", "--device", "cpu", "--workers", "2", "--tuned", path, *option, text=FORK)
             assert result.status == 2 and f"--tuned and {option[0]} both" in result.err, (option, result.err)

@@ -15,7 +15,7 @@ DIAMOND = "digraph { a [cost=2000]; b [cost=2000]; a -> b; a -> c; b -> d; c -> 
 
 
 def a_diamond_runs_in_each_mode():
-    for mode in ("auto", "streams", "native"):
+    for mode in ("auto", "streams", "graph"):
         result = braid("run", "-", "--frames", "5", "--device", "cpu", "--lanes", "2", "--mode",
                        mode, text=DIAMOND)
         assert result.status == 0, f"{mode}: {result.err}"

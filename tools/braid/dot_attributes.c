@@ -34,7 +34,7 @@ static enum exit_status read_cost(struct dot_file *file, uint32_t node, const ch
 // Other programs have kinds of their own: what is none of ours is a kernel.
 static enum exit_status read_kind(struct dot_file *file, uint32_t node, const char *text)
 {
-    static const char *const kinds[] = { "kernel", "copy", "fill", "host", "native", "empty" };
+    static const char *const kinds[] = { "kernel", "copy", "fill", "host", "queue", "empty" };
     if (strcmp(text, "loop") == 0)
         return dot_attribute_refuse(file, node, "kind", text, "loops are not read");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -23,7 +23,7 @@ enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64, DOT_MOST_RANKS = 1 << 20 };
 enum { DOT_MOST_ARG_BYTES = 1 << 16 }; // of all arguments of a node
 #define DOT_NONE UINT32_MAX
 
-enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_NATIVE, DOT_EMPTY };
+enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_QUEUE, DOT_EMPTY };
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
 
 struct dot_node {

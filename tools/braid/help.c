@@ -17,7 +17,7 @@ static const char about_files[] =
     "  cost=N                      of a node: a number, 0 or more; without it, not known\n"
     "  cost_unit=U                 of the graph: ns, us, ms and s are times\n"
     "  label=, name=               of a node: its name, instead of its id\n"
-    "  kind=K                      copy, fill, host, native or empty; a kernel otherwise\n"
+    "  kind=K                      copy, fill, host, queue or empty; a kernel otherwise\n"
     "  launch=\"8,1,1x256,1,1\"      blocks, and threads of a block\n"
     "  lane_hint=N                 nodes of one hint share a lane\n"
     "  prelude_of=ID               runs just before that node, on its lane; epilogue_of=ID: after\n"

@@ -25,7 +25,7 @@ static const char help[] =
     "  --places N        as N devices: each place is the device again, with lanes and memory of\n"
     "                    its own, and what nodes need from others is copied\n"
     "  --workers N       worker threads of the CPU device (default: one a core, at least 2)\n"
-    "  --mode MODE       streams, or native for the device's own replay (default: auto)\n"
+    "  --mode MODE       streams, or graph for the device's own replay (default: auto)\n"
     "  --time-scale X    how many nanoseconds a unit of cost lasts (default: as the file's\n"
     "                    cost_unit says; 1 without one; 1000 for units that are not "
     "times)\n" DOT_LIMITS_HELP
@@ -110,14 +110,14 @@ static enum exit_status read_mode(const char *text, braid_exec_mode *out_mode)
         braid_exec_mode mode;
     } modes[] = { { "auto", BRAID_MODE_AUTO },
                   { "streams", BRAID_MODE_STREAMS },
-                  { "native", BRAID_MODE_NATIVE } };
+                  { "graph", BRAID_MODE_GRAPH } };
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(text, modes[i].name) == 0) {
             *out_mode = modes[i].mode;
             return EXIT_DONE;
         }
     }
-    return fail(EXIT_BAD_FILE, "--mode takes auto, streams or native, not '%s'", text);
+    return fail(EXIT_BAD_FILE, "--mode takes auto, streams or graph, not '%s'", text);
 }
 
 // An option whose value is a 32-bit number of at least 1.

@@ -35,7 +35,7 @@ static struct spread find_spread(uint64_t *values, uint64_t num)
 
 static const char *name_mode(braid_exec_mode mode)
 {
-    return mode == BRAID_MODE_NATIVE ? "native" : "streams";
+    return mode == BRAID_MODE_GRAPH ? "graph" : "streams";
 }
 
 static void print_report(const struct run_arguments *arguments, const struct run *run,

@@ -163,10 +163,10 @@ braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *n
                                                              .user_resource = first,
                                                              .blocking = node->blocking },
                                          NULL);
-    case DOT_NATIVE:
-        return braid_graph_add_native(
+    case DOT_QUEUE:
+        return braid_graph_add_queue_call(
             graph,
-            &(braid_native){ .node = *options, .call = queue_nothing, .user_resource = first },
+            &(braid_queue_call){ .node = *options, .call = queue_nothing, .user_resource = first },
             NULL);
     case DOT_EMPTY:
         return braid_graph_add_empty(graph, &(braid_empty){ .node = *options }, NULL);

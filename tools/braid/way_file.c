@@ -42,7 +42,7 @@ struct word {
 };
 
 static const struct word modes[] = { { "streams", BRAID_MODE_STREAMS },
-                                     { "native", BRAID_MODE_NATIVE },
+                                     { "graph", BRAID_MODE_GRAPH },
                                      { NULL, 0 } };
 static const struct word islands[] = { { "auto", BRAID_ISLANDS_AUTO },
                                        { "never", BRAID_ISLANDS_NEVER },

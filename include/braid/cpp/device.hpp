@@ -182,10 +182,10 @@ template <class Errors> class basic_stream
                                                    [&] { return basic_stream(device, stream); });
     }
     // A CUstream or hipStream_t of the program.
-    static result<basic_stream> wrap(braid_device *device, void *native)
+    static result<basic_stream> wrap(braid_device *device, void *handle)
     {
         braid_stream *stream = nullptr;
-        braid_status status = braid_stream_wrap(device, native, &stream);
+        braid_status status = braid_stream_wrap(device, handle, &stream);
         return Errors::template from<basic_stream>(status,
                                                    [&] { return basic_stream(device, stream); });
     }
@@ -229,9 +229,9 @@ template <class Errors> class basic_stream
     {
         return detail::ready<Errors>(braid_stream_query(device_, get()));
     }
-    void *native() const
+    void *handle() const
     {
-        return braid_stream_native(device_, get());
+        return braid_stream_handle(device_, get());
     }
 
     braid_stream *get() const noexcept

@@ -254,26 +254,27 @@ template <class Errors> class basic_graph
         const braid_host_call description = { what.options(), call, nullptr, user, blocking };
         return added(&braid_graph_add_host_call, description);
     }
-    result<braid_node> native(const task &what, braid_resource user, braid_native_function *call)
+    result<braid_node> queue_call(const task &what, braid_resource user, braid_queue_function *call)
     {
-        const braid_native description = { what.options(), call, nullptr, user };
-        return added(&braid_graph_add_native, description);
+        const braid_queue_call description = { what.options(), call, nullptr, user };
+        return added(&braid_graph_add_queue_call, description);
     }
-    // Work that the callable queues by itself on the stream it is handed; see braid_native.
-    template <class Call> result<braid_node> native(const task &what, Call call)
+    // Work that the callable queues by itself on the stream it is handed; see braid_queue_call.
+    template <class Call> result<braid_node> queue_call(const task &what, Call call)
     {
         static_assert(std::is_invocable_r_v<braid_status, Call &, braid_device *, braid_stream *>,
-                      "a native call takes a device and a stream, and returns a status");
+                      "a queue call takes a device and a stream, and returns a status");
         auto kept = std::make_shared<Call>(std::move(call));
-        const braid_native description = { what.options(),
-                                           [](braid_device *device, braid_stream *stream,
-                                              void *user) noexcept -> braid_status {
-                                               return (*static_cast<Call *>(user))(device, stream);
-                                           },
-                                           kept.get(),
-                                           {} };
+        const braid_queue_call description = {
+            what.options(),
+            [](braid_device *device, braid_stream *stream, void *user) noexcept -> braid_status {
+                return (*static_cast<Call *>(user))(device, stream);
+            },
+            kept.get(),
+            {}
+        };
         keep(kept);
-        return added(&braid_graph_add_native, description);
+        return added(&braid_graph_add_queue_call, description);
     }
     result<braid_node> empty(const task &what)
     {

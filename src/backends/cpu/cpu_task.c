@@ -169,7 +169,7 @@ static struct cpu_work describe_other(const struct backend_task *task, void *con
                                                  [WORK_HOST] = run_host,
                                                  [WORK_POST] = run_post,
                                                  [WORK_AWAIT] = run_nothing };
-    if (task->disabled || task->kind == WORK_NATIVE || task->kind == WORK_EMPTY ||
+    if (task->disabled || task->kind == WORK_QUEUE || task->kind == WORK_EMPTY ||
         task->kind == WORK_LOOP)
         return describe_nothing(args);
     return (struct cpu_work){

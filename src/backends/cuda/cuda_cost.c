@@ -4,7 +4,7 @@
 #include "backends/cuda/cuda_vendor.h"
 #include "backends/gpu/gpu_backend.h"
 
-// Inside a native graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
+// Inside a driver graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
 // numbers are those whose choice of lanes was nearest to the best over a sweep of 1 to 128 lanes.
 // Those of islands were measured by bench_gpu_islands and bench_gpu_island_lanes.

@@ -279,12 +279,12 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
 // The rest of the vtable, by file.
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
                                      struct backend_stream **out_stream);
-braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
+braid_status braid_gpu_stream_wrap(struct backend *backend, void *handle,
                                    struct backend_stream **out_stream);
 void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
 // While the device is current.
 void braid_gpu_await_default_stream(const struct gpu_backend *gpu);
-void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream);
+void *braid_gpu_stream_handle(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream);
 braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backend_stream *stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of Braid's own that stand in native graphs.
+// The kernels of Braid's own that stand in driver graphs.
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_module.h"

@@ -37,14 +37,14 @@ braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
     return BRAID_OK;
 }
 
-braid_status braid_gpu_stream_wrap(struct backend *backend, void *native,
+braid_status braid_gpu_stream_wrap(struct backend *backend, void *handle,
                                    struct backend_stream **out_stream)
 {
     (void)backend;
     struct gpu_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return braid_error_no_memory("a stream");
-    *stream = (struct gpu_stream){ .base = { .wrapped = true }, .handle = native };
+    *stream = (struct gpu_stream){ .base = { .wrapped = true }, .handle = handle };
     *out_stream = &stream->base;
     return BRAID_OK;
 }
@@ -83,7 +83,7 @@ void braid_gpu_await_default_stream(const struct gpu_backend *gpu)
         await_to_free(gpu, NULL, "waiting for the work of a device that is closed");
 }
 
-void *braid_gpu_stream_native(struct backend *backend, struct backend_stream *stream)
+void *braid_gpu_stream_handle(struct backend *backend, struct backend_stream *stream)
 {
     (void)backend;
     return gpu_stream_of(stream);

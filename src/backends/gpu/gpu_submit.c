@@ -174,7 +174,7 @@ static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
     case WORK_AWAIT:
         return BRAID_OK; // likewise: it is behind its post
     case WORK_KERNEL:
-    case WORK_NATIVE:
+    case WORK_QUEUE:
     case WORK_LOOP:
         break;
     }

@@ -21,7 +21,7 @@ static const char *const compiler_libraries[] = {
 
 // hipRuntimeGetVersion: major * 10000000 + minor * 100000 + patch.
 enum {
-    VERSION_NATIVE_GRAPHS = 50400000, // see check_graph; seen with 5.2.3, 5.4 is from AMD's dates
+    VERSION_GRAPHS = 50400000, // see check_graph; seen with 5.2.3, 5.4 is from AMD's dates
     VERSION_SEGMENTED_GRAPHS = 70300000, // before, the executor below may run a graph
     GRAPH_QUEUES = 4,                    // of the classic executor
     DEFAULT_LANES = 4,                   // hardware queues that a process gets by default
@@ -163,7 +163,7 @@ static braid_status check_calls(const struct gpu_backend *gpu)
         api->executable_destroy && api->executable_launch && api->executable_set_kernel &&
         api->capture_begin && api->capture_end)
         return BRAID_OK;
-    return braid_error(BRAID_UNSUPPORTED, "native graph (%s): this runtime (%d) has no graphs",
+    return braid_error(BRAID_UNSUPPORTED, "driver graph (%s): this runtime (%d) has no graphs",
                        gpu->label, gpu->version);
 }
 
@@ -176,16 +176,16 @@ static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_
     // nodes and now and then damages the heap (launches with a synchronisation between them are all
     // right); behind a host call hipGraphLaunch waits on the host; the graph's inner streams wait
     // for the null stream; and two of its kernels that need each other may share a queue.
-    if (gpu->version < VERSION_NATIVE_GRAPHS)
+    if (gpu->version < VERSION_GRAPHS)
         return braid_error(BRAID_UNSUPPORTED,
-                           "native graph (%s): before HIP 5.4 a graph may block the host and lose "
+                           "driver graph (%s): before HIP 5.4 a graph may block the host and lose "
                            "host calls when launched again in flight, and this runtime is %d",
                            gpu->label, gpu->version);
     // The classic executor spreads the successors of a node over its queues and leaves out the wait
     // of those beyond the first round (ROCm/rocm-systems issue 11499).
     if (gpu->version < VERSION_SEGMENTED_GRAPHS && max_fan_out > GRAPH_QUEUES)
         return braid_error(BRAID_UNSUPPORTED,
-                           "native graph (%s): this runtime (%d) may drop edges of a node with "
+                           "driver graph (%s): this runtime (%d) may drop edges of a node with "
                            "more than %d successors, and one has %u",
                            gpu->label, gpu->version, GRAPH_QUEUES, max_fan_out);
     return BRAID_OK;

@@ -52,11 +52,11 @@ static braid_status instantiate(const struct gpu_backend *gpu, struct graph_play
     return braid_gpu_check(gpu, result, &gpu->api->graph_instantiate, what);
 }
 
-static bool has_native_calls(const struct tasks *tasks, uint32_t place)
+static bool has_queue_calls(const struct tasks *tasks, uint32_t place)
 {
     for (uint32_t i = 0; i < tasks->num; i++) {
         const struct backend_task *task = &tasks->items[i];
-        bool is_captured = task->kind == WORK_NATIVE || task->kind == WORK_POST;
+        bool is_captured = task->kind == WORK_QUEUE || task->kind == WORK_POST;
         if (is_captured && task->place == place)
             return true;
     }
@@ -89,14 +89,14 @@ static void close_capture(const struct stage *stage, uint32_t place, gpu_stream 
                               "destruction of a stream for captures");
 }
 
-// Native calls are captured on streams of its own, so that no stream of the program's is touched.
+// Queue calls are captured on streams of its own, so that no stream of the program's is touched.
 static braid_status build(const struct stage *stage, struct graph_playing *playing)
 {
     gpu_stream streams[MOST_PLACES] = { NULL };
     uint32_t num = stage->places ? stage->places->num : 1;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num && !status; i++) {
-        if (has_native_calls(stage->program->tasks, i))
+        if (has_queue_calls(stage->program->tasks, i))
             status = open_capture(stage, i, &streams[i]);
     }
     if (!status)
@@ -179,7 +179,7 @@ static braid_status check(const struct stage *stage)
     uint32_t max_fan_out = 0;
     if (stage->num_profiled && !stage->player->read_times)
         return braid_error(BRAID_UNSUPPORTED,
-                           "%s keeps no times of native graphs, which the option profile asks for; "
+                           "%s keeps no times of driver graphs, which the option profile asks for; "
                            "of streams it does",
                            stage->device->label);
     braid_status status = check_reach(stage);
@@ -315,7 +315,7 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
 }
 
 #define GRAPH_PLAYER                                                                               \
-    .name = "graph", .mode = BRAID_MODE_NATIVE, .get_cost_model = get_cost_model, .check = check,  \
+    .name = "graph", .mode = BRAID_MODE_GRAPH, .get_cost_model = get_cost_model, .check = check,   \
     .orders_frames = braid_graph_frames_orders, .create = create, .update = update,                \
     .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
 

@@ -11,7 +11,7 @@
 #include "players/graph/graph_frames.h"
 #include "players/graph/graph_nodes.h"
 
-// Each root of a native graph costs the host about 0.65 us a launch (measured on an H200), and one
+// Each root of a driver graph costs the host about 0.65 us a launch (measured on an H200), and one
 // kernel before them all makes them ordinary nodes at the price of one more node on every path.
 enum { ROOTS_WORTH_A_KERNEL = 5 };
 
@@ -144,8 +144,8 @@ static braid_status add_kernel(struct graph_builder *builder, const struct backe
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
 }
 
-static braid_status add_native(struct graph_builder *builder, const struct backend_task *task,
-                               gpu_node *out_node)
+static braid_status add_queue_call(struct graph_builder *builder, const struct backend_task *task,
+                                   gpu_node *out_node)
 {
     const struct gpu_place place = graph_place_here(builder);
     struct stage stage = *builder->stage;
@@ -161,8 +161,8 @@ static braid_status add_node(struct graph_builder *builder, const struct backend
         return add_kernel(builder, task, &task->launch, state, out_node);
     bool joins =
         task->kind == WORK_POST && braid_gpu_post_joins(task); // with what is captured later
-    if (task->kind == WORK_NATIVE || (task->kind == WORK_POST && !joins))
-        return add_native(builder, task, out_node);
+    if (task->kind == WORK_QUEUE || (task->kind == WORK_POST && !joins))
+        return add_queue_call(builder, task, out_node);
     const struct gpu_place place = graph_place_here(builder);
     braid_status status = joins ? braid_gpu_post(NULL, task) : BRAID_OK;
     return status ? status : braid_graph_add_plain(builder->gpu, &place, task, out_node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native calls as graphs: what they queue is captured.
+// Queue calls as graphs: what they queue is captured.
 #include "players/graph/graph_capture.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ braid_status braid_graph_capture(const struct stage *stage, const struct backend
     braid_stream wrapper = { .device = stage->device, .backend = &stream.base };
     braid_status status = task->kind == WORK_POST
                               ? braid_gpu_post(stream.handle, task)
-                              : braid_player_call_native(wrapper.device, task, &wrapper);
+                              : braid_player_queue_call(wrapper.device, task, &wrapper);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
     if ((status || result) && graph)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native calls as graphs: what they queue is captured.
+// Queue calls as graphs: what they queue is captured.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_CAPTURE_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_CAPTURE_H
 

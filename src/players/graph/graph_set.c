@@ -23,8 +23,8 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
     bool by_attribute = task->kind == WORK_KERNEL || task->kind == WORK_COPY;
     if (is_disabled && task->kind == WORK_FILL)
         return "the driver loses the order behind a disabled fill"; // 580.159, seen on an H200
-    if (is_disabled && task->kind == WORK_NATIVE)
-        return "a native call is a graph inside the graph, which cannot be disabled";
+    if (is_disabled && task->kind == WORK_QUEUE)
+        return "a queue call is a graph inside the graph, which cannot be disabled";
     if (is_disabled && by_attribute && !api->node_set_enabled)
         return no_call;
     switch (task->kind) {
@@ -34,7 +34,7 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
         return api->executable_set_fill || api->hip_executable_set_fill ? NULL : no_call;
     case WORK_HOST:
         return api->executable_set_host ? NULL : no_call;
-    case WORK_NATIVE:
+    case WORK_QUEUE:
         return api->executable_set_child ? NULL : no_call;
     case WORK_POST:
         return "what is captured of operations between ranks keeps their addresses";
@@ -145,8 +145,8 @@ static braid_status set_host(const struct graph_playing *playing, gpu_node node,
 }
 
 // The node takes a copy of what is captured, if it has the same form.
-static braid_status set_native(const struct graph_playing *playing, gpu_node node,
-                               const struct backend_task *task)
+static braid_status set_queue_call(const struct graph_playing *playing, gpu_node node,
+                                   const struct backend_task *task)
 {
     const struct gpu_backend *gpu = playing->gpu;
     const struct stage stage = { .device = playing->device };
@@ -183,8 +183,8 @@ static braid_status set_values(const struct graph_playing *playing,
         return set_fill(playing, node, task);
     case WORK_HOST:
         return set_host(playing, node, task);
-    case WORK_NATIVE:
-        return set_native(playing, node, task);
+    case WORK_QUEUE:
+        return set_queue_call(playing, node, task);
     default: // nothing of it can change
         return BRAID_OK;
     }

@@ -222,7 +222,7 @@ static void destroy(struct playing *base)
 }
 
 #define ISLAND_PLAYER                                                                              \
-    .mode = BRAID_MODE_NATIVE, .is_island = true, .launches_overlap = true, .check = check,        \
+    .mode = BRAID_MODE_GRAPH, .is_island = true, .launches_overlap = true, .check = check,         \
     .create = create, .update = update, .check_task = check_task, .launch = launch,                \
     .most_frames = most_frames, .launch_many = launch_many, .find_running = find_running,          \
     .read_times = read_times, .read_clock = read_clock, .destroy = destroy

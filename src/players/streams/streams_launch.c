@@ -73,7 +73,7 @@ static braid_status name_failed(const struct streams_playing *streams,
                        streams->lanes[lane].device->label, lane, braid_error_message());
 }
 
-struct native_call {
+struct queue_call {
     braid_device *device;
     const struct backend_task *task;
     braid_stream *stream;
@@ -82,21 +82,21 @@ struct native_call {
 
 static braid_status call(void *user)
 {
-    struct native_call *native = user;
-    native->made = true;
-    return braid_player_call_native(native->device, native->task, native->stream);
+    struct queue_call *made_call = user;
+    made_call->made = true;
+    return braid_player_queue_call(made_call->device, made_call->task, made_call->stream);
 }
 
-static braid_status call_native(const struct streams_playing *streams,
-                                const struct backend_task *task, const struct stream_lane *lane)
+static braid_status make_queue_call(const struct streams_playing *streams,
+                                    const struct backend_task *task, const struct stream_lane *lane)
 {
     struct backend *backend = lane->device->backend;
-    struct native_call native = { lane->device, task, lane->stream, false };
+    struct queue_call made_call = { lane->device, task, lane->stream, false };
     if (!backend->ops->call_current)
-        return call(&native);
-    braid_status status = backend->ops->call_current(backend, call, &native);
-    return native.made ? status
-                       : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
+        return call(&made_call);
+    braid_status status = backend->ops->call_current(backend, call, &made_call);
+    return made_call.made ? status
+                          : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
 }
 
 // The task itself may be changed while what it has left is awaited.
@@ -117,8 +117,8 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
 {
     if (task->disabled)
         return BRAID_OK; // what it waits for is behind it on the stream
-    if (task->kind == WORK_NATIVE)
-        return call_native(streams, task, lane);
+    if (task->kind == WORK_QUEUE)
+        return make_queue_call(streams, task, lane);
     return braid_streams_submit(streams, task, lane);
 }
 

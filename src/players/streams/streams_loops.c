@@ -8,18 +8,18 @@
 #include "base/array.h"
 #include "base/node_text.h"
 
-static braid_status refuse_native(const struct program *program, const struct tasks *tasks)
+static braid_status refuse_queue_calls(const struct program *program, const struct tasks *tasks)
 {
     for (size_t i = 0; i < program->num_ops; i++) {
         uint32_t node = program->ops[i].node;
-        if (program->ops[i].kind == BRAID_STEP_RUN && program->kinds[node] == WORK_NATIVE)
+        if (program->ops[i].kind == BRAID_STEP_RUN && program->kinds[node] == WORK_QUEUE)
             return braid_error(BRAID_UNSUPPORTED,
-                               "node %s is a native call inside a loop, where no launch makes it",
+                               "node %s is a queue call inside a loop, where no launch makes it",
                                braid_node_text(node, tasks->items[node].name).text);
     }
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
-        status = refuse_native(&program->bodies[i], tasks);
+        status = refuse_queue_calls(&program->bodies[i], tasks);
     return status;
 }
 
@@ -28,7 +28,7 @@ braid_status braid_streams_check(const struct stage *stage)
     const struct program *program = stage->program;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
-        status = refuse_native(&program->bodies[i], program->tasks);
+        status = refuse_queue_calls(&program->bodies[i], program->tasks);
     return status;
 }
 

@@ -8,13 +8,13 @@
 #include "base/node_text.h"
 #include "players/players.h"
 
-static braid_status refuse_native_tasks(const struct stage *stage)
+static braid_status refuse_queue_calls(const struct stage *stage)
 {
     const struct tasks *tasks = stage->program->tasks;
     for (uint32_t i = 0; i < tasks->num; i++)
-        if (tasks->items[i].kind == WORK_NATIVE)
+        if (tasks->items[i].kind == WORK_QUEUE)
             return braid_error(BRAID_UNSUPPORTED,
-                               "cpu: node %s is a native call, which needs a stream to queue on",
+                               "cpu: node %s is a queue call, which needs a stream to queue on",
                                braid_node_text(i, tasks->items[i].name).text);
     return BRAID_OK;
 }
@@ -264,10 +264,10 @@ static bool orders_frames(struct backend *backend, bool several_places)
 
 const struct player braid_walker_player = {
     .name = "walker",
-    .mode = BRAID_MODE_NATIVE,
+    .mode = BRAID_MODE_GRAPH,
     .plays_loops = true,
     .get_cost_model = get_cost_model,
-    .check = refuse_native_tasks,
+    .check = refuse_queue_calls,
     .create = create,
     .update = braid_cpu_program_update,
     .orders_frames = orders_frames,

@@ -84,20 +84,20 @@ static void on_streams(void **state)
     check_mode(BRAID_MODE_STREAMS);
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    hip_need_native_graphs();
-    check_mode(BRAID_MODE_NATIVE);
+    hip_need_driver_graphs();
+    check_mode(BRAID_MODE_GRAPH);
 }
 
-static void a_native_frame_is_one_change_and_one_launch(void **state)
+static void a_graph_frame_is_one_change_and_one_launch(void **state)
 {
     (void)state;
     struct frame frame;
-    hip_need_native_graphs();
+    hip_need_driver_graphs();
     check_ok(frame_open(&frame, "hip"));
-    check_ok(frame_create_exec(&frame, BRAID_MODE_NATIVE));
+    check_ok(frame_create_exec(&frame, BRAID_MODE_GRAPH));
     launch_frames(&frame, 1);
     long changes = hip_calls("hipGraphExecKernelNodeSetParams");
     long launches = hip_calls("hipGraphLaunch");
@@ -114,8 +114,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_native_graph),
-        cmocka_unit_test(a_native_frame_is_one_change_and_one_launch),
+        cmocka_unit_test(as_a_driver_graph),
+        cmocka_unit_test(a_graph_frame_is_one_change_and_one_launch),
     };
     if (!hip_open())
         return 77;

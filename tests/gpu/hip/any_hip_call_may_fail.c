@@ -72,7 +72,7 @@ static void note_calls(struct life *life)
 static void check_told(const struct life *life, const char *function, bool destroying)
 {
     bool returned = life->num_failed > 0 && (tells(life->returned, function) ||
-                                             life_names(life->returned, "native call returned"));
+                                             life_names(life->returned, "queue call returned"));
     if (!returned && !((destroying || destroys(function)) && tells(life->logged, function)) &&
         !may_be_silent(function, destroying))
         fail_msg("nobody was told of %s, while %s: returned '%s', logged '%s'", function,
@@ -164,11 +164,11 @@ static void on_streams(void **state)
     check_mode(BRAID_MODE_STREAMS);
 }
 
-static void as_a_native_graph(void **state)
+static void as_a_driver_graph(void **state)
 {
     (void)state;
-    hip_need_native_graphs();
-    check_mode(BRAID_MODE_NATIVE);
+    hip_need_driver_graphs();
+    check_mode(BRAID_MODE_GRAPH);
 }
 
 // HIP's events are waited for by asking: often at first, then between sleeps.
@@ -258,7 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_native_graph),
+        cmocka_unit_test(as_a_driver_graph),
         cmocka_unit_test(a_wait_that_asks_often),
         cmocka_unit_test(another_device_is_current),
         cmocka_unit_test(devices_become_a_group),

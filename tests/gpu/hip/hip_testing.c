@@ -110,11 +110,11 @@ void hip_fail(const char *function, long nth, int code)
     assert_true(set_rules(rule));
 }
 
-void hip_need_native_graphs(void)
+void hip_need_driver_graphs(void)
 {
     struct frame frame;
     check_ok(frame_open(&frame, "hip"));
-    braid_status status = frame_create_exec(&frame, BRAID_MODE_NATIVE);
+    braid_status status = frame_create_exec(&frame, BRAID_MODE_GRAPH);
     frame_finish(&frame);
     if (status == BRAID_UNSUPPORTED)
         skip_because(braid_error_message());

@@ -17,8 +17,8 @@ long hip_calls(const char *function);
 void hip_fail(const char *function, long nth, int code);
 bool hip_has_failed(void);
 
-// Whether this runtime makes a native graph of a frame; otherwise the test is skipped.
-void hip_need_native_graphs(void);
+// Whether this runtime makes a driver graph of a frame; otherwise the test is skipped.
+void hip_need_driver_graphs(void);
 
 // Every object that was created since the start was destroyed again, but for those that a failed
 // call promised. Only over a stand-in driver: no access was bad.

@@ -66,8 +66,8 @@ static void an_old_library_refuses_what_it_has_not(void **state)
     (void)state;
     struct frame frame;
     check_ok(frame_open(&frame, "hip"));
-    check_fails(frame_create_exec(&frame, BRAID_MODE_NATIVE), BRAID_UNSUPPORTED,
-                "native graph (hip:0): this runtime (50200300) has no graphs");
+    check_fails(frame_create_exec(&frame, BRAID_MODE_GRAPH), BRAID_UNSUPPORTED,
+                "driver graph (hip:0): this runtime (50200300) has no graphs");
     frame_finish(&frame);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP has no islands, no times of native graphs and no grids that are read from memory. An exec
+// HIP has no islands, no times of driver graphs and no grids that are read from memory. An exec
 // that asks for one is refused with the option or the node in the message; no exec gets islands by
 // itself.
 #include "gpu/frame.h"
@@ -84,7 +84,7 @@ static void no_islands_are_made_unasked(void **state)
     (void)state;
     struct setup setup = make_chain();
     run(&setup, (braid_exec_options){ .mode = BRAID_MODE_AUTO });
-    run(&setup, (braid_exec_options){ .mode = BRAID_MODE_NATIVE });
+    run(&setup, (braid_exec_options){ .mode = BRAID_MODE_GRAPH });
     finish(&setup);
 }
 
@@ -92,8 +92,8 @@ static void times_are_kept_on_streams_alone(void **state)
 {
     (void)state;
     struct setup setup = make_chain();
-    check_refused(&setup, (braid_exec_options){ .mode = BRAID_MODE_NATIVE, .profile = FRAMES },
-                  "hip:0 keeps no times of native graphs, which the option profile asks for");
+    check_refused(&setup, (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .profile = FRAMES },
+                  "hip:0 keeps no times of driver graphs, which the option profile asks for");
     run(&setup, (braid_exec_options){ .profile = FRAMES });
     finish(&setup);
 }

@@ -10,7 +10,7 @@ _braid() {
     case $before in
     --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
     --most) mapfile -t COMPREPLY < <(compgen -S = -W "nodes edges subgraphs members attributes accesses arguments blocks text" -- "$word"); return ;;
-    --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams native" -- "$word"); return ;;
+    --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams graph" -- "$word"); return ;;
     --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget) COMPREPLY=(); return ;;
     --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac

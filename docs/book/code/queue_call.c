@@ -21,7 +21,7 @@ static int library_multiply(void *handle)
 
 // here
 
-// The CPU replays native nodes on streams.
+// The CPU replays queue calls on streams.
 int main(void)
 {
     struct product product = { .handle = &product };
@@ -30,8 +30,8 @@ int main(void)
     braid_exec *exec;
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     CHECK(braid_graph_create(&graph));
-    CHECK(
-        braid_graph_add_native(graph, &(braid_native){ .call = multiply, .user = &product }, NULL));
+    CHECK(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .call = multiply, .user = &product }, NULL));
     CHECK(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
                             &exec));
     CHECK(braid_exec_launch(exec, NULL));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP runtimes whose graphs are known to lose edges or host calls get no native graphs, and the
+// HIP runtimes whose graphs are known to lose edges or host calls get no driver graphs, and the
 // message says why. The argument says which runtime the environment has.
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static braid_status create_fan(uint32_t num, uint32_t frames)
         check_ok(braid_graph_add_fill(graph, &next, &last));
     }
     const braid_exec_options options = {
-        .mode = BRAID_MODE_NATIVE,
+        .mode = BRAID_MODE_GRAPH,
         .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
         .frames = frames,
     };
@@ -66,7 +66,7 @@ static void an_old_runtime_gets_none(void **state)
     (void)state;
     assert_int_equal(small, BRAID_UNSUPPORTED);
     assert_non_null(
-        strstr(small_message, "native graph (hip:0): before HIP 5.4 a graph may block"));
+        strstr(small_message, "driver graph (hip:0): before HIP 5.4 a graph may block"));
     assert_int_equal(large, BRAID_UNSUPPORTED);
 }
 
@@ -75,7 +75,7 @@ static void a_later_one_gets_those_that_do_not_fan_out(void **state)
     (void)state;
     assert_int_equal(small, BRAID_OK);
     assert_int_equal(large, BRAID_UNSUPPORTED);
-    assert_non_null(strstr(large_message, "native graph (hip:0): this runtime (60300000) may drop "
+    assert_non_null(strstr(large_message, "driver graph (hip:0): this runtime (60300000) may drop "
                                           "edges of a node with more than 4 successors"));
     assert_int_equal(in_flight, BRAID_UNSUPPORTED);
     assert_non_null(strstr(in_flight_message, "more than 4 successors, and one has 5"));

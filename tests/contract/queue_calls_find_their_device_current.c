@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A native call finds the device current on its thread, whichever thread launches, and the thread
+// A queue call finds the device current on its thread, whichever thread launches, and the thread
 // has afterwards what it had before: libraries such as cuBLAS rely on the first, programs on both.
 #include <dlfcn.h>
 #include <pthread.h>
@@ -98,31 +98,31 @@ static void *launch_on_fresh_thread(void *user)
     return NULL;
 }
 
-static void a_native_call_finds_its_device_current_on_a_fresh_thread(void **state)
+static void a_queue_call_finds_its_device_current_on_a_fresh_thread(void **state)
 {
     struct contract *contract = *state;
     if (contract_is_on_host())
         skip_because("the CPU has no current device");
     struct visit visit = { .contract = contract, .driver = find_driver(contract->backend) };
     visit.graph = contract_graph(contract);
-    add_native(visit.graph, (braid_node_options){ .name = "gemm" }, look_around, &visit);
+    add_queue_call(visit.graph, (braid_node_options){ .name = "gemm" }, look_around, &visit);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, launch_on_fresh_thread, &visit), 0);
     pthread_join(thread, NULL);
     if (!visit.could_leave)
         skip_because("with one HIP device it is always current");
-    if (visit.status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_NATIVE)
-        skip_because("the graph cannot be replayed natively");
+    if (visit.status == BRAID_UNSUPPORTED && contract->mode == BRAID_MODE_GRAPH)
+        skip_because("the graph cannot be replayed as a graph");
     check_ok(visit.status);
     assert_false(visit.current_before);
     assert_true(visit.current_in_call);
     assert_false(visit.current_after);
 }
 
-int run_native_calls(void)
+int run_queue_calls(void)
 {
     const struct CMUnitTest tests[] = {
-        contract_test(a_native_call_finds_its_device_current_on_a_fresh_thread),
+        contract_test(a_queue_call_finds_its_device_current_on_a_fresh_thread),
     };
-    return contract_run("native calls find their device current", tests);
+    return contract_run("queue calls find their device current", tests);
 }
