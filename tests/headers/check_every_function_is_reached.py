@@ -37,7 +37,10 @@ CLASSES = {
     "Link": ("braid_place_link", {}),
     "Placement": ("braid_placement", {}),
     "PlanOptions": ("braid_schedule_options", {}),
-    "ScheduleInfo": ("braid_schedule_info", {}),
+    "ScheduleInfo": ("braid_schedule_info", {
+        "critical_path": "Schedule.critical_path is the list of its nodes",
+        "num_critical": "the length of that list",
+    }),
     "Spread": ("braid_spread", {}),
     "Trial": ("braid_tune_trial", {}),
     "WaitTiming": ("braid_wait_timing", {}),
