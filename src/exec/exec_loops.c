@@ -9,13 +9,25 @@
 #include "exec/exec.h"
 #include "graph/regions.h"
 
+// Of several failures that of the earliest frame is told, and the others are forgotten with it.
 static braid_status tell(struct exec_part *part, braid_exec *exec)
 {
-    braid_status status = BRAID_OK;
+    struct error_attempt attempt;
+    braid_status first = BRAID_OK;
+    const struct exec_frames *frames = &exec->frames;
+    uint64_t oldest = atomic_load(&frames->num_launched);
     (void)part;
-    for (uint32_t i = 0; i < exec->frames.num && !status && exec->player->tell_failure; i++)
-        status = exec->player->tell_failure(exec->frames.slots[i].playing);
-    return status;
+    for (uint32_t i = 0; i < frames->num && exec->player->tell_failure; i++) {
+        struct playing *playing = frames->slots[(oldest + i) % frames->num].playing;
+        braid_status status = exec->player->tell_failure(playing);
+        if (!status || first)
+            continue;
+        first = status;
+        braid_error_begin_attempt(&attempt);
+    }
+    if (first)
+        braid_error_end_attempt(&attempt, BRAID_OK);
+    return first;
 }
 
 static braid_status before_launch(struct exec_part *part, braid_exec *exec,

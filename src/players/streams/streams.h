@@ -61,6 +61,7 @@ struct streams_playing {
     struct streams_loops *loops;
     struct stream_loop *inner;     // by body of the program
     struct streams_values *values; // of the launch or iteration at hand
+    uint64_t launch;               // of the frame: its number, from 1; a body has its frame's
     // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
     struct backend_task going_on;
     struct backend *going_on_there;

@@ -10,17 +10,18 @@
 // however many there are.
 enum { MOST_QUEUED = 32 };
 
-static struct streams_values *begin(struct stream_loop *loop)
+static void begin(struct stream_loop *loop)
 {
     struct streams_loops *loops = loop->loops;
     pthread_mutex_lock(&loops->lock);
-    struct streams_values **queued = loop->queued.items, *first = queued[0];
+    struct loop_call *queued = loop->queued.items;
+    loop->body->values = queued[0].values;
+    loop->body->launch = queued[0].launch;
     loop->queued.num--;
     for (size_t i = 0; i < loop->queued.num; i++)
         queued[i] = queued[i + 1];
     loops->num_running++;
     pthread_mutex_unlock(&loops->lock);
-    return first;
 }
 
 // Behind the unlock the playing may be gone.
@@ -32,15 +33,17 @@ static void end(struct streams_loops *loops)
     pthread_mutex_unlock(&loops->lock);
 }
 
-static bool has_failed(struct streams_loops *loops)
+// Once a loop has failed, all loops of the frame end, whether somebody was told or not.
+static bool has_failed(struct stream_loop *loop)
 {
+    struct streams_loops *loops = loop->loops;
     pthread_mutex_lock(&loops->lock);
-    bool failed = loops->failure != BRAID_OK;
+    bool failed = loops->failed_launch == loop->body->launch;
     pthread_mutex_unlock(&loops->lock);
     return failed;
 }
 
-// The first failure is the one to tell. It is logged here as well.
+// The first failure of a frame is the one to tell. It is logged here as well.
 static void note_failure(struct stream_loop *loop, braid_status status)
 {
     struct streams_loops *loops = loop->loops;
@@ -48,10 +51,11 @@ static void note_failure(struct stream_loop *loop, braid_status status)
         braid_error(status, "loop %s ended early: %s",
                     braid_node_text(loop->call.node, loop->call.name).text, braid_error_message());
     pthread_mutex_lock(&loops->lock);
-    if (!loops->failure) {
+    if (!loops->failure && loops->failed_launch != loop->body->launch) {
         loops->failure = status;
         snprintf(loops->message, sizeof(loops->message), "%s", braid_error_message());
     }
+    loops->failed_launch = loop->body->launch;
     pthread_mutex_unlock(&loops->lock);
 }
 
@@ -82,8 +86,8 @@ static braid_status read_condition(struct stream_loop *loop, const uint32_t *con
     return status;
 }
 
-// What is queued of iterations when one fails is awaited, so that nothing runs behind the loop. A
-// wait may fail once; if the second does, nobody knows what still runs.
+// What is queued of iterations when a loop of the frame fails is awaited, so that nothing runs
+// behind the loop. A wait may fail once; if the second does, nobody knows what still runs.
 static void settle(struct stream_loop *loop)
 {
     struct error_attempt attempt;
@@ -111,18 +115,18 @@ static void count(struct stream_loop *loop)
     atomic_store_explicit(loop->counter, num + 1, memory_order_relaxed);
 }
 
-static braid_status play(struct stream_loop *loop, struct streams_values *values)
+static braid_status play(struct stream_loop *loop)
 {
-    const struct work_loop *how = &values->tasks[loop->call.node].work.loop;
+    const struct backend_task *tasks = loop->body->values->tasks;
+    const struct work_loop *how = &tasks[loop->call.node].work.loop;
     braid_status status = BRAID_OK;
     bool goes_on = true;
     if (loop->is_outermost)
         clear_counts(loop);
-    loop->body->tasks = values->tasks;
-    loop->body->values = values;
+    loop->body->tasks = tasks;
     if (how->condition && how->tests_first)
         status = read_condition(loop, how->condition, &goes_on);
-    for (uint64_t num = 1; !status && goes_on && !has_failed(loop->loops); num++) {
+    for (uint64_t num = 1; !status && goes_on && !has_failed(loop); num++) {
         status = queue_body(loop);
         if (status)
             break;
@@ -140,12 +144,12 @@ void braid_streams_iterate(void *user)
 {
     struct stream_loop *loop = user;
     struct streams_loops *loops = loop->loops;
-    struct streams_values *values = begin(loop);
-    braid_status status = has_failed(loops) ? BRAID_OK : play(loop, values);
-    if (status) {
+    begin(loop);
+    braid_status status = has_failed(loop) ? BRAID_OK : play(loop);
+    if (status)
         note_failure(loop, status);
+    if (has_failed(loop))
         settle(loop);
-    }
-    braid_streams_values_leave(loops, values);
+    braid_streams_values_leave(loops, loop->body->values);
     end(loops);
 }

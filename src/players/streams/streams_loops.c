@@ -152,6 +152,9 @@ static void free_loop(struct streams_playing *streams, struct stream_loop *loop)
         braid_device_return_stream(streams->device, loop->stream);
     if (loop->word)
         backend->ops->release(backend, BRAID_MEMORY_HOST, loop->word);
+    const struct loop_call *queued = loop->queued.items;
+    for (size_t i = 0; i < loop->queued.num; i++) // the device has failed
+        braid_streams_values_leave(loop->loops, queued[i].values);
     braid_array_finish(&loop->queued);
 }
 
@@ -182,13 +185,13 @@ void braid_streams_loops_destroy(struct streams_playing *streams)
         free_loops(loops);
 }
 
-static bool push(struct stream_loop *loop, struct streams_values *values)
+static bool push(struct stream_loop *loop, const struct streams_playing *streams)
 {
     pthread_mutex_lock(&loop->loops->lock);
-    struct streams_values **slot = braid_array_append(&loop->queued, 1, sizeof(*slot));
+    struct loop_call *slot = braid_array_append(&loop->queued, 1, sizeof(*slot));
     if (slot) {
-        *slot = values;
-        values->num_users++;
+        *slot = (struct loop_call){ streams->values, streams->launch };
+        streams->values->num_users++;
     }
     pthread_mutex_unlock(&loop->loops->lock);
     return slot;
@@ -205,20 +208,21 @@ static void take_back(struct stream_loop *loop, struct streams_values *values)
 
 void braid_streams_loops_begin(struct streams_playing *streams)
 {
-    if (streams->loops && streams->program->region == PLAN_NONE)
-        streams->values = streams->loops->now;
+    if (!streams->loops || streams->program->region != PLAN_NONE)
+        return;
+    streams->values = streams->loops->now;
+    streams->launch++;
 }
 
 braid_status braid_streams_enter(struct streams_playing *streams, const braid_step *op,
                                  const struct stream_lane *lane)
 {
     struct stream_loop *loop = &streams->inner[op->position];
-    struct streams_values *values = streams->values;
-    if (!push(loop, values))
+    if (!push(loop, streams))
         return braid_error_no_memory("a loop");
     braid_status status = braid_streams_submit(streams, &loop->call, lane);
     if (status && !streams->going_on_there)
-        take_back(loop, values);
+        take_back(loop, streams->values);
     return status;
 }
 

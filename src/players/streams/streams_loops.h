@@ -30,9 +30,16 @@ struct streams_loops {
     pthread_cond_t has_ended;
     struct streams_values *now; // of the next launch
     struct streams_values *spare;
-    uint32_t num_running; // calls
-    braid_status failure; // of an iteration that could not be queued, until somebody is told
+    uint32_t num_running;   // calls
+    uint64_t failed_launch; // the latest whose loops end early; 0: there was none
+    braid_status failure;   // of an iteration that could not be queued, until somebody is told
     char message[ERROR_MESSAGE_BYTES];
+};
+
+// A call of a loop that is queued.
+struct loop_call {
+    struct streams_values *values;
+    uint64_t launch;
 };
 
 // Of a body.
@@ -44,7 +51,7 @@ struct stream_loop {
     struct backend_task call;  // on the lane that enters the loop
     struct backend_task read;  // the copy
     bool is_outermost;         //
-    struct array queued;       // struct streams_values *, of calls that have not begun; lock
+    struct array queued;       // struct loop_call, of calls that have not begun; lock
     _Atomic uint64_t *counter; // iterations of the frame
 };
 
