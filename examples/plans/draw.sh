@@ -6,10 +6,12 @@ set -eu
 cd "$(dirname "$0")"
 dot_file=$(mktemp)
 trap 'rm -f "$dot_file"' EXIT
-for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters cfl_substeps video_pipeline decode_loop blur_image lambdas wrap_a_stream cublas_node; do
+for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters cfl_substeps conjugate_gradient video_pipeline decode_loop blur_image lambdas wrap_a_stream cublas_node; do
     backends=cpu
     case $example in wrap_a_stream | cublas_node) backends=cuda ;; esac
-    if BRAID_BACKENDS=$backends "../../build/examples/$example" "$dot_file" >/dev/null; then
+    program=../../build/examples/$example
+    [ ! -d "$program" ] || program=$program/$example
+    if BRAID_BACKENDS=$backends "$program" "$dot_file" >/dev/null; then
         dot -Tsvg "$dot_file" -o "$example.svg"
     else
         echo "left as it is: $example.svg"
