@@ -222,11 +222,11 @@ typedef struct braid_empty {
 // and braid_graph_end add. The condition is a uint32_t that nodes of the frame write. An iteration
 // starts after the one before has ended. The loop ends when the condition is 0 or the bound is
 // reached, whichever comes first.
-// From outside, a loop is one node that accesses all that its body accesses. An edge from a node
-// outside to a node inside orders the whole loop behind it, and an edge from inside to outside
-// orders the node outside behind the whole loop. Bundles and lane hints hold inside one body. Loops
-// may be inside loops. A transient buffer that only the body uses lives for the whole loop. If the
-// loop runs no iteration, it leaves all that it would have written as it was.
+// From outside, a loop is one node that accesses all that its body accesses. If an edge leads from
+// a node outside to a node inside, the whole loop is behind the node outside. If it leads from
+// inside to outside, the node outside is behind the whole loop. Bundles and lane hints hold inside
+// one body. Loops may be inside loops. A transient buffer that only the body uses lives for the
+// whole loop. If the loop runs no iteration, it leaves all that it would have written as it was.
 typedef struct braid_loop {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
     braid_resource condition; // a buffer with an address, a transient one, or a range of either,
@@ -354,17 +354,19 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
 // is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
 // ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU plays loops in graph mode and on streams, CUDA and HIP on streams: there a thread of the
-// device queues the body again and again. If it cannot queue an iteration, the loop ends early: the
-// exec's next wait, query or launch returns the failure, and the exec can be launched again; if it
-// is destroyed before, only the log tells. Driver graphs and islands of CUDA and HIP, groups,
-// graphs with communicators, and times of frames refuse a graph with loops (BRAID_UNSUPPORTED) and
-// name the loop. So do streams if the driver cannot wait for a word in memory, or if a queue call
-// is inside a loop.
-// Errors: BRAID_INVALID_ARGUMENT (the message names the loop: no condition and no `times`, a
-// condition without a bound, two bounds, a condition that is no uint32_t of this graph in one
-// place, options that a loop has not), BRAID_UNSUPPORTED (a graph with communicators),
-// BRAID_NO_MEMORY.
+// The CPU plays loops in graph mode and on streams, CUDA and HIP on streams. On streams a thread of
+// the device queues the body again and again. If the thread cannot queue an iteration, the loop
+// ends early. The exec's next wait, query or launch returns that failure, and the exec can be
+// launched again. If the exec is destroyed before, only the log tells. These refuse a graph with
+// loops and name the loop (BRAID_UNSUPPORTED):
+// - driver graphs and islands of CUDA and HIP;
+// - groups, graphs with communicators, and times of frames;
+// - streams, if the driver cannot wait for a word in memory, or if a queue call is inside a loop.
+// Errors, which name the loop:
+// - BRAID_INVALID_ARGUMENT: no condition and no `times`, a condition without a bound, two bounds, a
+//   condition that is no uint32_t of this graph in one place, options that a loop has not;
+// - BRAID_UNSUPPORTED: a graph with communicators;
+// - BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
                                                                const braid_loop *loop,
                                                                braid_node *out_loop);

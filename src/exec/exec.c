@@ -171,12 +171,17 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %u of graph %u is no loop of the exec's graph", function,
                            loop.index, loop.graph);
+    // With the lock: a frame counts before its end is recorded.
+    pthread_mutex_lock(&exec->turn.lock);
     uint64_t num = braid_exec_num_frames(exec);
+    pthread_mutex_unlock(&exec->turn.lock);
     if (num == 0)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: no frame was launched", function);
     braid_status status = braid_exec_check_devices(function, exec);
-    if (!status)
-        status = ask_for_end(exec, exec->device->backend->ops->event_query);
+    if (!status && atomic_load(&exec->turn.is_unrecorded))
+        status = BRAID_NOT_READY;
+    if (!status) // and not the parts: a failure that they tell is for those who wait
+        status = braid_exec_ask_frames(exec, exec->device->backend->ops->event_query);
     if (status)
         return status;
     const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];

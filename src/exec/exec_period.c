@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "graph/regions.h"
 #include "plan/plan_costs.h"
 #include "plan/schedule.h"
 
@@ -48,7 +49,7 @@ static void play_step(const struct frames_clock *clock, uint32_t frame, const br
 {
     struct lane_clock *lane = &clock->lanes[step->lane];
     uint32_t before = program_frames_before(clock->program, step);
-    if (step->kind == BRAID_STEP_RUN) {
+    if (program_has_node(step)) {
         run_node(clock, lane, step->node);
     } else if (step->kind == BRAID_STEP_RECORD) {
         clock->positions[step->position] = *lane;
@@ -99,8 +100,8 @@ static uint64_t find_busy_ns(const struct braid_schedule *schedule, const braid_
     const braid_cost_model *model = &schedule->options.costs;
     uint64_t awake_ns = 0, area_ns = 0;
     for (uint32_t i = 0; i < schedule->info.num_nodes; i++) {
-        if (graph_node_blocks(graph, i))
-            continue;
+        if (graph_node_blocks(graph, i) || braid_graph_region_of(graph, i) != GRAPH_NONE)
+            continue; // the cost of a loop has that of its body
         awake_ns += schedule->cost_ns[i];
         if (model->max_threads)
             area_ns += schedule->cost_ns[i] / PLAN_WHOLE_DEVICE *

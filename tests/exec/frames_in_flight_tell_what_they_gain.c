@@ -10,10 +10,11 @@
 // Two buffers are shared by all frames, the last is each frame's own.
 enum { MOST_ACCESSES = 3, OWN = 2, NUM_BUFFERS = 3 };
 
-// Buffers by number, read and changed; -1 ends.
+// Buffers by number, read and changed; -1 ends. With `times` it is the body of a loop.
 struct task {
     uint64_t cost_ns;
     int reads[MOST_ACCESSES], changes[MOST_ACCESSES];
+    uint64_t times;
 };
 
 static void do_nothing(const braid_blocks *blocks, void *const *args)
@@ -59,8 +60,13 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
     for (int i = 0; i < OWN; i++)
         check_ok(braid_graph_add_buffer(graph, "shared", &memory[i], sizeof(int), &buffers[i]));
     check_ok(braid_graph_add_transient(graph, "own", 64, 0, &buffers[OWN]));
-    for (int i = 0; i < num_tasks; i++)
+    for (int i = 0; i < num_tasks; i++) {
+        if (tasks[i].times)
+            check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = tasks[i].times }, NULL));
         add_task(graph, &tasks[i], buffers, &is_begun);
+        if (tasks[i].times)
+            check_ok(braid_graph_end(graph));
+    }
     const braid_exec_options options = {
         .frames = num_frames,
         .plan.costs = { .default_cost_ns = 1, .max_concurrent = max_concurrent },
@@ -138,6 +144,16 @@ static void frames_that_share_nothing_divide_the_time(void **state)
     assert_int_equal(info.frame_period_ns, 2000);
 }
 
+static void a_loop_takes_what_its_iterations_take(void **state)
+{
+    (void)state;
+    const struct task loop = { 1000, { -1 }, { OWN, -1 }, .times = 4 };
+    braid_exec_info info = info_of(&loop, 1, 4, 0);
+    assert_int_equal(info.frame_alone_ns, 4000);
+    assert_int_equal(info.frame_period_ns, 1000);
+    assert_int_equal(info_of(&loop, 1, 4, 1).frame_period_ns, 4000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_full_device_gains_nothing),
         cmocka_unit_test(a_node_that_may_start_later_holds_nothing_up),
         cmocka_unit_test(frames_that_share_nothing_divide_the_time),
+        cmocka_unit_test(a_loop_takes_what_its_iterations_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

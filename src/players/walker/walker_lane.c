@@ -41,10 +41,11 @@ static void go_to_start(struct cpu_program *program, struct cpu_job *stream)
 // a worker woken for that comes too late, and in the way of the others.
 static void offer_others(struct cpu_backend *backend, const struct cpu_program *program)
 {
+    struct cpu_job *stream = program->active[0]->job.stream;
     cpu_lock(backend);
     for (uint32_t i = 1; i < program->num_active; i++)
         braid_cpu_job_queue(backend, &program->active[i]->job);
-    bool are_short = braid_cpu_workers_are_short(backend, program->then);
+    bool are_short = braid_cpu_workers_are_short(backend, stream);
     cpu_unlock(backend);
     if (!are_short)
         return;
@@ -52,7 +53,7 @@ static void offer_others(struct cpu_backend *backend, const struct cpu_program *
     for (int i = 0; i < num_polls && braid_cpu_other_work_is_ready(backend); i++)
         braid_cpu_relax();
     cpu_lock(backend);
-    braid_cpu_workers_wake_for(backend, program->then);
+    braid_cpu_workers_wake_for(backend, stream);
     cpu_unlock(backend);
 }
 
