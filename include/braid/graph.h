@@ -354,12 +354,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
 // is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
 // ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU plays loops in graph mode and on streams, CUDA and HIP on streams. On streams a thread of
-// the device queues the body again and again. If the thread cannot queue an iteration, the loop
+// The CPU plays loops in graph mode and on streams, CUDA on streams. On streams a thread of the
+// device queues the body again and again. If the thread cannot queue an iteration, the loop
 // ends early. The exec's next wait, query or launch returns that failure, and the exec can be
 // launched again. If the exec is destroyed before, only the log tells. These refuse a graph with
 // loops and name the loop (BRAID_UNSUPPORTED):
-// - driver graphs and islands of CUDA and HIP;
+// - driver graphs and islands of CUDA, and HIP in all modes;
 // - groups, graphs with communicators, and times of frames;
 // - streams, if the driver cannot wait for a word in memory, or if a queue call is inside a loop.
 // Errors, which name the loop:

@@ -23,13 +23,27 @@ static braid_status refuse_queue_calls(const struct program *program, const stru
     return status;
 }
 
+// The lane waits for bodies that a thread queues later.
+static braid_status refuse_shared_queues(const struct stage *stage)
+{
+    const struct program *program = stage->program;
+    if (!program->num_bodies || !stage->device->backend->ops->streams_share_queues)
+        return BRAID_OK;
+    uint32_t node = program->bodies[0].node;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "%s: streams play no loop such as %s, since those that share a queue of the "
+                       "hardware would wait for each other",
+                       stage->device->label,
+                       braid_node_text(node, program->tasks->items[node].name).text);
+}
+
 braid_status braid_streams_check(const struct stage *stage)
 {
     const struct program *program = stage->program;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
         status = refuse_queue_calls(&program->bodies[i], program->tasks);
-    return status;
+    return status ? status : refuse_shared_queues(stage);
 }
 
 static void mark_inside(const struct program *program, bool *is_inside)
