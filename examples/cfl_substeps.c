@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device decides how many substeps a frame has: in each frame the fastest cell is found there,
-// the host waits for that one number, and launches as many substeps as it asks for by one call. So
-// the device is drained once a frame, however many substeps there are.
+// The device decides how many substeps a frame has. In each frame a kernel finds the fastest cell,
+// and from it the time step and the number of substeps. A loop in the graph runs as many. The host
+// launches all frames in a row and waits once.
 #include <math.h>
 
 #include "check.h"
 
-enum { NUM = 1024, NUM_FRAMES = 60 };
+enum { NUM = 1024, NUM_FRAMES = 60, MOST = 1000 }; // substeps of a frame
 static const float frame_time = 0.02f, cell = 1.0f / NUM;
 
-static float speed[NUM], flux[NUM], fastest;
+struct substeps {
+    float time_step, fastest;
+    uint32_t in_first, most, total;
+};
+
+static float speed[NUM], flux[NUM];
+static struct substeps substeps;
+static uint32_t left; // substeps of the frame
 
 static void find_flux_on_cpu(const braid_blocks *blocks, void *const *args)
 {
@@ -22,98 +29,88 @@ static void find_flux_on_cpu(const braid_blocks *blocks, void *const *args)
 static void move_on_cpu(const braid_blocks *blocks, void *const *args)
 {
     float *speeds = *(float *const *)args[0];
-    const float *from = *(const float *const *)args[1], step = *(const float *)args[2];
+    const float *from = *(const float *const *)args[1];
+    float time_step = (*(const struct substeps *const *)args[2])->time_step;
     for (uint64_t i = blocks->begin; i < blocks->end; i++)
-        speeds[i] -= step * from[i];
+        speeds[i] -= time_step * from[i];
 }
 
-static void find_fastest_on_cpu(const braid_blocks *blocks, void *const *args)
+// CFL: no cell is crossed in less than two substeps.
+static void choose_on_cpu(const braid_blocks *blocks, void *const *args)
 {
     const float *speeds = *(const float *const *)args[0];
-    float *to = *(float *const *)args[1];
-    (void)blocks;
-    *to = 0;
+    struct substeps *all = *(struct substeps *const *)args[1];
+    uint32_t *num = *(uint32_t *const *)args[2];
+    (void)blocks; // one block
+    all->fastest = 0;
     for (int i = 0; i < NUM; i++)
-        *to = fmaxf(*to, fabsf(speeds[i]));
+        all->fastest = fmaxf(all->fastest, fabsf(speeds[i]));
+    *num = 1 + (uint32_t)(frame_time * all->fastest * 2 / cell);
+    all->time_step = frame_time / (float)*num;
+    all->in_first = all->total ? all->in_first : *num;
+    all->most = *num > all->most ? *num : all->most;
+    all->total += *num;
+}
+
+static void count_on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks; // one block
+    --**(uint32_t *const *)args[0];
 }
 
 static const braid_kernel find_flux = { .name = "flux", .cpu = find_flux_on_cpu };
 static const braid_kernel move = { .name = "move", .cpu = move_on_cpu };
-static const braid_kernel find_fastest = { .name = "fastest", .cpu = find_fastest_on_cpu };
+static const braid_kernel choose = { .name = "choose", .cpu = choose_on_cpu };
+static const braid_kernel count = { .name = "count", .cpu = count_on_cpu };
 
-static void add_substep(braid_graph *graph, braid_parameter *out_step)
-{
-    float *speeds = speed, *fluxes = flux, step = 0;
-    braid_resource the_speed, the_flux;
-    braid_node last;
-    CHECK(braid_graph_add_buffer(graph, "speed", speed, sizeof(speed), &the_speed));
-    CHECK(braid_graph_add_buffer(graph, "flux", flux, sizeof(flux), &the_flux));
-    CHECK(braid_graph_add_kernel(
-        graph,
-        &(braid_kernel_node){
-            .kernel = &find_flux,
-            .grid.x = NUM,
-            BRAID_ARGS(BRAID_ARG(fluxes), BRAID_ARG(speeds)),
-            BRAID_ACCESSES({ the_speed, BRAID_READ }, { the_flux, BRAID_WRITE }) },
-        NULL));
-    CHECK(braid_graph_add_kernel(
-        graph,
-        &(braid_kernel_node){
-            .kernel = &move,
-            .grid.x = NUM,
-            BRAID_ARGS(BRAID_ARG(speeds), BRAID_ARG(fluxes), BRAID_ARG(step)),
-            BRAID_ACCESSES({ the_flux, BRAID_READ }, { the_speed, BRAID_READ_WRITE }) },
-        &last));
-    CHECK(braid_graph_add_parameter(graph, "time step", sizeof(step), out_step));
-    CHECK(braid_graph_use_parameter(graph, *out_step,
-                                    &(braid_parameter_use){ .node = last, .argument = 2 }));
-}
+#define ADD(which, grid_x, ...)                                                                    \
+    CHECK(braid_graph_add_kernel(                                                                  \
+        graph,                                                                                     \
+        &(braid_kernel_node){ .kernel = &which, .grid.x = (grid_x), BRAID_ARGS(__VA_ARGS__) },     \
+        NULL))
 
-// CFL: no cell is crossed in less than two substeps.
-static size_t num_substeps(float speed_of_fastest)
+static braid_node add_frame(braid_graph *graph)
 {
-    return 1 + (size_t)(frame_time * speed_of_fastest * 2 / cell);
+    braid_resource speeds, fluxes, all, num;
+    braid_node loop;
+    CHECK(braid_graph_add_buffer(graph, "speed", speed, sizeof(speed), &speeds));
+    CHECK(braid_graph_add_buffer(graph, "flux", flux, sizeof(flux), &fluxes));
+    CHECK(braid_graph_add_buffer(graph, "substeps", &substeps, sizeof(substeps), &all));
+    CHECK(braid_graph_add_buffer(graph, "left", &left, sizeof(left), &num));
+    ADD(choose, 1, BRAID_IN(speeds), BRAID_INOUT(all), BRAID_OUT(num));
+    CHECK(braid_graph_begin_loop(
+        graph, &(braid_loop){ .node.name = "substeps", .condition = num, .most = MOST }, &loop));
+    ADD(find_flux, NUM, BRAID_OUT(fluxes), BRAID_IN(speeds));
+    ADD(move, NUM, BRAID_INOUT(speeds), BRAID_IN(fluxes), BRAID_IN(all));
+    ADD(count, 1, BRAID_INOUT(num));
+    CHECK(braid_graph_end(graph));
+    return loop;
 }
 
 int main(int argc, char **argv)
 {
-    float *speeds = speed, *result = &fastest;
-    size_t num = 0, most = 0, total = 0;
     braid_device *device;
-    braid_graph *reduction, *substep;
-    braid_exec *reduce, *advance;
-    braid_parameter step;
+    braid_graph *graph;
+    braid_exec *exec;
+    uint64_t in_last;
     for (int i = 0; i < NUM / 4; i++)
         speed[i] = 4 * sinf((float)i * 3.14159265f * 4 / NUM);
     CHECK(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    CHECK(braid_graph_create(&reduction));
-    CHECK(braid_graph_create(&substep));
-    CHECK(braid_graph_add_kernel(
-        reduction,
-        &(braid_kernel_node){ .kernel = &find_fastest,
-                              BRAID_ARGS(BRAID_ARG(speeds), BRAID_ARG(result)) },
-        NULL));
-    add_substep(substep, &step);
-    CHECK(braid_exec_create(device, reduction, NULL, &reduce));
-    CHECK(braid_exec_create(device, substep, NULL, &advance));
-    write_picture(braid_exec_schedule(advance), argc > 1 ? argv[1] : NULL);
-    for (int frame = 0; frame < NUM_FRAMES; frame++, total += num) {
-        CHECK(braid_exec_launch(reduce, NULL)); // behind the substeps of the frame before
-        CHECK(braid_exec_wait(reduce));         // the one time that the device is drained
-        num = num_substeps(fastest);
-        most = num > most ? num : most;
-        CHECK(braid_exec_set_param(advance, step, &(float){ frame_time / (float)num }));
-        CHECK(braid_exec_launch_many(advance, NULL, num));
-    }
-    CHECK(braid_exec_wait(advance));
-    printf("%d frames, %zu substeps, %zu in the first and %zu in the last; the fastest cell has "
-           "%.3f\n",
-           NUM_FRAMES, total, most, num, (double)fastest);
-    braid_exec_destroy(reduce);
-    braid_exec_destroy(advance);
-    braid_graph_destroy(reduction);
-    braid_graph_destroy(substep);
+    CHECK(braid_graph_create(&graph));
+    braid_node loop = add_frame(graph);
+    CHECK(braid_exec_create(device, graph, NULL, &exec));
+    write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
+    for (int frame = 0; frame < NUM_FRAMES; frame++)
+        CHECK(braid_exec_launch(exec, NULL));
+    CHECK(braid_exec_wait(exec)); // the one time that the device is drained
+    CHECK(braid_exec_get_iterations(exec, loop, &in_last));
+    printf(
+        "%d frames, %u substeps, %u in the first and %u in the last; the fastest cell has %.3f\n",
+        NUM_FRAMES, substeps.total, substeps.in_first, (unsigned)in_last, (double)substeps.fastest);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
     braid_device_close(device);
     // With too few substeps it would have grown without bound.
-    return most > num && fastest > 0.1f && fastest < 4 ? EXIT_SUCCESS : EXIT_FAILURE;
+    bool is_bounded = substeps.fastest > 0.1f && substeps.fastest < 4;
+    return substeps.most > in_last && is_bounded ? EXIT_SUCCESS : EXIT_FAILURE;
 }
