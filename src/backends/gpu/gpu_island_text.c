@@ -97,10 +97,12 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
 
 static void put_calls(FILE *file, const struct island_layout *layout, uint32_t num_kernels)
 {
-    static const char *const args[] = { "\"r\"(braid_island_address(args))", "\"r\"(args)",
-                                        "\"r\"(args.x), \"r\"(args.y)",
-                                        "\"r\"(args.x), \"r\"(args.y), \"r\"(args.z), "
-                                        "\"r\"(args.w)" };
+    static const char *const args[] = {
+        "\"r\"(braid_island_address(args))",
+        "\"r\"(args)",
+        "\"r\"(args.x), \"r\"(args.y)",
+        "\"r\"(args.x), \"r\"(args.y), \"r\"(args.z), \"r\"(args.w)",
+    };
     static const char *const operands[] = { "%4", "%4", "%4, %5", "%4, %5, %6, %7" };
     int which = layout->small == 0 ? 0 : layout->small <= 4 ? 1 : layout->small == 8 ? 2 : 3;
     for (uint32_t i = 0; i < num_kernels; i++)
