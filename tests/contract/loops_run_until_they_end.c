@@ -271,7 +271,8 @@ static void frames_in_flight_keep_their_values(void **state)
     check_ok(braid_graph_end(graph));
     braid_exec *exec = make_exec(contract, graph);
     for (uint32_t frame = 0; frame < num_frames; frame++) {
-        check_ok(braid_exec_set_arg(exec, node, 3, BRAID_ARG((uint32_t){ frame + 1 })));
+        uint32_t addend = frame + 1;
+        check_ok(braid_exec_set_arg(exec, node, 3, BRAID_ARG(addend)));
         check_ok(braid_exec_set_param(exec, enabled, &(uint32_t){ frame % 2 }));
         check_ok(braid_exec_launch(exec, NULL));
     }

@@ -182,7 +182,8 @@ static void what_a_failed_device_leaves_queued_is_freed(void **state)
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", "1=700"));
     check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 0, 4, 1));
     for (uint32_t i = 0; i < 3; i++) {
-        check_ok(braid_exec_set_arg(frame->exec, nest.sum, 3, BRAID_ARG((uint32_t){ 2 + i })));
+        uint32_t addend = 2 + i;
+        check_ok(braid_exec_set_arg(frame->exec, nest.sum, 3, BRAID_ARG(addend)));
         (void)!braid_exec_launch(frame->exec, frame->stream); // ahead of the fault, if it is fast
     }
     check_fails(braid_exec_wait(frame->exec), BRAID_DEVICE_ERROR, "");
