@@ -105,12 +105,12 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
     task->work = build_work(tasks, frame, task->node, number);
     if (task->kind != WORK_HOST)
         return prepare(frame, task);
-    braid_status status = braid_host_call_put(&frame->host_calls, task->host, 0, task);
+    braid_status status = braid_host_call_put(&frame->host_calls, task->host, task);
     if (status)
         return status;
     status = prepare(frame, task);
     if (status)
-        braid_host_call_discard(task);
+        braid_host_call_leave(&frame->host_calls, task);
     return status;
 }
 
@@ -163,7 +163,7 @@ static void finish_task(struct frame *frame, struct backend_task *task)
     if (task->detour)
         finish_detour(frame, task);
     if (task->kind == WORK_HOST)
-        braid_host_call_discard(task);
+        braid_host_call_leave(&frame->host_calls, task);
 }
 
 void braid_frame_finish(struct frame *frame)
@@ -185,7 +185,7 @@ void braid_frame_finish(struct frame *frame)
 void braid_frame_free_replaced(struct frame *frame, uint32_t num)
 {
     for (uint32_t i = 0; i < num; i++)
-        finish_detour(frame, &frame->replaced[i]);
+        finish_task(frame, &frame->replaced[i]);
     frame->num_replaced -= num;
     for (uint32_t i = 0; num && i < frame->num_replaced; i++)
         frame->replaced[i] = frame->replaced[i + num];
@@ -212,10 +212,10 @@ static braid_status make_room_to_replace(struct frame *frame)
 
 // One that no launch has seen is freed at once: so many changes between two launches keep no more
 // than one does.
-static void replace_detour(struct frame *frame, struct backend_task *old)
+static void replace(struct frame *frame, struct backend_task *old)
 {
     if (frame->changed_at[old->node] == frame->num_launches)
-        finish_detour(frame, old);
+        finish_task(frame, old);
     else
         frame->replaced[frame->num_replaced++] = *old;
     frame->changed_at[old->node] = frame->num_launches;
@@ -225,8 +225,9 @@ static void take(struct frame *frame, const struct backend_task *made)
 {
     struct backend_task *task = &frame->tasks[made->node], old = *task;
     *task = *made;
-    if (old.detour && old.detour != made->detour)
-        replace_detour(frame, &old);
+    bool has_call = old.kind == WORK_HOST && old.host.user != made->host.user;
+    if (has_call || (old.detour && old.detour != made->detour))
+        replace(frame, &old);
 }
 
 static bool resolve_kernel(const struct tasks *tasks, struct frame *frame, uint64_t number,
@@ -258,33 +259,23 @@ static braid_status resolve_memory(struct frame *frame, struct backend_task *mad
     return status ? status : prepare(frame, made);
 }
 
-// What the backend made of the call before is still its own.
-static braid_status prepare_host_again(struct frame *frame, struct backend_task *made)
-{
-    if (!made->detour)
-        return BRAID_OK;
-    braid_status status = make_room_to_replace(frame);
-    if (!status)
-        status = prepare(frame, made);
-    if (status)
-        braid_host_call_discard(made);
-    return status;
-}
-
-// A call that was there before is not known to be the same: it may run with the new one.
+// A call that was there before is not known to be the same: it may run with the new one. What the
+// backend made of it is still its own.
 static braid_status resolve_host(struct frame *frame, struct work_host work,
                                  struct backend_task *made)
 {
-    const struct backend_task *old = &frame->tasks[made->node];
-    braid_status status = BRAID_OK;
+    braid_status status = make_room_to_replace(frame);
+    if (status)
+        return status;
     if (made->disabled)
         braid_host_call_put_none(made);
     else
-        status = braid_host_call_put(&frame->host_calls, work, frame->num_launches, made);
-    if (!status)
-        status = prepare_host_again(frame, made);
-    if (!status)
-        braid_host_call_replace(&frame->host_calls, frame->num_launches, old);
+        status = braid_host_call_put(&frame->host_calls, work, made);
+    if (status || !made->detour)
+        return status;
+    status = prepare(frame, made);
+    if (status)
+        braid_host_call_leave(&frame->host_calls, made);
     return status;
 }
 

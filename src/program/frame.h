@@ -22,9 +22,9 @@ struct frame {
     _Atomic uint64_t
         *iterations; // by loop: how many have run in the frame at hand, or the last one
     struct host_calls host_calls;
-    struct backend_task *replaced; // whose detours frames in flight may still use
+    struct backend_task *replaced; // whose detours and host calls frames in flight may still use
     uint32_t num_replaced, room_replaced;
-    uint64_t *changed_at; // by task: num_launches when it got its detour; NULL: none has changed
+    uint64_t *changed_at; // by task: num_launches when it was replaced; NULL: none was
 };
 
 // `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL
