@@ -153,3 +153,13 @@ void braid_streams_iterate(void *user)
     braid_streams_values_leave(loops, loop->body->values);
     end(loops);
 }
+
+void braid_streams_have_no_thread(void *user)
+{
+    struct stream_loop *loop = user;
+    struct streams_loops *loops = loop->loops;
+    begin(loop);
+    note_failure(loop, braid_error_no_memory("a thread"));
+    braid_streams_values_leave(loops, loop->body->values);
+    end(loops);
+}

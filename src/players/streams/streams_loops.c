@@ -107,7 +107,10 @@ static braid_status make_loop(struct streams_playing *streams, const struct stag
         .name = task->name,
         .node = task->node,
         .lane = task->lane,
-        .host = { .call = braid_streams_iterate, .user = loop, .is_blocking = true },
+        .host = { .call = braid_streams_iterate,
+                  .user = loop,
+                  .is_blocking = true,
+                  .without_thread = braid_streams_have_no_thread },
     };
     inner.program = body;
     braid_status status = braid_streams_create(&inner, streams->loops, &playing);

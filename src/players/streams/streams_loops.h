@@ -65,5 +65,8 @@ void braid_streams_values_free(struct streams_values *values); // and those behi
 // streams_iterate.c
 // Runs a loop: `user` is the struct stream_loop.
 void braid_streams_iterate(void *user);
+// Instead, where no thread can be started: the loop ends before its first iteration, and the
+// frame's others end, too.
+void braid_streams_have_no_thread(void *user);
 
 #endif
