@@ -6,9 +6,9 @@
 
 #include "exec/exec.h"
 
-// Packs the transient buffers of the exec's schedule, proves its program with them (as
-// braid_program_verify does), and gives all slots the arenas that this takes, in place of those
-// they have; tasks are told where in them their buffers are. Or changes nothing. Errors: those of
+// Packs the transient buffers of the exec's schedule, and proves its program with them, as
+// braid_program_verify does. All slots get new arenas of that size in place of those they have, and
+// the tasks the addresses of their buffers there. If it fails, nothing changes. Errors: those of
 // braid_memory_plan_create and braid_program_verify; BRAID_NO_MEMORY (says how much),
 // BRAID_DEVICE_ERROR.
 braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);

@@ -3,15 +3,17 @@
 //
 // The block stands in place of a marker with these operands, all of 32 bits:
 //     braid_call_N index, here, barrier, shared, args;
-// `index` is that of the thread in its lane. The others are addresses in shared memory, but for
-// `barrier`, the number of the lane's first. At `here` stand blockIdx, gridDim and blockDim, three
+// `index` is that of the thread in its lane. `barrier` is the number of the lane's first barrier.
+// The others are addresses in shared memory. At `here` stand blockIdx, gridDim and blockDim, three
 // words each; the arguments lie as island_arg_place says. Where arguments are small they are
 // operands themselves, instead of the last: one, two or four.
 //
-// In the block, special registers are what stands at `here`; parameters are read from shared
-// memory; barriers are the lane's, of its threads; static shared memory begins at `shared`, and the
-// dynamic behind it; ret and exit go to the end. Nothing is read past the caches' order
-// (ld.global.nc): another call of the island may have written it.
+// The block differs from the kernel so:
+// - it reads special registers at `here`, and parameters from shared memory;
+// - its barriers are those of the lane, for the threads of the lane;
+// - its static shared memory begins at `shared`, and the dynamic one lies behind it;
+// - ret and exit go to the end of the block;
+// - no load passes the order of the caches (ld.global.nc): another call may have written the data.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_CALLABLE_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_CALLABLE_H
 

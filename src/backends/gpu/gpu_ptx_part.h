@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the threads of a block part: branches whose conditions may differ from thread to thread.
 //
-// A register differs where it comes from the thread's index, from other threads or from what does
-// differ; memory at one address is the same for all that read it between two barriers. A register
-// with several assignments differs too where one of them stands behind such a branch.
+// A register differs if it comes from the thread's index, from other threads, or from a register
+// that differs. Memory at one address is the same for all threads that read it between two
+// barriers. If a register has several assignments and one stands behind such a branch, it differs,
+// too.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_PART_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_PART_H
 
