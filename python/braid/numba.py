@@ -2,6 +2,7 @@
 """Kernels for the CPU from Python functions that Numba compiles. Importing this imports Numba."""
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, List, Optional
 
 import numba
@@ -13,6 +14,8 @@ from numba.extending import intrinsic
 from braid._errors import refuse
 from braid._kernel import Kernel, Raised
 from braid._memory import PointerTo, name_elements
+
+_PARTS = operator.attrgetter("fndesc", "signature", "library")  # of a function that Numba has compiled
 
 
 def _load(context: Any, builder: Any, arguments: Any, index: int, type_: Any) -> Any:
@@ -52,14 +55,14 @@ def _entry(body: Any, types: List[Any], failures: Raised) -> Any:
     """A function of C that calls the body with the blocks and arguments that it is given."""
     wanted = (numba.types.int64, numba.types.int64, *types)
     body.compile(wanted)
-    compiled = body.overloads[wanted]
+    descriptor, prototype, linked = _PARTS(body.overloads[wanted])
 
     def run(typing: Any, blocks: Any, arguments: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            context.add_linking_libs([compiled.library])
+            context.add_linking_libs([linked])
             given = [_load(context, builder, values[1], index, type_) for index, type_ in enumerate(types)]
             status, _ = context.call_internal_no_propagate(
-                builder, compiled.fndesc, compiled.signature, [*_words(builder, values[0]), *given])
+                builder, descriptor, prototype, [*_words(builder, values[0]), *given])
             with cgutils.if_unlikely(builder, status.is_error):
                 _tell(context, builder, status, failures)
             return context.get_dummy_value()
