@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of any compiler, called from inside of another one by two lanes at once, does what it
-// did alone; or there is a reason that it cannot, which names it.
+// A kernel of any compiler does what it did alone if two lanes of another kernel call it at once.
+// If it cannot be called, the reason names it.
 //
 // Arguments: the folder with the texts, and the assembler (ptxas), if there is one.
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "gpu/ptx_assemble.h"
 #include "gpu/ptx_walker.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
@@ -425,27 +424,6 @@ static void reasons_name_what_cannot_be_inside(void **state)
 
 // ---- assembling ----
 
-static void assemble(const char *name, const char *text)
-{
-    char path[] = "/tmp/braid-ptx-XXXXXX", command[2 * MOST_PATH];
-    struct ptx ptx;
-    struct ptx_reason reason;
-    FILE *file = fdopen(mkstemp(path), "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-    if (!braid_ptx_read(text, &ptx, &reason))
-        fail_msg("%s: %s", name, reason.text);
-    int target = braid_ptx_target(&ptx);
-    bool is_special = isalpha((unsigned char)ptx.target.at[ptx.target.length - 1]);
-    snprintf(command, sizeof(command), "'%s' -O1 -arch=sm_%d%s %s -o /dev/null", assembler, target,
-             is_special ? "a" : "", path);
-    braid_ptx_finish(&ptx);
-    if (system(command))
-        fail_msg("%s is not assembled: see %s", name, path);
-    assert_int_equal(unlink(path), 0);
-}
-
 // Also in a lane that is a warp, and with arguments in registers.
 static void blocks_are_assembled(void **state)
 {
@@ -463,7 +441,7 @@ static void blocks_are_assembled(void **state)
             walk.place.small = way == 2 && kernels[i].is_plain && kernels[i].num_args <= 2 ? 16 : 0;
             char *made = walker_make(text, kernels[i].entry, &walk, &found, &reason);
             assert_non_null(made);
-            assemble(kernels[i].entry, made);
+            ptx_assemble(assembler, "-O1", kernels[i].entry, made);
             free(made);
         }
         free(text);

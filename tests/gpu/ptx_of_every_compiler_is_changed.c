@@ -3,15 +3,14 @@
 // assembler takes, or left alone for a reason that is known here.
 //
 // Arguments: the folder with the texts, and the assembler (ptxas), if there is one.
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "gpu/ptx_assemble.h"
 #include "support/check.h"
 
 enum { NUM_PASSES = 3, MOST_PATH = 300 };
@@ -185,26 +184,6 @@ static void texts_are_changed_or_left_alone(void **state)
     }
 }
 
-static void assemble(const char *name, const char *text)
-{
-    char path[] = "/tmp/braid-ptx-XXXXXX", command[2 * MOST_PATH];
-    struct ptx ptx;
-    struct ptx_reason reason;
-    FILE *file = fdopen(mkstemp(path), "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-    assert_true(braid_ptx_read(text, &ptx, &reason));
-    int target = braid_ptx_target(&ptx);
-    bool is_special = isalpha((unsigned char)ptx.target.at[ptx.target.length - 1]);
-    snprintf(command, sizeof(command), "'%s' -O0 -arch=sm_%d%s %s -o /dev/null", assembler,
-             target < 75 ? 75 : target, is_special ? "a" : "", path); // the oldest that it knows
-    braid_ptx_finish(&ptx);
-    if (system(command))
-        fail_msg("%s is not assembled: see %s", name, path);
-    assert_int_equal(unlink(path), 0);
-}
-
 // Each change by itself, and an early start after each other one, as modules are loaded.
 static void changed_texts_are_assembled(void **state)
 {
@@ -217,7 +196,7 @@ static void changed_texts_are_assembled(void **state)
             char *changed = apply(texts[i].name, which, text);
             char *early = changed && which ? apply(texts[i].name, 0, changed) : NULL;
             if (early || changed)
-                assemble(texts[i].name, early ? early : changed);
+                ptx_assemble(assembler, "-O0", texts[i].name, early ? early : changed);
             free(early);
             free(changed);
         }
