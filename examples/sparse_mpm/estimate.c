@@ -49,6 +49,7 @@ static void print_cost(const struct mpm_frame *frame, const uint64_t *costs_ns, 
 
 uint64_t *mpm_measure_costs(braid_device *device, const struct mpm_scene *scene)
 {
+    printf("costs      are measured first, on this machine in %d frames\n", 2 * FRAMES);
     struct mpm_run run;
     const braid_exec_options options = { .profile = FRAMES };
     if (!mpm_run_init(&run, "measured", device, scene, NULL, &options, FRAMES))

@@ -191,11 +191,13 @@ int main(int argc, char **argv)
     mpm_sequential_init(&program.reference, &program.scene, options->num_frames);
     open_devices(&program);
     open_group(&program);
-    if (options->measures)
+    mpm_report_scene(&program.scene);
+    if (strcmp(options->costs, "measured") == 0)
         program.costs_ns = mpm_measure_costs(program.device, &program.scene);
+    else
+        puts("costs      are estimates from another machine, and so are the predicted times");
     add_runs(&program);
     add_split_runs(&program);
-    mpm_report_scene(&program.scene);
     mpm_report_plan(&program.runs[0]);
     mpm_output_schedule(options->folder, braid_exec_schedule(program.runs[0].exec));
     run_device(&program, program.device, options->backend);

@@ -14,7 +14,7 @@ static const char help[] =
     "  --device cpu|cuda|hip       where to run (cpu)\n"
     "  --mode auto|streams|graph  how the plan reaches the device (auto)\n"
     "  --islands auto|never|always whether small kernels become one (auto)\n"
-    "  --measure                   plan with costs measured on the device first\n"
+    "  --costs measured|estimated  whether nodes are measured first (on the CPU they are)\n"
     "  --lanes N                   at most N lanes (0: the planner chooses)\n"
     "  --devices N                 also with its materials on N devices, 2 or 3 (1)\n"
     "  --frames N                  how many frames (240)\n"
@@ -27,7 +27,7 @@ static const struct option long_options[] = {
     { "device", required_argument, NULL, 'd' },
     { "mode", required_argument, NULL, 'm' },
     { "islands", required_argument, NULL, 'i' },
-    { "measure", no_argument, NULL, 'M' },
+    { "costs", required_argument, NULL, 'c' },
     { "lanes", required_argument, NULL, 'l' },
     { "devices", required_argument, NULL, 'D' },
     { "frames", required_argument, NULL, 'f' },
@@ -82,6 +82,16 @@ static bool parse_islands(const char *text, braid_islands *out_islands)
     return false;
 }
 
+static bool parse_costs(const char *text, const char **out_costs)
+{
+    if (strcmp(text, "measured") != 0 && strcmp(text, "estimated") != 0) {
+        fprintf(stderr, "sparse_mpm: no costs '%s' (measured, estimated)\n", text);
+        return false;
+    }
+    *out_costs = text;
+    return true;
+}
+
 static bool apply(int letter, const char *text, struct mpm_options *options)
 {
     switch (letter) {
@@ -92,9 +102,8 @@ static bool apply(int letter, const char *text, struct mpm_options *options)
         return parse_mode(text, &options->mode);
     case 'i':
         return parse_islands(text, &options->islands);
-    case 'M':
-        options->measures = true;
-        return true;
+    case 'c':
+        return parse_costs(text, &options->costs);
     case 'l':
         return parse_number(text, 0, 128, &options->max_lanes);
     case 'D':
@@ -134,6 +143,9 @@ bool mpm_options_parse(int argc, char **argv, struct mpm_options *out_options)
         fprintf(stderr, "sparse_mpm: what is '%s'?\n", argv[optind]);
         return false;
     }
+    // The estimates of cost.c are near for the GPU that they are from, and every CPU is another.
+    if (!options.costs)
+        options.costs = strcmp(options.backend, "cpu") == 0 ? "measured" : "estimated";
     *out_options = options;
     return true;
 }
