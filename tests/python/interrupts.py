@@ -48,11 +48,17 @@ def wait_by_launch(frame, stream, held):
     frame.launch(stream)
 
 
+def grow_by_launch(frame, stream, held):
+    frame.set_scratch(held.scratch, 128)
+    frame.launch(stream)
+
+
 WAITS = {
     "wait": lambda frame, stream, held: frame.wait(),
     "wait_frame": lambda frame, stream, held: frame.wait_frame(0),
     "run": lambda frame, stream, held: frame.run(1, stream),
     "launch": wait_by_launch,
+    "set_scratch": grow_by_launch,
     "timings": lambda frame, stream, held: frame.timings(),
     "intervals": lambda frame, stream, held: frame.intervals(),
     "close": lambda frame, stream, held: frame.close(),
