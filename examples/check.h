@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <braid/braid.h>
 
@@ -28,12 +29,14 @@ static inline void *check_memory(void *memory)
     exit(EXIT_FAILURE);
 }
 
-// The plan as Graphviz DOT, where a file is named.
+// The plan, where a file is named: as a timeline in a file .svg, else as Graphviz DOT.
 static inline void write_picture(const braid_schedule *schedule, const char *path)
 {
     FILE *file = path ? fopen(path, "w") : NULL;
     if (file) {
-        CHECK(braid_schedule_write_dot(schedule, file));
+        const char *end = strrchr(path, '.');
+        CHECK(end && strcmp(end, ".svg") == 0 ? braid_schedule_write_svg(schedule, NULL, file)
+                                              : braid_schedule_write_dot(schedule, file));
         fclose(file);
     } else if (path) {
         fprintf(stderr, "%s: cannot be written\n", path);

@@ -61,14 +61,14 @@ static void add_layer(int layer)
     braid_resource rows;
     CHECK(braid_graph_add_buffer(graph, "cache", cache, sizeof(caches[layer]), &rows));
     const braid_copy copy = { BRAID_ACCESSES({ the_state, BRAID_READ }, { rows, BRAID_READ_WRITE }),
-                              .to = cache, .from = state, .bytes = sizeof(state) };
-    const braid_kernel_node attending = {
-        BRAID_ACCESSES({ rows, BRAID_READ }, { the_sums, BRAID_WRITE }),
-        BRAID_ARGS(BRAID_ARG(cache), BRAID_ARG(length)), .kernel = &attend
-    };
+                              .node.cost_ns = 500, .to = cache, .from = state,
+                              .bytes = sizeof(state) };
+    const braid_kernel_node attending = { BRAID_ARGS(BRAID_IN(rows), BRAID_ARG(length)),
+                                          BRAID_ACCESSES({ the_sums, BRAID_WRITE }),
+                                          .node.cost_ns = 2000, .kernel = &attend };
     const braid_kernel_node mixing = {
         BRAID_ACCESSES({ the_sums, BRAID_READ }, { the_state, BRAID_READ_WRITE }),
-        BRAID_ARGS(BRAID_ARG(length)), .kernel = &mix, .grid.x = WIDTH
+        BRAID_ARGS(BRAID_ARG(length)), .node.cost_ns = 1500, .kernel = &mix, .grid.x = WIDTH
     };
     CHECK(braid_graph_add_copy(graph, &copy, &append));
     CHECK(braid_graph_add_kernel(graph, &attending, &attention));
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
     CHECK(braid_graph_add_parameter(graph, "position", sizeof(struct position), &position));
     for (int layer = 0; layer < LAYERS; layer++)
         add_layer(layer);
-    const braid_host_call sampling = { BRAID_ACCESSES({ the_state, BRAID_READ }), .call = sample,
-                                       .user = state };
+    const braid_host_call sampling = { BRAID_ACCESSES({ the_state, BRAID_READ }),
+                                       .node.cost_ns = 500, .call = sample, .user = state };
     CHECK(braid_graph_add_host_call(graph, &sampling, &node));
     use(node, BRAID_TARGET_ENABLED, 0, offsetof(struct position, samples), 4);
     CHECK(braid_exec_create(device, graph, NULL, &exec));

@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 dot_file=$(mktemp)
 trap 'rm -f "$dot_file"' EXIT
-for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters cfl_substeps conjugate_gradient video_pipeline decode_loop blur_image lambdas wrap_a_stream cublas_node; do
+for example in first_graph frames_in_flight sparse_loop plan_only profile_and_report changing_parameters cfl_substeps conjugate_gradient video_pipeline blur_image lambdas wrap_a_stream cublas_node; do
     backends=cpu
     case $example in wrap_a_stream | cublas_node) backends=cuda ;; esac
     program=../../build/examples/$example
@@ -17,6 +17,8 @@ for example in first_graph frames_in_flight sparse_loop plan_only profile_and_re
         echo "left as it is: $example.svg"
     fi
 done
+# One lane of many nodes: a timeline is as wide as a page, however many there are.
+../../build/examples/decode_loop decode_loop.svg >/dev/null
 own_kernels=../../build/tests/examples/own_kernels_on_standins # where there is no nvcc
 if [ -x "$own_kernels" ] && "$own_kernels" "$dot_file" cuda >/dev/null; then
     dot -Tsvg "$dot_file" -o own_kernels.svg
