@@ -31,13 +31,14 @@ def device():
 
 
 class Held:
-    """A host call that presses Ctrl-C, and ends when it is told to."""
+    """A host call that presses Ctrl-C once the test is about to wait, and ends when it is told to."""
 
     def __init__(self):
-        self.leave, self.num_ended, self.presses = threading.Event(), 0, True
+        self.waits, self.leave, self.num_ended, self.presses = threading.Event(), threading.Event(), 0, True
 
     def __call__(self):
         if self.presses:
+            self.waits.wait(20)
             os.kill(os.getpid(), signal.SIGINT)
             self.leave.wait(20)
         self.num_ended += 1
@@ -76,6 +77,7 @@ def test_a_wait_for_a_frame_ends_at_once(device, store, name, blocking):
     frame = braid.Exec(device, graph, frames=2, when_full="waits", profile=2)
     frame.launch(stream)
     with pytest.raises(KeyboardInterrupt):
+        held.waits.set()
         WAITS[name](frame, stream, held)
     assert held.num_ended == 0 and not frame.done  # the call is not what ended
     held.presses = False
@@ -101,6 +103,7 @@ def test_a_wait_for_a_stream_ends_at_once(device, what):
     frame.launch(stream if what in ("stream", "event") else None)
     event.record(stream)
     with pytest.raises(KeyboardInterrupt):
+        held.waits.set()
         waits[what]()
     assert held.num_ended == 0
     held.leave.set()
@@ -118,6 +121,7 @@ def test_a_copy_that_nobody_waits_for_keeps_its_array(device):
     with braid.Exec(device, graph) as frame:
         frame.launch()
         with pytest.raises(KeyboardInterrupt):
+            held.waits.set()
             memory.copy_from(array)
         del array
         gc.collect()
@@ -164,6 +168,7 @@ def test_other_threads_wait_on(device):
     thread = threading.Thread(target=lambda: (frame.run(), over.set()))
     with pytest.raises(KeyboardInterrupt):
         thread.start()
+        held.waits.set()
         over.wait(20)
     assert not over.is_set()
     held.leave.set()
