@@ -11,7 +11,8 @@ import sys
 
 import header_text
 
-PARTS = ("Errors: ", "Thread-safety: ")
+PARTS = {"Errors": "ERRORS", "Thread-safety": "THREAD SAFETY"}
+MARK = re.compile(rf"(?:^|(?<= ))({'|'.join(PARTS)}):(?: |$)")
 
 
 def _roff(text):
@@ -27,13 +28,16 @@ def _prose(text):
 
 
 def _sections(entry):
-    """The comment's paragraphs, with what it says of errors and threads taken out."""
+    """The comment's paragraphs, with its errors and thread-safety taken out. A list belongs to the part before it."""
     sections = {"DESCRIPTION": [], "ERRORS": [], "THREAD SAFETY": []}
+    part = "DESCRIPTION"
     for paragraph in entry.text:
-        pieces = re.split(f"({'|'.join(PARTS)})", paragraph)
-        sections["DESCRIPTION"].append(pieces[0].strip())
-        for mark, piece in zip(pieces[1::2], pieces[2::2]):
-            sections["ERRORS" if mark == PARTS[0] else "THREAD SAFETY"].append(piece.strip())
+        part = part if paragraph.startswith("- ") else "DESCRIPTION"
+        first, *pieces = MARK.split(paragraph)
+        sections[part].append(first.strip())
+        for mark, piece in zip(pieces[::2], pieces[1::2]):
+            part = PARTS[mark]
+            sections[part].append(piece.strip())
     return {name: [text for text in texts if text] for name, texts in sections.items()}
 
 

@@ -51,7 +51,7 @@ def _describe(entry, kinds):
         if entry.kind in ("struct", "enum") and "{" in entry.code:
             lines += ["```c", entry.code, "```", ""]
     for paragraph in entry.text:
-        for piece in re.split(r" (?=Errors: |Thread-safety: )", paragraph):
+        for piece in re.split(r" (?=(?:Errors|Thread-safety):)", paragraph):
             lines += [_prose(piece, kinds, entry.names), ""]
     if entry.kind != "prose":
         lines += ["::::", ""]

@@ -16,14 +16,14 @@
 #include <braid/timings.h>
 #include <braid/tune.h>
 
-// Cancelling threads (pthread_cancel): no call that waits for work of the CPU is a cancellation
-// point, nor are the kernels and host calls that run on the waiting thread meanwhile; the thread is
-// cancelled at the next cancellation point after the call. Other calls may open files, write
-// messages or be in a driver, so a thread that may be cancelled switches that off
-// (pthread_setcancelstate) round them; a thread whose cancel type is asynchronous calls nothing
-// here. From a signal handler nothing may be called.
+// Cancelling threads (pthread_cancel). No call that waits for work of the CPU is a cancellation
+// point. Neither are kernels and host calls that run on the waiting thread meanwhile. Such a thread
+// is cancelled at the next cancellation point after the call. Other calls may open files, write
+// messages or be in a driver. A thread that may be cancelled must disable cancellation round them
+// (pthread_setcancelstate). A thread with asynchronous cancellation must not call Braid. A signal
+// handler must not call Braid.
 //
-// Calling Braid from code that Braid calls: each type of function says what it may do
+// Calling Braid from code that Braid calls: each function type says which calls it may make
 // (braid_cpu_function, braid_host_function, braid_queue_function, braid_log_function).
 
 #ifdef __cplusplus

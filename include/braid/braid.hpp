@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All of Braid for C++17 and later: objects that free themselves, kernels with typed arguments,
-// lambdas as kernels and calls. Header only, over the C interface; both can be mixed.
+// lambdas as kernels and calls. Header only, over the C interface; a program can mix both.
 //
-// Failures, by choice: the names here throw braid::error. Those of namespace braid::checked are the
-// same types, whose functions return a braid::expected instead and throw nothing.
+// The names here throw braid::error. The same types of namespace braid::checked throw nothing:
+// their functions return a braid::expected.
 //
-// What a graph runs, lambdas and their captures included, lives as long as the graph and every exec
+// All that a graph runs, with lambdas and their captures, lives as long as the graph and every exec
 // made from it. A lambda that throws while a frame runs ends the program. Everything made from a
 // device is destroyed before it: declare the device first. Thread-safety: as the C objects.
 #ifndef BRAID_BRAID_HPP

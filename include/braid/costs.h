@@ -11,20 +11,21 @@
 extern "C" {
 #endif
 
-// Writes the costs of all nodes of a graph as JSON (docs/json.md): with the graph's digest
-// (braid_graph_digest), and the backend and name of the device that they are of. Where writing
-// fails, for example on a full disk, the file stays as it was: the new one is written beside it, in
-// a folder that takes new files, and then takes its place. Thread-safety: as reading the graph.
-// Errors: BRAID_INVALID_ARGUMENT (NULL), BRAID_IO_ERROR.
+// Writes the costs of all nodes of a graph as JSON (docs/json.md). The file also holds the graph's
+// digest (braid_graph_digest), the backend, and the name of the device that was measured. Braid
+// writes a new file beside the old one and then renames it. If writing fails, the old file stays.
+// Errors: BRAID_INVALID_ARGUMENT (NULL), BRAID_IO_ERROR. Thread-safety: as reading the graph.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_save_costs(const braid_graph *graph,
                                                                const braid_device *device,
                                                                const char *path);
 
-// Gives the nodes of a graph the costs of a file, all of them or none. `device` is the one that
-// they must be of; NULL: any. Errors: BRAID_INVALID_ARGUMENT (NULL; it is no file of costs, or has
-// more than 1 MiB and 64 bytes a node, is of a format that this version does not know, of another
-// graph or another device, or a cost or the sum of all is over INT64_MAX: the message says which),
-// BRAID_IO_ERROR, BRAID_NO_MEMORY.
+// Gives the nodes of a graph the costs of a file: all of them or none. `device` is the device that
+// the costs must be of; NULL: any. The message of an error names its cause. Errors:
+// - BRAID_INVALID_ARGUMENT: NULL; a file that is not a file of costs, or of an unknown format.
+// - BRAID_INVALID_ARGUMENT: a file of another graph or another device.
+// - BRAID_INVALID_ARGUMENT: a file of more than 1 MiB and 64 bytes a node.
+// - BRAID_INVALID_ARGUMENT: a cost, or the sum of all, over INT64_MAX.
+// - BRAID_IO_ERROR, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_load_costs(braid_graph *graph,
                                                                const braid_device *device,
                                                                const char *path);

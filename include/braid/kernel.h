@@ -13,15 +13,14 @@
 extern "C" {
 #endif
 
-// Sizes of a grid in blocks or of a block in threads. A zero was not filled in, and counts as 1:
-// .grid.x = 64 is all that a grid of 64 blocks needs. For a grid that may have no block, see
-// braid_kernel_node.may_be_empty.
+// Sizes of a grid in blocks or of a block in threads. A zero counts as 1: .grid.x = 64 is enough
+// for a grid of 64 blocks. For a grid that may have no block, see braid_kernel_node.may_be_empty.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;
 
-// The part of a grid that one call of a CPU kernel is to do: blocks begin <= i < end in linear
-// order (x fastest) of `grid`. One launch may become several calls, on several threads at once.
+// The part of a grid for one call of a CPU kernel: blocks begin <= i < end in linear order (x
+// fastest) of `grid`. One launch may become several calls, on several threads at once.
 typedef struct braid_blocks {
     uint64_t begin, end;
     braid_dim3 grid;  // zeros already replaced by 1
@@ -30,9 +29,9 @@ typedef struct braid_blocks {
 } braid_blocks;
 
 // A kernel on the CPU. args[i] points to the bytes of argument i: those given when the node was
-// added, or by the latest braid_exec_set_arg before this launch. Called on a worker or on a thread
-// that waits; it must not call Braid: what would launch, change, wait for or destroy something is
-// refused (BRAID_INVALID_ARGUMENT, or the log where nothing is returned).
+// added, or by the latest braid_exec_set_arg before this launch. It runs on a worker or on a thread
+// that waits. It must not call Braid. Calls that launch, change, wait or destroy are refused
+// (BRAID_INVALID_ARGUMENT, or a line in the log where nothing is returned).
 typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
 
 // Device code for one GPU vendor. Give either a loaded function or an image with an entry.
@@ -43,16 +42,16 @@ typedef struct braid_image {
     void *function; // an existing CUfunction or hipFunction_t, used instead of data; never unloaded
 } braid_image;
 
-// A text that source may include by its name, instead of a file.
+// A text that source may include by name, instead of a file.
 typedef struct braid_header {
     const char *name; // as it stands in #include "name" or <name>
     const char *text;
 } braid_header;
 
-// A kernel. The program owns it: it, and all it points to, must stay as they are until every graph
-// and exec that uses it is destroyed. Usually it is static const data.
-// Kernels that share one image pointer share one loaded module, and so do kernels that share one
-// source pointer, if the pointers and counts of how it is compiled are equal as well.
+// A kernel. The program owns it. The kernel, and all it points to, must stay unchanged until every
+// graph and exec that uses it is destroyed. Usually it is static const data. Kernels with one image
+// pointer share one loaded module. So do kernels with one source pointer, if the pointers and
+// counts of their compile options are equal too.
 // Thread-safety: read only; any thread.
 typedef struct braid_kernel {
     const char *name;        // required: appears in messages and plans
@@ -70,7 +69,8 @@ typedef struct braid_kernel {
     void *user; // CPU: handed to each call as blocks->user, for code that carries data along
                 // (a closure). Kernels that differ in nothing else are different kernels.
 
-    // How `source` is compiled. The CPU ignores all of it, and so does a device that has an image.
+    // How `source` is compiled. The CPU ignores these fields, and so does a device that has an
+    // image.
     const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4". Braid adds the
                                 // architecture. An option that the compiler refuses is an error.
     size_t num_options;
@@ -82,8 +82,8 @@ typedef struct braid_kernel {
                                  // "scale<float, 4>"; NULL: it is extern "C" under `name`
 } braid_kernel;
 
-// One argument: `bytes` bytes at `data`, copied during the call it is given to. Changing the
-// variable afterwards changes nothing: braid_exec_set_arg gives later launches another value.
+// One argument: `bytes` bytes at `data`, copied during the call. Later changes of the variable have
+// no effect: braid_exec_set_arg gives later launches another value.
 typedef struct braid_arg {
     const void *data;
     size_t bytes; // or BRAID_ADDRESS_OF or BRAID_ADDRESS_AND_ACCESS, in nodes: see
@@ -92,26 +92,25 @@ typedef struct braid_arg {
 
 #define BRAID_ADDRESS_OF ((size_t)-1)
 
-// As many bytes as a pointer has, which planning does not compare with the buffers of the graph.
-// Other arguments of that size are refused if they are addresses in a buffer to which the node
-// declares no access. This is for pointers that nothing is to order, and for numbers that may look
-// like one.
+// The size of a pointer, without a check of its value. Planning refuses other arguments of that
+// size if they are addresses in a buffer to which the node declares no access. Use it for pointers
+// that need no ordering, and for numbers that may look like a pointer.
 #define BRAID_UNCHECKED_POINTER ((size_t)-2)
 
-// As BRAID_ADDRESS_OF, of a resource to which the node has an access of this mode by that.
+// As BRAID_ADDRESS_OF. The argument also gives the node an access of this mode to the resource.
 #define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
-// An argument from a variable: BRAID_ARG(radius). Not from an array, whose elements would all be
-// copied where most kernels expect a pointer: C does not compile that. Give it a variable that
-// points to the array, or where the elements are meant write { array, sizeof(array) }.
+// An argument from a variable: BRAID_ARG(radius). C does not compile it with an array, since most
+// kernels expect a pointer. Give it a variable that points to the array. To copy the elements,
+// write { array, sizeof(array) }.
 #ifdef __cplusplus
 #define BRAID_ARG(variable) (braid_arg{ &(variable), sizeof(variable) })
 #else
 #define BRAID_ARG(variable)                                                                        \
     ((braid_arg){ &(variable), sizeof(variable) + BRAID_REFUSE_ARRAY(variable) })
 
-// 0, or no program where the variable is an array: only arrays change their type when their value
-// is taken, but for _Atomic with clang.
+// 0; it does not compile if the variable is an array. Only arrays, and _Atomic with clang, change
+// their type when their value is taken.
 #ifdef __GNUC__
 #define BRAID_REFUSE_ARRAY(variable)                                                               \
     (0 * sizeof(struct {                                                                           \
@@ -127,8 +126,8 @@ typedef struct braid_arg {
 #define BRAID_REFUSE_ARRAY(variable) 0
 #endif
 
-// Fills .args and .num_args of a braid_kernel_node from a list of arguments. C only, as are the
-// other macros that fill fields: C++ has no literals of arrays, so give it an array and its length.
+// Fills .args and .num_args of a braid_kernel_node from a list of arguments. C only, as all macros
+// that fill fields: C++ has no literals of arrays, so give it an array and its length.
 #define BRAID_ARGS(...)                                                                            \
     .args = (const braid_arg[]){ __VA_ARGS__ },                                                    \
     .num_args = sizeof((const braid_arg[]){ __VA_ARGS__ }) / sizeof(braid_arg)

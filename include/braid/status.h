@@ -15,23 +15,23 @@
 extern "C" {
 #endif
 
-// General rules, stated once for the whole library:
-// - every fallible function returns a braid_status; outputs are written only on BRAID_OK;
-// - descriptions and options need to live only during the call; names and argument bytes are copied
-//   (braid_kernel is the one exception: see kernel.h);
-// - sizes are bytes and times are nanoseconds, and their names say so;
-// - NULL where none is allowed is BRAID_INVALID_ARGUMENT, and the message names the argument;
-//   functions that return no status do nothing to a NULL output, and answer for a NULL object as
-//   for an empty one: 0, NULL, "" or a struct of zeros; destroy functions take NULL;
-// - in a process with more rights than its user (setuid), Braid reads no environment variable;
-// - a device that has failed stays failed: each later call on it, and on its streams, events and
-//   execs, returns BRAID_DEVICE_ERROR with the first error in the message. A device has failed if
-//   the driver reports an error that it repeats for every later call (an illegal address, for
-//   example), or if work can neither be recorded nor awaited. Other errors leave the device usable;
-// - destroying, freeing and closing free all host memory and release what the driver still accepts.
-//   If a call that waits fails, it is made a second time; if that fails too, the device has failed.
-//   Calls that return nothing say so to the log (braid_log_set) and leave the message of the latest
-//   failure as it is.
+// General rules for the whole library:
+// - Every fallible function returns a braid_status. It writes outputs only on BRAID_OK.
+// - Descriptions and options need to live only during the call. Braid copies names and argument
+//   bytes. braid_kernel is the one exception (kernel.h).
+// - Sizes are bytes and times are nanoseconds, and their names say so.
+// - NULL where none is allowed is BRAID_INVALID_ARGUMENT, and the message names the argument.
+// - A function without a status does nothing to a NULL output. For a NULL object it answers 0,
+//   NULL, "" or a struct of zeros. Destroy functions take NULL.
+// - In a process with more rights than its user (setuid), Braid reads no environment variable.
+// - A device that has failed stays failed. Each later call on it, its streams, events and execs
+//   returns BRAID_DEVICE_ERROR with the first error in the message.
+// - A device has failed if the driver repeats an error for every later call (an illegal address,
+//   for example). It has also failed if work can neither be recorded nor awaited. Other errors
+//   leave the device usable.
+// - Destroying, freeing and closing free all host memory and release all that the driver still
+//   accepts. If a wait fails in them, Braid repeats it once; if that fails too, the device has
+//   failed. Calls that return nothing report this to the log (braid_log_set) only.
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it
@@ -52,24 +52,23 @@ typedef enum braid_status {
 // Thread-safety: any thread.
 BRAID_API const char *braid_status_name(braid_status status);
 
-// The message of the latest failure on the calling thread: one line, without a newline; "" when
-// nothing has failed yet. Valid until the next failing call on this thread.
-// Thread-safety: any thread; each thread has a message of its own.
+// The message of the latest failure on the calling thread: one line, without a newline. "" if
+// nothing has failed yet. It is valid until the next failing call on this thread. Thread-safety:
+// any thread; each thread has its own message.
 BRAID_API const char *braid_error_message(void);
 
-// All that a run-time compiler wrote about that failure, with its newlines and line numbers; "" for
-// other failures. The message has its beginning only. Valid until the next failing call on this
-// thread.
-// Thread-safety: any thread; each thread has details of its own.
+// The whole output of a run-time compiler for that failure, with newlines and line numbers. The
+// message has only its beginning. "" for other failures. It is valid until the next failing call on
+// this thread. Thread-safety: any thread; each thread has its own details.
 BRAID_API const char *braid_error_details(void);
 
-// Called with each error message when it is first written, on the thread that found it.
+// Receives each error message when it is first written, on the thread that found the error. Several
+// threads may call it at once. It must call nothing else of Braid.
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 
 // Sets the process-wide log callback; NULL (the default) turns logging off. When this returns, the
-// callback before is not running any more, except where this was called from inside it. A callback
-// may be called from several threads at once and must not call anything else of Braid.
-// Thread-safety: any thread; hold no lock that the callback takes.
+// previous callback no longer runs, unless it made this call itself. Thread-safety: any thread;
+// hold no lock that the callback takes.
 BRAID_API void braid_log_set(braid_log_function *function, void *user);
 
 #ifdef __cplusplus

@@ -15,13 +15,13 @@
 extern "C" {
 #endif
 
-// A queue whose work runs in order. Wherever a stream is asked for, NULL means the device's default
-// stream. Streams that Braid creates never synchronise implicitly with the null stream.
-// Thread-safety: any thread; work queued from several threads at once lands in some order.
+// A queue whose work runs in order. In all calls, NULL means the device's default stream. Streams
+// that Braid creates never synchronise implicitly with the null stream. Thread-safety: any thread;
+// the order of work queued by several threads at once is unspecified.
 typedef struct braid_stream braid_stream;
 
-// A point in a stream. A wait captures the event's latest record at the moment the wait is queued;
-// a wait for an event never recorded is satisfied at once; an event may be recorded again while
+// A point in a stream. A wait captures the event's latest record at the moment the wait is queued.
+// A wait for an event that was never recorded ends at once. An event may be recorded again while
 // older waits are pending. Thread-safety: any thread.
 typedef struct braid_event braid_event;
 
@@ -36,25 +36,25 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device
                                                             const braid_stream_options *options,
                                                             braid_stream **out_stream);
 
-// Wraps a CUstream or hipStream_t of the program (PyTorch's, cuBLAS's), which Braid never destroys.
+// Wraps a CUstream or hipStream_t of the program (PyTorch's, cuBLAS's). Braid never destroys it.
 // NULL is the null stream. Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *handle,
                                                           braid_stream **out_stream);
 
-// Waits for the stream's work, then frees it. A wrapped stream is only unwrapped, without waiting.
-// No other call on the stream may be under way then.
+// Waits for the stream's work, then frees the stream. A wrapped stream is only unwrapped, without
+// waiting. No other call on the stream may be under way.
 BRAID_API void braid_stream_destroy(braid_stream *stream);
 
-// The CUstream or hipStream_t; on the CPU the braid_stream itself; of a group NULL.
+// The CUstream or hipStream_t. On the CPU: the braid_stream itself. For a group: NULL.
 BRAID_API void *braid_stream_handle(braid_device *device, braid_stream *stream);
 
 // Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may
-// run that work itself; the same holds for every call that waits. Errors: BRAID_DEVICE_ERROR if
-// that work failed.
+// run that work itself, as in every call that waits. Errors: BRAID_DEVICE_ERROR (that work failed).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *device,
                                                                  braid_stream *stream);
 
-// BRAID_OK when all work queued so far has ended, BRAID_NOT_READY before; otherwise as synchronize.
+// BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY. Other errors: as
+// braid_stream_synchronize.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
                                                            braid_stream *stream);
 
@@ -78,7 +78,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_record(braid_event *event,
 // Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_stream *stream, braid_event *event);
 
-// BRAID_OK when the latest record has been reached (or there is none), else BRAID_NOT_READY.
+// BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_query(braid_event *event);
 
 // Blocks until the latest record has been reached.
@@ -89,17 +89,16 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *eve
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
                                                             uint64_t *out_ns);
 
-// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. On a GPU, with
-// host memory at both ends or with memory that the driver does not know (from malloc), it may wait
-// for earlier work on the stream, and may read such memory at once: here the driver is called as it
-// is. As nodes of a graph such copies do neither. Errors: BRAID_INVALID_ARGUMENT,
-// BRAID_DEVICE_ERROR.
+// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. On a GPU a copy
+// between host memories, or with memory unknown to the driver (from malloc), calls the driver
+// directly. It may wait for earlier work on the stream and read such memory at once; copies in
+// graphs do neither. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
-// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each.
-// Of host memory, HIP may make the calling thread wait for the stream (docs/hip.md).
+// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each. For host memory,
+// HIP may block the calling thread until the stream's work has ended (docs/hip.md).
 // Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,

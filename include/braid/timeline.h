@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-// When a node ran, by any one clock. Both 0: that is not known, and the node is left out.
+// When a node ran, by one clock. Both 0: unknown, and the node is left out.
 typedef struct braid_interval {
     uint64_t start_ns, end_ns;
 } braid_interval;
@@ -23,35 +23,35 @@ typedef struct braid_interval {
 typedef struct braid_timeline_options {
     const char *title; // NULL: none
     // Measured times: those of node i in frame f are intervals[f * number of nodes + i]. NULL: the
-    // times that are planned.
+    // planned times.
     const braid_interval *intervals;
     size_t num_frames; // 0: 1. A picture shows the first
-    // What times are shown in: `unit_ns` nanoseconds are one of `unit`, and "" shows bare numbers.
-    // NULL: ns, us, ms and s.
+    // The unit of times shown: `unit_ns` nanoseconds are one `unit`. "": bare numbers. NULL: ns,
+    // us, ms and s.
     const char *unit;
     uint64_t unit_ns; // 0: 1
-    // When the host launched each frame, by the clock of the intervals, which may be off against
-    // the host's by `error_ns`: braid_timings.frames tells both. NULL: that is not shown.
-    // Then time 0 is the begin of the first launch.
+    // When the host launched each frame, by the clock of the intervals; braid_timings.frames has
+    // these times. NULL: none. Time 0 is then the begin of the first launch. `error_ns` is the
+    // uncertainty between the intervals' clock and the host's.
     const braid_interval *launches;
     uint64_t error_ns;
 } braid_timeline_options;
 
-// Writes a timeline to scale as SVG, for browsers and anything else that shows pictures: lanes are
-// rows, time goes to the right, waits are thin lines, the critical path is red (of times that were
-// measured: of the first frame, the nodes that each began behind the one before), bundles are
-// framed, and idle time is told with what ended it; launches are a thin row above the lanes. Where
-// many nodes fall on a pixel they are one block; in a browser one can zoom, pan, search nodes by
-// name and click on them, and it follows light and dark. It needs nothing but itself. The text
-// depends on its arguments alone. NULL options are all zero. Errors: BRAID_NO_MEMORY,
-// BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, an interval that ends before it starts).
+// Writes a timeline to scale as a self-contained SVG. The text depends on its arguments alone. NULL
+// options are all zero. The picture shows:
+// - Lanes as rows, launches as a thin row above them, and time to the right.
+// - Waits as thin lines, bundles framed, and idle time with the node that ended it.
+// - The critical path in red. With measured times: each node of it began behind the one before.
+//
+// Where many nodes fall on a pixel they are one block. A browser can zoom, pan, and find nodes by
+// name. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, or an interval that
+// ends before it starts).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
-// Writes a trace as Chrome's JSON, which Perfetto (ui.perfetto.dev), chrome://tracing and
-// Speedscope read: tracks are lanes, flows are waits, and frames are marked. The host's launches
-// have a track of their own, from which a flow goes to each frame. `unit` is not used. Errors as
-// above.
+// Writes a trace as Chrome's JSON, for Perfetto (ui.perfetto.dev), chrome://tracing and Speedscope.
+// Tracks are lanes, flows are waits, and frames are marked. The host's launches have their own
+// track, with a flow to each frame. `unit` is not used. Errors: as braid_schedule_write_svg.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timings: what the last frames of an exec did, and costs from them.
+// Timings: times of the last frames of an exec, and costs from them.
 #ifndef BRAID_TIMINGS_H
 #define BRAID_TIMINGS_H
 
@@ -15,38 +15,38 @@
 extern "C" {
 #endif
 
-// An exec made with braid_exec_options.profile keeps the times of its last frames, and
+// An exec with braid_exec_options.profile keeps the times of its last frames.
 // braid_exec_get_timings reads all of them at once.
 
 #define BRAID_NO_NODE UINT32_MAX
 
-// Of one thing over the frames kept.
+// A time over the frames kept.
 typedef struct braid_spread {
     uint64_t least_ns, median_ns, most_ns;
 } braid_spread;
 
-// One of the frames kept, by the host's clock (CLOCK_MONOTONIC), as all intervals of timings are.
+// One of the frames kept. All intervals of timings are by the host's clock (CLOCK_MONOTONIC).
 typedef struct braid_frame_timing {
     braid_interval launch; // on the host: the call that launched it, but for waiting for a place
-    // On the device, from the begin of its first node (on streams from where the frame begins) to
-    // the end of its last one. With several frames in flight that of a later one may end first:
-    // what waits and callbacks are told of an end stands behind the ends of all frames before, and
-    // that is in no frame's times.
+    // On the device, from the begin of the first node (on streams: of the frame) to the end of the
+    // last. With several frames in flight a later frame may end first. Waits and callbacks then
+    // report its end after the ends of all frames before; these times do not include that delay.
     braid_interval frame;
-    // By how much at most times of the device are off against the host's clock: against each other
-    // they are not. Of the CPU's walker some tens of nanoseconds. Of a GPU half of what the fastest
-    // of nine small kernels or events took, from the host and back, and 100 millionths of the time
-    // between the frame and the reading, since two clocks go apart.
+    // The largest offset between times of the device and the host's clock. Times of the device have
+    // no offset against each other. On the CPU's walker it is some tens of nanoseconds. On a GPU it
+    // is half the fastest round trip of nine small kernels or events. Drift adds 100 millionths of
+    // the time between frame and reading.
     uint64_t error_ns;
 } braid_frame_timing;
 
-// What the times of a node are of. On the CPU's walker and on streams nodes are timed around.
-// In a driver graph of CUDA, kernels that have source or PTX write their own times, first block's
-// begin to last block's end, and so do the calls of islands. Two small kernels stand around copies,
-// fills, calls, and kernels of machine code, and those some of whose threads end before a barrier
-// of the others: what the code for the times would keep from ending. The log says why a kernel is
-// timed around, when the first such exec is created while the kernel is loaded: again only when all
-// execs with it were destroyed in between.
+// How a node is timed. On the CPU's walker and on streams, marks around nodes give their times. In
+// a driver graph of CUDA:
+// - Kernels with source or PTX, and calls of islands, write their own times, from the first block's
+//   begin to the last block's end.
+// - Two small kernels stand around copies, fills, calls, and kernels of machine code.
+// - They also stand around a kernel if some of its threads end before a barrier of the others.
+//
+// The log says why a kernel is timed around when the first such exec loads it.
 typedef enum braid_timed_by {
     BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
     BRAID_TIMED_AROUND, // from the end of what was before it, or a mark there: starting it is in it
@@ -59,7 +59,7 @@ typedef struct braid_node_timing {
     braid_timed_by timed_by; // in the frames kept
 } braid_node_timing;
 
-// What a lane did in a frame, in the mean of those kept.
+// A lane's times in a frame: the mean of the frames kept.
 typedef struct braid_lane_timing {
     uint64_t busy_ns;    // ran nodes
     uint64_t waiting_ns; // waited for other lanes, or for frames before
@@ -69,8 +69,8 @@ typedef struct braid_lane_timing {
     uint64_t waited_for_ns; // and how long
 } braid_lane_timing;
 
-// A wait of a lane for a node of another one, or of a frame before where several are in flight
-// (where these are ordered as a whole, no wait in a frame shows it). Waits that others make
+// A wait of a lane for a node of another lane, or of an earlier frame if several are in flight.
+// Where frames are ordered as a whole, no wait in a frame shows that order. Waits that others make
 // unnecessary are left out.
 typedef struct braid_wait_timing {
     uint32_t lane;
@@ -87,34 +87,36 @@ typedef struct braid_timings {
     uint32_t num_lanes;
     uint64_t num_waits; // in a frame, between lanes and for frames before
     braid_spread frame; // from its begin on the device to its end
-    // What the lanes of the graph as one island waited for each other, all of them together, in the
-    // mean of the frames; 0 where it is not one island. No lane of other islands waits inside.
+    // If the graph is one island: the waits of all its lanes for each other, in the mean of the
+    // frames. Otherwise 0, since no lane of another island waits inside.
     uint64_t island_wait_ns;
     const braid_frame_timing *frames; // num_frames, the oldest first
     const braid_node_timing *nodes;   // num_nodes, by index
     const braid_lane_timing *lanes;   // num_lanes
     const braid_wait_timing *waits;   // num_waits
-    // When each node ran: that of node i in frame f is intervals[f * num_nodes + i], as
-    // braid_timeline_options takes them.
+    // When each node ran: node i in frame f has intervals[f * num_nodes + i], as in
+    // braid_timeline_options.
     const braid_interval *intervals;
 } braid_timings;
 
-// Waits for the exec's last launch and reads the times of the frames kept then, holding up other
-// calls on the exec meanwhile. The arrays are the exec's: they stay as they are until the next call
-// of this function on the exec, or its end.
-// Errors: BRAID_INVALID_ARGUMENT (NULL, or the exec keeps no times), BRAID_NO_MEMORY,
-// BRAID_DEVICE_ERROR. Thread-safety: one thread at a time for each exec.
+// Waits for the exec's last launch and reads the times of the frames kept. Other calls on the exec
+// wait meanwhile. The exec owns the arrays; they stay valid until the next such call or its end.
+// Errors: BRAID_INVALID_ARGUMENT (NULL, or the exec keeps no times). BRAID_NO_MEMORY.
+// BRAID_DEVICE_ERROR.
+// Thread-safety: one thread at a time for each exec.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
                                                                braid_timings *out_timings);
 
-// Runs `num_frames` frames on the device's default stream (0: as many as are kept, 3 at least),
-// each after the one before has ended, and gives every node of the graph the median of the times
-// kept as its cost: of nodes that are timed around, less what starting them takes by the device's
-// cost model, and on CUDA's streams 4.4 us that the events between kernels take, but no less than
-// the steps in which times are told (half a microsecond by events of a GPU, 32 ns by kernels
-// themselves): a kernel that is lost in what starting it takes is not free. Plans made from
-// the graph afterwards use these costs. What else runs on the device, or on the other lanes, is in
-// them. `graph` is the one that the exec was made of, to which nodes may have been added since.
+// Runs `num_frames` frames on the device's default stream, each after the end of the one before. 0:
+// as many as are kept, at least 3. Then it gives every node of the graph the median of its times as
+// cost. Later plans of the graph use these costs. Costs include slowdown by other lanes and by
+// other work on the device. `graph` is the graph that the exec was made of; it may have new nodes
+// since. From the time of a node that is timed around, it subtracts:
+// - The start of a node, by the device's cost model.
+// - On CUDA's streams: 4.4 us for the events between kernels.
+//
+// The cost is at least the resolution of the times: half a microsecond by events of a GPU, 32 ns by
+// kernels themselves.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

@@ -56,12 +56,13 @@ def paragraphs_of_comments(text, pattern=COMMENT):
         words = found.group(1).strip() if found else ""
         if words.startswith(("SPDX", "clang-format", "!")):
             words = ""
-        if not words and lines:
+        is_item = words.startswith("- ")
+        if lines and (is_item or not words):
             yield first, " ".join(lines)
             lines = []
-        elif words:
+        if words:
             first = number if not lines else first
-            lines.append(words)
+            lines.append(words.removeprefix("- "))
 
 
 def paragraphs_of_messages(text):
