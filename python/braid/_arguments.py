@@ -36,6 +36,7 @@ _ORDER: Any = "little" if struct.pack("=H", 1)[0] == 1 else "big"
 def encode(value: Any, type_: Any, where: str) -> Argument:
     """`type_` is that of the kernel's argument, where it has types; `where` begins messages."""
     if isinstance(value, Pointer):
+        check_alignment(value.address, type_, where)
         return Argument(_pointer(value.address), is_unchecked=True)
     scalar = _scalar_bytes(value)
     if scalar is None and isinstance(value, (bool, int, float, complex)):
@@ -62,9 +63,18 @@ def check_elements(span: Optional[Span], type_: Any, where: str) -> None:
         raise refuse(f"{where} is {kind} whose elements do not follow each other in memory, where the kernel takes "
                      f"a {takes} to the first: give a copy (numpy.ascontiguousarray), or where the kernel knows the "
                      "strides the address alone (braid.Pointer.of)")
-    if isinstance(type_, PointerTo) and span.typestr and name_elements(span.typestr) != type_.elements:
+    if isinstance(type_, PointerTo) and type_.elements and span.typestr \
+            and name_elements(span.typestr) != type_.elements:
         raise refuse(f"{where} is {kind}, where the kernel takes a {takes}: give an array of that type, or where "
                      "the kernel is to take the bytes as they are the address alone (braid.Pointer.of)")
+    check_alignment(span.address, type_, where)
+
+
+def check_alignment(address: int, type_: Any, where: str) -> None:
+    """Code that loads several elements at once would fault, or read others. `address` may be a divisor of it."""
+    if isinstance(type_, PointerTo) and address % type_.alignment:
+        raise refuse(f"{where} begins at an address that is no multiple of {type_.alignment}, for which the kernel "
+                     "was compiled")
 
 
 def _scalar_bytes(value: Any) -> Optional[bytes]:

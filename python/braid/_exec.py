@@ -16,6 +16,7 @@ from braid._calls import Call
 from braid._checks import check_argument, check_copied, check_queue_call, check_reach
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, refuse
+from braid._forms import Form
 from braid._graph import Graph
 from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
@@ -253,15 +254,18 @@ class Exec(Owned):
         use = self._kept.kernels.get(node.index) if node.graph is self.graph else None
         if use is None:
             raise refuse(f"node '{node.name}' is no kernel of this exec's graph")
-        if not 0 <= index < len(use.arguments):
-            raise refuse(f"kernel '{node.name}' has {len(use.arguments)} arguments, and no argument {index}")
-        types = use.kernel.types
-        argument = encode(value, types[index] if types else None, f"argument {index} of kernel '{node.name}'")
-        check_argument(self.device, argument, f"kernel '{node.name}' is given", index)
-        packed = Arguments([argument])
+        if not 0 <= index < len(use.begins) - 1:
+            raise refuse(f"kernel '{node.name}' has {len(use.begins) - 1} arguments, and no argument {index}")
+        type_ = use.kernel.types[index] if use.kernel.types else None
+        where = f"argument {index} of kernel '{node.name}'"
+        arguments = type_.encode(value, where) if isinstance(type_, Form) else [encode(value, type_, where)]
+        for argument in arguments:
+            check_argument(self.device, argument, f"kernel '{node.name}' is given", index)
+        packed, first = Arguments(arguments), use.begins[index]
         with self._owner as pointer:
-            check(lib.braid_exec_set_arg(pointer, self.graph._handle(node, "node"), index, packed.array[0]))
-        self._keep((node.index, index), argument.keep)
+            for place in range(packed.num):
+                check(lib.braid_exec_set_arg(pointer, self.graph._handle(node, "node"), first + place, packed.array[place]))
+        self._keep((node.index, index), [argument.keep for argument in arguments])
 
     def set_param(self, parameter: Parameter, value: Any) -> None:
         """Gives a parameter another value, for later launches."""

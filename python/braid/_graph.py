@@ -5,16 +5,18 @@ from __future__ import annotations
 import bisect
 import contextlib
 import ctypes
+import itertools
 import os
 from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, List, Literal, Optional, Sequence, Tuple,
                     Union)
 
 from braid import _fills
-from braid._arguments import Argument, Arguments, check_elements, encode, fill_value, is_pointer, size_of
+from braid._arguments import Argument, Arguments, check_alignment, check_elements, encode, fill_value, is_pointer, size_of
 from braid._binding import ffi, lib
 from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_memory, queue_call_with_memory
 from braid._describe import Description, End, unwrap
 from braid._errors import check, refuse
+from braid._forms import Form
 from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
@@ -190,11 +192,11 @@ class Graph(Communications):
     # ---- nodes ----
 
     @spell_out(NodeOptions)
-    def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Size = 1,
+    def kernel(self, kernel: Any, grid: Size, args: Sequence[Any] = (), *, block: Optional[Size] = None,
                cluster: Size = 0, shared_bytes: int = 0, priority: int = 0, grid_from: Any = None,
                **options: Unpack[NodeOptions]) -> Node:
-        """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads. With a 0 in `grid` the
-        node does nothing until an exec gives it another. Arrays among
+        """Adds a launch of a Kernel (or cupy.RawKernel) over `grid` blocks of `block` threads: of 1, or of as
+        many as the kernel says. With a 0 in `grid` the node does nothing until an exec gives it another. Arrays among
         `args` become pointers; each must be one that the node reads, writes, updates or accumulates. Or the argument
         says so itself: braid.read(x), braid.write(x), braid.inout(x).
         `grid_from`: an array or resource of three uint32, which the node reads as its grid when its turn
@@ -203,17 +205,20 @@ class Graph(Communications):
         name = options.get("name") or kernel.name
         args = unwrap(args, options)
         parameters = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, Parameter)]
-        arguments = [self._argument(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
+        groups = [self._encode(kernel, name, i, arg, len(args)) for i, arg in enumerate(args)]
+        begins = [0, *itertools.accumulate(map(len, groups))]
+        arguments = [argument for group in groups for argument in group]
+        arguments += [encode(Pointer(0), None, name)] * kernel.num_hidden
         counts = None if grid_from is None else self._grid_source(grid_from, name)
         description = Description(self, "braid_kernel_node *", name, options, reads=counts)
         description.check_touched(arguments)
         struct, packed = description.struct, Arguments(arguments)
         struct.kernel = kernel._struct
-        for field, size in (("grid", grid), ("block", block), ("cluster", cluster)):
+        for field, size in (("grid", grid), ("block", kernel.threads(name, block)), ("cluster", cluster)):
             dim3 = getattr(struct, field)
             dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size, 1 if field == "grid" else 0)
         struct.may_be_empty = True
-        struct.shared_bytes, struct.priority = shared_bytes, priority
+        struct.shared_bytes, struct.priority = shared_bytes or kernel.shared_bytes, priority
         struct.args, struct.num_args = packed.array, packed.num
         if isinstance(counts, Span):
             struct.grid_from = ffi.cast("void *", counts.address)
@@ -224,7 +229,7 @@ class Graph(Communications):
         if kernel.raised is not None:
             self._kept.failures.kernels[id(kernel)] = kernel
         if not node.elsewhere:
-            self._kept.kernels[node.index] = KernelUse(name, kernel, arguments)
+            self._kept.kernels[node.index] = KernelUse(name, kernel, arguments, begins)
         for index, parameter in parameters:
             self._use(parameter, node, "argument", index)
         return node
@@ -485,13 +490,15 @@ class Graph(Communications):
             made = self._raw_kernels[id(kernel)] = Kernel.of(kernel)  # which keeps it
         return made
 
-    def _argument(self, kernel: Kernel, name: str, index: int, value: Any, num: int) -> Argument:
+    def _encode(self, kernel: Kernel, name: str, index: int, value: Any, num: int) -> List[Argument]:
+        """One argument of the program, as those of the code."""
+        if kernel.types is not None and num != len(kernel.types):
+            raise refuse(f"kernel '{name}' is given {num} arguments, and takes {len(kernel.types)}")
+        type_ = None if kernel.types is None else kernel.types[index]
         where = f"argument {index} of kernel '{name}'"
-        type_ = None
-        if kernel.types is not None:
-            if num != len(kernel.types):
-                raise refuse(f"kernel '{name}' is given {num} arguments, and takes {len(kernel.types)}")
-            type_ = kernel.types[index]
+        return type_.encode(value, where) if isinstance(type_, Form) else [self._argument(type_, value, where)]
+
+    def _argument(self, type_: Any, value: Any, where: str) -> Argument:
         if isinstance(value, Parameter):
             if value.graph is not self:
                 raise refuse(f"{where} is parameter '{value.name}' of another graph")
@@ -503,10 +510,11 @@ class Graph(Communications):
             self._handle(value, "resource")
             if type_ is not None and not is_pointer(type_):
                 raise refuse(f"{where} is the resource '{value.name}', and no number")
-            if isinstance(type_, PointerTo) and value._declared.typestr \
+            if isinstance(type_, PointerTo) and type_.elements and value._declared.typestr \
                     and name_elements(value._declared.typestr) != type_.elements:
                 raise refuse(f"{where} is the resource '{value.name}' of {name_elements(value._declared.typestr)}, "
                              f"where the kernel takes a {type_.name}")
+            check_alignment(value._declared.alignment, type_, where)
             return Argument(b"", address_of=value._handle)
         return encode(value, type_, where)
 
@@ -521,6 +529,10 @@ class Graph(Communications):
         type_ = dict(enumerate(kernel.kernel.types or ())).get(argument) if kernel else None
         where = f"argument {argument} of kernel '{node.name}'"
         check_elements(parameter._initial.span, type_, f"parameter '{parameter.name}', which is {where},")
+        if isinstance(type_, Form):
+            type_.encode(parameter, where)  # which refuses it
+        if kernel is not None and argument < len(kernel.begins):
+            use.argument = kernel.begins[argument]
         check(lib.braid_graph_use_parameter(self._pointer, ffi.new("braid_parameter *", parameter._handle)[0], use))
         if target == "argument":
             self._kept.arguments.add(parameter._handle)

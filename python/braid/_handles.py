@@ -110,7 +110,8 @@ class KernelUse(NamedTuple):
 
     name: str
     kernel: Kernel
-    arguments: List[Argument]
+    arguments: List[Argument]  # of the code
+    begins: List[int]  # where each of the program's arguments begins among them, and the end of the last
 
 
 class FillUse(NamedTuple):

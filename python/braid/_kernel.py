@@ -9,6 +9,7 @@ from typing import Any, Deque, List, Mapping, Optional, Sequence, Tuple, Union
 
 from braid._binding import ffi
 from braid._errors import refuse
+from braid._options import Size
 
 Image = Union[str, bytes]
 _CTYPES_FUNCTION: Any = type(ctypes.pythonapi.Py_IncRef).__mro__[1]  # it has no public name
@@ -56,18 +57,21 @@ class Kernel:
     `headers` has texts by the names that it may include. `cuda` and `hip` are images
     (PTX as text; cubin, fatbin or code object as bytes) with `cuda_entry` and `hip_entry` where these are
     named otherwise, or a CUfunction or hipFunction_t as an int. `types` are NumPy or ctypes types, or
-    braid.Pointer, one for each argument: Python's own numbers are converted to them."""
+    braid.Pointer, one for each argument: Python's own numbers are converted to them. Code that was compiled for blocks
+    of so many threads says so with `block`, and `shared_bytes` is how much dynamic shared memory it takes."""
 
     def __init__(self, name: str, *, cpu: Any = None, source: Optional[str] = None,
                  types: Optional[Sequence[Any]] = None, cuda: Union[Image, int, None] = None,
                  cuda_entry: Optional[str] = None, hip: Union[Image, int, None] = None,
                  hip_entry: Optional[str] = None, programmatic: bool = False, options: Sequence[str] = (),
                  include_folders: Sequence[str] = (), headers: Optional[Mapping[str, str]] = None,
-                 name_expression: Optional[str] = None):
+                 name_expression: Optional[str] = None, block: Optional[Size] = None, shared_bytes: int = 0):
         if not name:
             raise refuse("a kernel has no name")
         self.name = name
         self.types: Optional[Tuple[Any, ...]] = None if types is None else tuple(types)
+        self.block, self.shared_bytes = block, shared_bytes
+        self.num_hidden = 0  # pointers behind the arguments that the code takes and does not use
         self.raised: Optional[Raised] = None  # of code that can raise
         self._keep: "list[Any]" = [cpu]
         self._struct = ffi.new("braid_kernel *")
@@ -106,6 +110,14 @@ class Kernel:
             made = Kernel(name, cuda=int(kernel.kernel.ptr))
         made._keep.append(kernel)
         return made
+
+    def threads(self, name: str, block: Optional[Size]) -> Size:
+        """Of a block of a node."""
+        if self.block is None:
+            return 1 if block is None else block
+        if block not in (None, self.block):
+            raise refuse(f"kernel '{name}' is given blocks of {block} threads, and was compiled for {self.block}")
+        return self.block
 
     def _text(self, text: Union[str, bytes]) -> Any:
         data = ffi.new("char[]", text.encode() if isinstance(text, str) else text)

@@ -49,8 +49,9 @@ class Pointer:
 class PointerTo:
     """The type of a kernel's argument that points to elements of one type."""
 
-    elements: str  # as name_elements calls them
+    elements: str  # as name_elements calls them; "": of any type
     name: str  # as the kernel's signature has it
+    alignment: int = 1  # the code is right only if the address is a multiple of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Span:
     readonly: bool = False
     contiguous: bool = True
     typestr: str = ""  # as in __array_interface__; "" where it is not known
+    shape: Tuple[int, ...] = ()  # where the type is known
+    strides: Tuple[int, ...] = ()  # in bytes
 
     @property
     def nbytes(self) -> int:
@@ -136,17 +139,23 @@ def _bounds(address: int, shape: Tuple[int, ...], strides: Optional[Tuple[int, .
     """The first byte, the end, and whether elements follow each other without gaps in C order."""
     if 0 in shape:
         return address, address, True
+    compact = compact_strides(shape, item)
+    if strides is None:
+        return address, address + compact[0] * shape[0] if shape else address + item, True
+    low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
+    high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
+    contiguous = all(n == 1 or s == c for n, s, c in zip(shape, strides, compact))
+    return address + low, address + high + item, contiguous
+
+
+def compact_strides(shape: Tuple[int, ...], item: int) -> Tuple[int, ...]:
+    """In bytes, of elements that follow each other in C order."""
     compact: List[int] = []
     size = item
     for number in reversed(shape):
         compact.insert(0, size)
         size *= number
-    if strides is None:
-        return address, address + size, True
-    low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
-    high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
-    contiguous = all(n == 1 or s == c for n, s, c in zip(shape, strides, compact))
-    return address + low, address + high + item, contiguous
+    return tuple(compact)
 
 
 def _item_bytes(typestr: str, array: Any) -> int:
@@ -158,7 +167,10 @@ def _item_bytes(typestr: str, array: Any) -> int:
 
 
 def _get(array: Any, interface: str) -> Optional[Mapping[str, Any]]:
-    value = getattr(array, interface, None)
+    try:
+        value = getattr(array, interface, None)
+    except KeyError:  # PyTorch, of elements that NumPy does not know
+        return None
     return value if isinstance(value, dict) else None
 
 
@@ -168,7 +180,8 @@ def _by_interface(array: Any, interface: str) -> Optional[Span]:
         return None
     address, readonly = known["data"]
     typestr = known["typestr"]
-    begin, end, contiguous = _bounds(address, known["shape"], known.get("strides"), _item_bytes(typestr, array))
+    shape, item = tuple(known["shape"]), _item_bytes(typestr, array)
+    begin, end, contiguous = _bounds(address, shape, known.get("strides"), item)
     root = array
     while _get(getattr(root, "base", None), interface) is not None:
         root = root.base
@@ -177,7 +190,7 @@ def _by_interface(array: Any, interface: str) -> Optional[Span]:
     owns = getattr(getattr(root, "flags", None), "owndata", False)
     return Span(address, begin, end, *whole, keep=array, kind=f"a {_name_type(array)}", on_gpu=on_gpu,
                 pageable=not on_gpu and bool(owns), readonly=bool(readonly), contiguous=contiguous,
-                typestr=typestr)
+                typestr=typestr, shape=shape, strides=tuple(known.get("strides") or compact_strides(shape, item)))
 
 
 def _whole(root: Any, interface: str, least: Tuple[int, int]) -> Tuple[int, int]:
@@ -215,7 +228,8 @@ def _by_dlpack(array: Any) -> Optional[Span]:
     code = _DLPACK_CODES.get(tensor.code, "")
     return Span(address, begin, end, *_whole(array, "", (begin, end)), keep=array,
                 kind=f"a {_name_type(array)}", on_gpu=on_gpu, pageable=device_type == 1,
-                contiguous=contiguous, typestr=f"{_NATIVE}{code}{item}" if code and tensor.lanes == 1 else "")
+                contiguous=contiguous, typestr=f"{_NATIVE}{code}{item}" if code and tensor.lanes == 1 else "",
+                shape=shape, strides=strides or compact_strides(shape, item))
 
 
 def _capsule_pointer(capsule: Any) -> int:
@@ -238,7 +252,8 @@ def _by_buffer(array: Any) -> Optional[Span]:
     order = view.format[0] if view.format[0] in "<>" else _NATIVE  # ctypes tells it
     typestr = f"{order}{kind}{view.itemsize}" if kind else ""
     return Span(address, address, end, address, end, keep=(array, held), kind=f"a {_name_type(array)}",
-                pageable=not _is_pinned(array), readonly=view.readonly, typestr=typestr)
+                pageable=not _is_pinned(array), readonly=view.readonly, typestr=typestr,
+                shape=tuple(view.shape or ()), strides=tuple(view.strides or ()))
 
 
 _FORMATS = {**dict.fromkeys("bhilq", "i"), **dict.fromkeys("BHILQ", "u"), **dict.fromkeys("efd", "f"),

@@ -44,13 +44,6 @@ class Tensor:
         return types.SimpleNamespace(data_ptr=lambda: self.whole.ctypes.data, nbytes=lambda: self.whole.nbytes)
 
 
-@pytest.fixture
-def gpu():
-    device = braid.Device("cuda")
-    yield device
-    device.close()
-
-
 @pytest.mark.parametrize("kind", [OnGpu, Tensor])
 def test_views_of_foreign_arrays_are_parts_of_their_memory(kind):
     whole = np.zeros(8, "float32")

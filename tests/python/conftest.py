@@ -2,11 +2,30 @@
 """What several tests use: a device, and kernels in C."""
 import ctypes
 import os
+import pathlib
 
 import numpy as np
 import pytest
 
 import braid
+
+PTX = pathlib.Path(__file__).parent.parent / "gpu" / "ptx"  # texts of several compilers
+
+
+class Typed:
+    """Memory of a device as an array with a type and a shape."""
+
+    def __init__(self, memory, shape, dtype="float32", strides=None, offset=0):
+        self.memory = memory
+        self.__cuda_array_interface__ = {"shape": shape, "typestr": np.dtype(dtype).str, "version": 3,
+                                         "data": (memory.address + offset, False), "strides": strides}
+
+
+@pytest.fixture
+def gpu():
+    device = braid.Device("cuda")
+    yield device
+    device.close()
 
 
 @pytest.fixture
