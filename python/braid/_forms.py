@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, List, NamedTuple, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from braid._arguments import Argument, encode
 from braid._errors import refuse
@@ -47,26 +47,36 @@ class Array(NamedTuple):
     strides: Tuple[int, ...]
     itemsize: int
 
+    @property
+    def num(self) -> int:
+        """How many elements it has."""
+        num = 1
+        for length in self.shape:
+            num *= length
+        return num
+
 
 class ArrayOf(Form):
-    """An array of `ndim` dimensions, which `lay_out` turns into `num` arguments. `order` is "C" or "F" where the
-    code takes no strides but those, and "A" where it takes any."""
+    """An array of `ndim` dimensions, or with None of any number, which `lay_out` turns into `num` arguments. `order` is
+    "C" or "F" where the code takes no strides but those, and "A" where it takes any."""
 
-    def __init__(self, dtype: Any, ndim: int, order: str, num: int, lay_out: Callable[[Array], List[Argument]]):
+    def __init__(self, dtype: Any, ndim: Optional[int], order: str, num: int, lay_out: Callable[[Array], List[Argument]]):
         self.elements, self.itemsize = name_elements(dtype.str), dtype.itemsize
         self.ndim, self.order, self.num, self._lay_out = ndim, order, num, lay_out
 
     @property
     def name(self) -> str:
         order = {"C": " in C order", "F": " in Fortran's order"}.get(self.order, "")
-        return f"array of {self.elements} with {self.ndim} dimension{'s' if self.ndim != 1 else ''}{order}"
+        dimensions = "" if self.ndim is None else f" with {self.ndim} dimension{'s' if self.ndim != 1 else ''}"
+        return f"array of {self.elements}{dimensions}{order}"
 
     def _encode(self, value: Any, where: str) -> List[Argument]:
         array, what, elements = self._look(value, where)
         wanted = {"C": compact_strides(array.shape, self.itemsize),
                   "F": compact_strides(array.shape[::-1], self.itemsize)[::-1]}.get(self.order)
         fits = wanted is None or all(n == 1 or s == w for n, s, w in zip(array.shape, array.strides, wanted))
-        if elements not in ("", self.elements) or len(array.shape) != self.ndim or not (fits or 0 in array.shape):
+        if elements not in ("", self.elements) or self.ndim not in (None, len(array.shape)) \
+                or not (fits or 0 in array.shape):
             raise refuse(f"{where} is {what}, where the kernel takes an {self.name}")
         return self._lay_out(array)
 
@@ -85,7 +95,7 @@ class ArrayOf(Form):
             shape, strides, what = known.shape, known.strides, known.kind
         typestr = known.typestr
         if not typestr:
-            if known.nbytes % self.itemsize or self.ndim != 1:
+            if known.nbytes % self.itemsize or self.ndim not in (None, 1):
                 raise refuse(f"{where} is {what} of {known.nbytes} bytes, where the kernel takes an {self.name}")
             shape, strides = (known.nbytes // self.itemsize,), (self.itemsize,)
             return Array(data, shape, strides, self.itemsize), what, ""

@@ -96,20 +96,12 @@ class Kernel:
 
     @staticmethod
     def of(kernel: Any) -> Kernel:
-        """A kernel of CuPy (cupy.RawKernel): its source where that is all it was made of, so that a graph
-        can be built and drawn without a GPU; else the function that CuPy loaded."""
+        """A kernel of Braid, or one of CuPy (cupy.RawKernel)."""
         if isinstance(kernel, Kernel):
             return kernel
-        name, code = getattr(kernel, "name", None), getattr(kernel, "code", None)
-        if not isinstance(name, str) or not hasattr(kernel, "kernel"):
-            raise refuse(f"{kernel!r} is no kernel: give a braid.Kernel or a cupy.RawKernel")
-        if isinstance(code, str) and not getattr(kernel, "options", ()) \
-                and getattr(kernel, "backend", "nvrtc") == "nvrtc":
-            made = Kernel(name, source=code)
-        else:
-            made = Kernel(name, cuda=int(kernel.kernel.ptr))
-        made._keep.append(kernel)
-        return made
+        from braid.cupy import raw
+
+        return raw(kernel)
 
     def threads(self, name: str, block: Optional[Size]) -> Size:
         """Of a block of a node."""

@@ -73,8 +73,5 @@ def _dtype(type_: Any) -> Any:
 
 def _lay_out(array: Array) -> List[Argument]:
     """As Numba's compiler takes an array apart: two owners, two sizes, the address, the shape and the strides."""
-    num = 1
-    for length in array.shape:
-        num *= length
-    return [_NOTHING, _NOTHING, size(num), size(array.itemsize), array.data,
+    return [_NOTHING, _NOTHING, size(array.num), size(array.itemsize), array.data,
             *map(size, array.shape), *map(size, array.strides)]

@@ -158,22 +158,6 @@ def test_a_queue_call_gets_a_stream_that_others_can_use(gpu, mode):
     assert {version for version, _ in seen} == {0}  # the address of the default stream may be 0
 
 
-def test_raw_kernels_of_cupy():
-    source = 'extern "C" __global__ void twice(float *x) { x[blockIdx.x] *= 2; }'
-    loaded = types.SimpleNamespace(ptr=0x1234)
-    plain = types.SimpleNamespace(name="twice", code=source, options=(), backend="nvrtc", kernel=loaded)
-    tuned = types.SimpleNamespace(name="twice", code=source, options=("-DX",), backend="nvrtc", kernel=loaded)
-    of_source, of_function = braid.Kernel.of(plain), braid.Kernel.of(tuned)
-    assert of_source._struct.source != braid._kernel.ffi.NULL
-    assert int(braid._kernel.ffi.cast("uintptr_t", of_function._struct.cuda.function)) == 0x1234
-    graph = braid.Graph()
-    x = OnGpu(np.zeros(4, "float32"))
-    for _ in range(3):
-        graph.kernel(plain, 4, [x], updates=x)
-    assert len({use.kernel for use in graph._kept.kernels.values()}) == 1  # one module
-    assert graph.plan().info.num_lanes == 1
-
-
 def test_no_library_is_imported_unasked():
     import subprocess
     import sys
