@@ -14,7 +14,7 @@ from braid._options import NodeOptions, place_number
 if TYPE_CHECKING:
     from braid._graph import Graph
 
-_ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.BRAID_READ_WRITE,
+ACCESSES = {"reads": lib.BRAID_READ, "writes": lib.BRAID_WRITE, "updates": lib.BRAID_READ_WRITE,
              "accumulates": lib.BRAID_ACCUMULATE, "excludes": lib.BRAID_EXCLUSIVE}
 _READ_WRITE = {lib.BRAID_READ, lib.BRAID_WRITE, lib.BRAID_READ_WRITE}
 _CHANGES = (lib.BRAID_WRITE, lib.BRAID_READ_WRITE, lib.BRAID_ACCUMULATE)
@@ -88,7 +88,7 @@ class Description:
         for span, mode in ((reads, lib.BRAID_READ), (writes, lib.BRAID_WRITE)):
             if span is not None:
                 self._touch(span, mode)
-        for option, mode in _ACCESSES.items():
+        for option, mode in ACCESSES.items():
             for thing in as_list(options.get(option)):
                 self._touch(thing, mode)
         self._fill(self.struct.node, options)

@@ -90,6 +90,8 @@ _TYPES: Dict[int, Type[Error]] = {
     lib.BRAID_BUSY: BusyError,
     lib.BRAID_TIMEOUT: TimeoutError,
 }
+for _status, _type in _TYPES.items():  # also of those that a program raises
+    _type.status = ffi.string(lib.braid_status_name(_status)).decode()
 
 
 def make_error(status: int) -> Error:
@@ -108,6 +110,4 @@ def check(status: int) -> None:
 
 def refuse(text: str) -> InvalidArgumentError:
     """For what this package finds itself, before the library is asked."""
-    error = InvalidArgumentError(text)
-    error.status = "BRAID_INVALID_ARGUMENT"
-    return error
+    return InvalidArgumentError(text)

@@ -119,6 +119,51 @@ def torch_as_a_queue_call(device):
     return "; ".join(said)
 
 
+def torch_operations_have_memory_of_their_own(device):
+    import torch
+
+    from braid.torch import operation
+
+    def multiply(left, right, out):
+        torch.mm(torch.relu(left - 0.5), right + 1, out=out)
+
+    a, b, *outs = (torch.rand(300, 300, device="cuda") for _ in range(6))
+    multiply(a, b, outs[0])  # so that cuBLAS has set itself up
+    wanted = outs[0].clone()
+    for how in ({"mode": "streams"}, {"mode": "graph"}, {"mode": "graph", "frames": 3}):
+        graph = braid.Graph()
+        for out in outs:  # which may run at once
+            operation(graph, multiply, [braid.read(a), braid.read(b), braid.write(out)])
+        with braid.Exec(device, graph, **how) as frame:
+            for _ in range(5):
+                for out in outs:
+                    out.zero_()
+                torch.cuda.synchronize()
+                frame.launch()
+                noise = [torch.full((300, 300), float("nan"), device="cuda") for _ in range(20)]  # would get that memory
+                frame.wait()
+                torch.cuda.synchronize()
+                assert all(torch.allclose(out, wanted, rtol=1e-3) for out in outs), how
+                del noise
+
+
+def torch_operations_that_cannot_be_captured_run_on_streams(device):
+    import torch
+
+    from braid.torch import operation
+
+    def wait_for_all(out):
+        out.add_(1)
+        torch.cuda.synchronize()
+
+    out, graph = torch.zeros(NUM, device="cuda"), braid.Graph()
+    operation(graph, wait_for_all, [braid.inout(out)])
+    with braid.Exec(device, graph) as frame:
+        frame.run(2)
+        assert frame.info.mode == "streams" and float(out[0]) == 2
+        return frame.info.reason
+
+
 def a_launch_does_not_block(device):
     kernel = braid.Kernel("spin", source=SPIN)
     graph = braid.Graph()
@@ -194,6 +239,7 @@ def a_thousand_frames_make_nothing_grow(device):
 
 
 PARTS = [memory_of_braid, cupy_arrays_and_raw_kernels, torch_tensors_and_streams, torch_as_a_queue_call,
+         torch_operations_have_memory_of_their_own, torch_operations_that_cannot_be_captured_run_on_streams,
          a_launch_does_not_block, a_replaced_tensor_outlives_its_frame,
          misuse_is_refused_before_the_device_sees_it, a_thousand_frames_make_nothing_grow]
 
