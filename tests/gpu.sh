@@ -3,7 +3,8 @@
 # Builds Braid on a machine with an NVIDIA GPU and no network, tests it there, and measures it.
 #
 #   tests/gpu.sh pack           where packages are installed: copies what such a machine lacks
-#                               (cmocka, xxhash.h, pkg-config) into .gpu-deps/, to be carried along
+#                               (cmocka, xxhash.h, pkg-config) into .gpu-deps/, to be carried along, and
+#                               from PyPI what builds the Python package (cffi) for $BRAID_GPU_PYTHON, 3.12
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
 #     contract   the contract suite and the GPU tests, on streams and as a driver graph
@@ -19,6 +20,8 @@
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
+#     adapters   the Python package beside CuPy, PyTorch, Triton and Numba: arrays, a graph of kernels from all of
+#                them, and such graphs beside the same kernels launched by their own frameworks
 #     devices    two GPUs (not among "all of them"): graphs on groups, on streams and as a graph, the contract
 #                suite on both, what an edge and a byte between them cost, and a tiled Cholesky and
 #                sparse_mpm on one and on both
@@ -50,7 +53,16 @@ Version: 1.1.5
 Cflags: -I${pcfiledir}/../../include
 Libs: -L${pcfiledir}/.. -lcmocka
 END
+    pack_cffi || echo "without cffi: the Python package cannot be built there"
     du -sh "$deps"
+}
+
+pack_cffi() {
+    python3 -m pip download -q --no-deps --only-binary :all: --platform manylinux2014_x86_64 \
+        --python-version "${BRAID_GPU_PYTHON:-3.12}" -d "$deps/wheels" cffi pycparser || return 1
+    local wheel
+    for wheel in "$deps"/wheels/*.whl; do python3 -m zipfile -e "$wheel" "$deps/python" || return 1; done
+    rm -r "$deps/wheels"
 }
 
 use_deps() {
@@ -61,6 +73,7 @@ use_deps() {
     export C_INCLUDE_PATH=$deps/include${C_INCLUDE_PATH:+:$C_INCLUDE_PATH}
     export PKG_CONFIG_PATH=$deps/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
     export LD_LIBRARY_PATH=$deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    [ ! -d "$deps/python" ] || export PYTHONPATH=$deps/python${PYTHONPATH:+:$PYTHONPATH}
     command -v pkg-config >/dev/null || export PATH=$PATH:$deps/bin
 }
 
@@ -91,8 +104,8 @@ describe() {
 }
 
 build_all() {
-    meson setup "$build" --reconfigure -Dtests=enabled -Dtool=disabled -Dwerror=false 2>/dev/null ||
-        meson setup "$build" -Dtests=enabled -Dtool=disabled -Dwerror=false || return 1
+    meson setup "$build" --reconfigure -Dtests=enabled -Dtool=disabled -Dpython=auto -Dwerror=false 2>/dev/null ||
+        meson setup "$build" -Dtests=enabled -Dtool=disabled -Dpython=auto -Dwerror=false || return 1
     ninja -C "$build"
 }
 
@@ -238,6 +251,26 @@ rigid() {
 wide() {
     step wide "$build/bench/bench_gpu_wide"
     cat "$results/wide.log"
+}
+
+# With the Python that has cffi, and NumPy as numba-cuda 0.30 knows it: 2.5 has no row_stack.
+beside_python() { # script argument...
+    PYTHONPATH=$build/python${PYTHONPATH:+:$PYTHONPATH} timeout 200 python3 -c 'import runpy, sys
+try:
+    import braid
+except ImportError as missing:
+    sys.exit(print(f"the Python package was not built, or cannot be loaded: {missing}") or 77)
+import numpy
+numpy.row_stack = numpy.vstack
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$@"
+}
+
+adapters() {
+    step adapters-arrays beside_python tests/python/on_a_gpu.py
+    step adapters-example beside_python examples/mixed_kernels.py
+    step adapters-mixed beside_python bench/gpu/mixed.py
+    cat "$results/adapters-example.log" "$results/adapters-mixed.log"
 }
 
 # A bench of the tree before and of this one, by turns.
@@ -387,11 +420,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide islands}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | beside | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | adapters | beside | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
