@@ -248,11 +248,18 @@ static bool resolve_kernel(const struct tasks *tasks, struct frame *frame, uint6
            made->launch.grid.y != had.y || made->launch.grid.z != had.z;
 }
 
+// Neither struct has padding. The union behind it has bytes that nobody wrote.
+static bool is_same_memory(enum work_kind kind, const union work *work, const union work *other)
+{
+    return memcmp(work, other,
+                  kind == WORK_COPY ? sizeof(struct work_copy) : sizeof(struct work_fill)) == 0;
+}
+
 // What the backend made of the task before is the old one's.
 static braid_status resolve_memory(struct frame *frame, struct backend_task *made)
 {
     const struct backend_task *old = &frame->tasks[made->node];
-    if (memcmp(&made->work, &old->work, sizeof(made->work)) == 0)
+    if (is_same_memory(made->kind, &made->work, &old->work))
         return BRAID_OK;
     braid_status status = old->detour ? make_room_to_replace(frame) : BRAID_OK;
     made->detour = NULL;
@@ -299,7 +306,7 @@ braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame,
     if (made.kind == WORK_KERNEL) {
         *out_changed = resolve_kernel(tasks, frame, number, &made);
     } else if (made.kind == WORK_COPY || made.kind == WORK_FILL) {
-        *out_changed = memcmp(&work, &made.work, sizeof(work)) != 0 ||
+        *out_changed = !is_same_memory(made.kind, &work, &made.work) ||
                        made.disabled != frame->tasks[index].disabled;
         made.work = work;
         status = resolve_memory(frame, &made);
