@@ -137,10 +137,8 @@ static struct state *make_state(const braid_schedule *schedule, const struct rep
         lanes[i] = (struct lane){ .state = state };
         lanes[i].steps = replay_allocate(info.num_nodes, sizeof(*lanes[i].steps));
     }
-    size_t num_steps = 0;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
     struct place *places = replay_allocate(info.num_nodes, sizeof(*places));
-    fill_lanes(state, steps, num_steps, places);
+    fill_lanes(state, info.steps, info.num_steps, places);
     free(places);
     return state;
 }

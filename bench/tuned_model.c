@@ -67,11 +67,10 @@ static void add_gap(struct gaps *gaps, const struct lane *lane, const braid_inte
 static void add_gaps(struct gaps *gaps, const braid_schedule *schedule, const braid_interval *at)
 {
     braid_schedule_info info;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
     braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     struct lane *lanes = calloc(info.num_lanes + 1, sizeof(*lanes));
-    for (size_t i = 0; lanes && i < num_steps; i++) {
+    for (size_t i = 0; lanes && i < info.num_steps; i++) {
         struct lane *lane = &lanes[steps[i].lane];
         uint32_t node = steps[i].node;
         if (steps[i].kind == BRAID_STEP_WAIT) {

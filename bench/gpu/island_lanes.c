@@ -87,8 +87,7 @@ static struct island_lists make_lists(const braid_schedule *schedule, struct bac
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    const braid_step *steps = info.steps;
     struct island_lists lists = { .num_lanes = info.num_lanes };
     lists.calls = calloc(info.num_nodes + 1, sizeof(*lists.calls));
     lists.lane_first = calloc(info.num_lanes + 1, sizeof(*lists.lane_first));
@@ -96,7 +95,7 @@ static struct island_lists make_lists(const braid_schedule *schedule, struct bac
     uint32_t *number = calloc(info.num_nodes, sizeof(*number));
     uint32_t *lane_of = calloc(info.num_nodes, sizeof(*lane_of));
     uint32_t *published = calloc(info.num_lanes, sizeof(*published));
-    for (size_t i = 0; i < num_steps; i++) {
+    for (size_t i = 0; i < info.num_steps; i++) {
         lane_of[steps[i].node] =
             steps[i].kind == BRAID_STEP_RUN ? steps[i].lane : lane_of[steps[i].node];
         if (steps[i].kind == BRAID_STEP_RECORD)
@@ -104,7 +103,7 @@ static struct island_lists make_lists(const braid_schedule *schedule, struct bac
     }
     for (uint32_t lane = 0; lane < info.num_lanes; lane++) {
         uint32_t first_wait = lists.num_waits;
-        for (size_t i = 0; i < num_steps; i++) {
+        for (size_t i = 0; i < info.num_steps; i++) {
             if (steps[i].lane != lane)
                 continue;
             if (steps[i].kind == BRAID_STEP_WAIT)

@@ -32,9 +32,10 @@ int main(void)
     check(braid_schedule_create(graph, &(braid_schedule_options){ .max_lanes = 2 }, &schedule));
     check(braid_schedule_verify(schedule, graph)); // proves that it keeps every order asked for
 
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
-    for (size_t i = 0; i < num_steps; i++)
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
+    for (size_t i = 0; i < info.num_steps; i++)
         printf("lane %u: %s %s\n", steps[i].lane, verbs[steps[i].kind], names[steps[i].node]);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);

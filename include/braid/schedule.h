@@ -146,9 +146,35 @@ typedef struct braid_step {
                        // issue order. BRAID_STEP_LOOP: see there. Otherwise 0.
 } braid_step;
 
-// All steps in issue order; valid as long as the schedule.
-BRAID_API const braid_step *braid_schedule_steps(const braid_schedule *schedule,
-                                                 size_t *out_num_steps);
+// A copy that the plan put in: of a part of a buffer, from the device that wrote it last or has
+// read it since to one that needs it, or at the end of the frame back to its home. It runs on
+// `from`.
+typedef struct braid_planned_copy {
+    uint32_t node;             // its index, at least the number of nodes of the graph
+    uint32_t from, to;         // places, from 0
+    uint32_t resource;         // index of the buffer
+    uint64_t offset, bytes;    // which part of it
+    bool is_return;            // back to its home, for the frames that come
+    const char *resource_name; // lives as long as the schedule
+} braid_planned_copy;
+
+// Why two nodes that the program's data flow leaves free run one after the other.
+typedef enum braid_serialisation_cause {
+    BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
+    BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
+    BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
+    // By the cost model, although there were idle lanes: on each the second would have had to wait
+    // for a node of another lane, and started no earlier; or as many nodes ran as may run at once.
+    BRAID_SERIALISED_BY_WAIT_COST = 3,
+    BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
+} braid_serialisation_cause;
+
+typedef struct braid_serialisation {
+    uint32_t first, second; // node indices; `second` had to wait for `first`
+    braid_serialisation_cause cause;
+    uint32_t resource;         // index of the resource, for BRAID_SERIALISED_BY_RESOURCE
+    const char *resource_name; // "" for other causes; lives as long as the schedule
+} braid_serialisation;
 
 // What keeps a planned frame from being shorter, first of all.
 typedef enum braid_limit {
@@ -166,16 +192,13 @@ typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
     uint64_t num_waits;
-    uint64_t num_records;          // positions: one for each distinct node waited on
-    uint32_t num_serialisations;   // pairs that the graph leaves free and the plan does not
-    uint64_t makespan_ns;          // planned, with the cost model
-    uint64_t bound_ns;             // max(critical path, work / lanes allowed): no plan
-                                   // without islands is shorter
-    uint64_t critical_path_ns;     // the heaviest path of the graph
-    const uint32_t *critical_path; // its nodes, first to last, by index; as long as the schedule
-    uint32_t num_critical;         // nodes of it
-    uint64_t work_ns;              // the sum of all costs
-    uint64_t one_lane_ns;          // the planned makespan on one lane
+    uint64_t num_records;      // positions: one for each distinct node waited on
+    uint64_t makespan_ns;      // planned, with the cost model
+    uint64_t bound_ns;         // max(critical path, work / lanes allowed): no plan without islands
+                               // is shorter
+    uint64_t critical_path_ns; // the heaviest path of the graph
+    uint64_t work_ns;          // the sum of all costs
+    uint64_t one_lane_ns;      // the planned makespan on one lane
     // Nodes whose cost nobody gave, empty nodes apart: where there are any, times are guesses, and
     // the plan is one for concurrency.
     uint32_t num_guessed;
@@ -195,6 +218,15 @@ typedef struct braid_schedule_info {
     uint32_t num_copies;
     uint64_t copy_bytes;
     uint64_t one_place_ns;
+    // Lists, which live as long as the schedule.
+    const uint32_t *critical_path; // nodes of the heaviest path, first to last, by index
+    uint32_t num_critical;
+    uint32_t num_serialisations;
+    const braid_serialisation *serialisations; // pairs that the graph leaves free and the plan does
+                                               // not, in a stable order
+    const braid_planned_copy *copies;          // num_copies
+    const braid_step *steps;                   // of all lanes, in issue order
+    size_t num_steps;
 } braid_schedule_info;
 
 BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
@@ -215,47 +247,6 @@ typedef struct braid_placement {
 // Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
     const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
-
-// A copy that the plan put in: of a part of a buffer, from the device that wrote it last or has
-// read it since to one that needs it, or at the end of the frame back to its home. It runs on
-// `from`.
-typedef struct braid_planned_copy {
-    uint32_t node;             // its index, at least the number of nodes of the graph
-    uint32_t from, to;         // places, from 0
-    uint32_t resource;         // index of the buffer
-    uint64_t offset, bytes;    // which part of it
-    bool is_return;            // back to its home, for the frames that come
-    const char *resource_name; // lives as long as the schedule
-} braid_planned_copy;
-
-// The copy at an index less than info.num_copies.
-// Errors: BRAID_INVALID_ARGUMENT (no such index).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_copy(const braid_schedule *schedule,
-                                                                size_t index,
-                                                                braid_planned_copy *out_copy);
-
-// Why two nodes that the program's data flow leaves free run one after the other.
-typedef enum braid_serialisation_cause {
-    BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
-    BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
-    BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
-    // By the cost model, although there were idle lanes: on each the second would have had to wait
-    // for a node of another lane, and started no earlier; or as many nodes ran as may run at once.
-    BRAID_SERIALISED_BY_WAIT_COST = 3,
-    BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
-} braid_serialisation_cause;
-
-typedef struct braid_serialisation {
-    uint32_t first, second; // node indices; `second` had to wait for `first`
-    braid_serialisation_cause cause;
-    uint32_t resource;         // index of the resource, for BRAID_SERIALISED_BY_RESOURCE
-    const char *resource_name; // "" for other causes; lives as long as the schedule
-} braid_serialisation;
-
-// The pair at an index less than info.num_serialisations, in a stable order.
-// Errors: BRAID_INVALID_ARGUMENT (no such index).
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_serialisation(
-    const braid_schedule *schedule, size_t index, braid_serialisation *out_serialisation);
 
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. The line
 // depends on how many nodes there are:

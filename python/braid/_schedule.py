@@ -154,22 +154,23 @@ class Schedule(Owned):
     # ---- what it is ----
 
     @property
-    def info(self) -> ScheduleInfo:
+    def _info(self) -> Any:
+        """The struct, whose lists live as long as the schedule."""
         struct = ffi.new("braid_schedule_info *")
         self._call(lambda pointer: lib.braid_schedule_get_info(pointer, struct))
+        return struct
+
+    @property
+    def info(self) -> ScheduleInfo:
+        struct = self._info
         return dataclasses.replace(read_struct(ScheduleInfo, struct), limit=_LIMITS.get(struct.limit, "?"))
 
     @property
     def steps(self) -> List[Step]:
         """Of all lanes, in the order of issue."""
-        def read(pointer: Any) -> List[Step]:
-            num = ffi.new("size_t *")
-            steps = lib.braid_schedule_steps(pointer, num)
-            return [Step(_STEPS.get(steps[i].kind, "?"), steps[i].lane, steps[i].node, steps[i].position)
-                    for i in range(num[0])]
-
-        steps: List[Step] = self._call(read)
-        return steps
+        info = self._info
+        return [Step(_STEPS.get(step.kind, "?"), step.lane, step.node, step.position)
+                for step in ffi.unpack(info.steps, info.num_steps)] if info.num_steps else []
 
     @property
     def lanes(self) -> List[List[Union[Node, PlannedCopy]]]:
@@ -184,17 +185,13 @@ class Schedule(Owned):
     @property
     def copies(self) -> List[PlannedCopy]:
         """Of a plan for several devices, those between them."""
-        def read(pointer: Any) -> List[PlannedCopy]:
-            struct = ffi.new("braid_planned_copy *")
-            found = []
-            for index in range(self.info.num_copies):
-                check(lib.braid_schedule_get_copy(pointer, index, struct))
-                resource, to = string(struct.resource_name), int(struct.to)
-                found.append(PlannedCopy(struct.node, f"copy of {resource} to device {to}", getattr(struct, "from"), to,
-                                         resource, struct.offset, struct.bytes, struct.is_return))
-            return found
-
-        found: List[PlannedCopy] = self._call(read)
+        info = self._info
+        found = []
+        for index in range(info.num_copies):
+            struct = info.copies[index]
+            resource, to = string(struct.resource_name), int(struct.to)
+            found.append(PlannedCopy(struct.node, f"copy of {resource} to device {to}", getattr(struct, "from"), to,
+                                     resource, struct.offset, struct.bytes, struct.is_return))
         return found
 
     @property
@@ -205,30 +202,17 @@ class Schedule(Owned):
     @property
     def critical_path(self) -> List[Union[Node, PlannedCopy]]:
         """A heaviest path, first to last."""
-        nodes = self._planned
-
-        def read(pointer: Any) -> List[Union[Node, PlannedCopy]]:
-            info = ffi.new("braid_schedule_info *")
-            lib.braid_schedule_get_info(pointer, info)
-            return [nodes[info.critical_path[i]] for i in range(info.num_critical)]
-
-        path: List[Union[Node, PlannedCopy]] = self._call(read)
-        return path
+        nodes, info = self._planned, self._info
+        return [nodes[info.critical_path[i]] for i in range(info.num_critical)]
 
     @property
     def serialisations(self) -> List[Serialisation]:
-        nodes = self._planned
-
-        def read(pointer: Any) -> List[Serialisation]:
-            struct = ffi.new("braid_serialisation *")
-            found = []
-            for index in range(self.info.num_serialisations):
-                check(lib.braid_schedule_get_serialisation(pointer, index, struct))
-                found.append(Serialisation(nodes[struct.first], nodes[struct.second],
-                                           _CAUSES.get(struct.cause, "?"), string(struct.resource_name)))
-            return found
-
-        found: List[Serialisation] = self._call(read)
+        nodes, info = self._planned, self._info
+        found = []
+        for index in range(info.num_serialisations):
+            struct = info.serialisations[index]
+            found.append(Serialisation(nodes[struct.first], nodes[struct.second],
+                                       _CAUSES.get(struct.cause, "?"), string(struct.resource_name)))
         return found
 
     def placement(self, node: Node) -> Placement:

@@ -18,16 +18,6 @@ struct place_model {
     braid_place_link *links; // from * num_places + to
 };
 
-// A copy that was put in. Its node stands behind the program's.
-struct placed_copy {
-    uint32_t node;
-    uint32_t buffer; // as the program declared it
-    uint32_t from_resource, to_resource;
-    uint32_t from, to; // places; the node runs on `from`
-    uint64_t offset, bytes;
-    bool is_return; // to the buffer's home, at the end of the frame
-};
-
 // The program's nodes and resources keep their numbers in `graph`, which has the id and version of
 // the program's graph, so that handles are good for both. Copies stand behind the nodes, replicas
 // behind the resources: transient buffers of the place that is their home. Accesses count in the
@@ -37,7 +27,8 @@ struct placed {
     atomic_uint num_users;
     braid_graph *graph;
     struct place_model model;
-    struct placed_copy *copies; // in the order of their nodes
+    braid_planned_copy
+        *copies; // in the order of their nodes, which read one resource and write one
     uint32_t num_copies;
     uint64_t copy_bytes;
     uint64_t one_place_ns; // the makespan on the best place alone; 0: there is no such plan

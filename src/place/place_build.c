@@ -24,7 +24,7 @@ struct build {
     struct graph_segments segments;
     uint64_t *offsets;           // per segment: where it begins in its buffer
     uint64_t *valid;             // per segment: the places that have its last write, a bit each
-    struct array copies;         // struct placed_copy
+    struct array copies;         // braid_planned_copy
     struct array copy_addresses; // struct graph_address
 };
 
@@ -78,13 +78,14 @@ static bool set_end(struct build *build, uint32_t node, uint32_t resource, size_
     return slot;
 }
 
-static bool append_work(struct build *build, const struct placed_copy *copy)
+static bool append_work(struct build *build, const braid_planned_copy *copy,
+                        const struct graph_access *accesses)
 {
     const void *to, *from;
     union work *work = braid_array_append(&build->graph->works, 1, sizeof(*work));
     if (!work ||
-        !set_end(build, copy->node, copy->to_resource, offsetof(struct work_copy, to), &to) ||
-        !set_end(build, copy->node, copy->from_resource, offsetof(struct work_copy, from), &from))
+        !set_end(build, copy->node, accesses[1].resource, offsetof(struct work_copy, to), &to) ||
+        !set_end(build, copy->node, accesses[0].resource, offsetof(struct work_copy, from), &from))
         return false;
     *work = (union work){ .copy = { .to = (void *)(uintptr_t)to,
                                     .from = from,
@@ -94,20 +95,22 @@ static bool append_work(struct build *build, const struct placed_copy *copy)
     return true;
 }
 
-static bool append_node(struct build *build, const struct placed_copy *copy)
+static bool append_node(struct build *build, const braid_planned_copy *copy, uint32_t from,
+                        uint32_t to)
 {
     braid_graph *graph = build->graph;
     char name[256];
     snprintf(name, sizeof(name), "copy of %.200s to device %u",
-             braid_names_at(&build->user->names, resource_at(build, copy->buffer)->name), copy->to);
+             braid_names_at(&build->user->names, resource_at(build, copy->resource)->name),
+             copy->to);
     struct graph_node *node = braid_array_append(&graph->nodes, 1, sizeof(*node));
     struct graph_access *accesses = braid_array_append(&graph->accesses, 2, sizeof(*accesses));
     uint32_t *next = braid_array_append(&graph->sequence, 1, sizeof(*next));
     if (!node || !accesses || !next || !braid_names_reserve(&graph->names, name))
         return false;
     *next = copy->node;
-    accesses[0] = (struct graph_access){ copy->from_resource, BRAID_READ };
-    accesses[1] = (struct graph_access){ copy->to_resource, BRAID_WRITE };
+    accesses[0] = (struct graph_access){ from, BRAID_READ };
+    accesses[1] = (struct graph_access){ to, BRAID_WRITE };
     *node = (struct graph_node){
         .cost_ns = braid_place_copy_ns(&build->placed->model, copy->from, copy->to, copy->bytes),
         .name = braid_names_store(&graph->names, name),
@@ -119,29 +122,30 @@ static bool append_node(struct build *build, const struct placed_copy *copy)
         .role = GRAPH_MAIN,
         .place = (uint8_t)(copy->from + 1),
     };
-    return append_work(build, copy);
+    return append_work(build, copy, accesses);
 }
 
 static braid_status add_copy(struct build *build, const struct part *part)
 {
-    struct placed_copy copy = { .node = graph_num_nodes(build->graph),
-                                .buffer = part->buffer,
+    braid_planned_copy copy = { .node = graph_num_nodes(build->graph),
+                                .resource = part->buffer,
                                 .from = part->from,
                                 .to = part->to,
                                 .offset = part->offset,
                                 .bytes = part->end - part->offset,
                                 .is_return = part->is_return };
+    uint32_t from, to;
     if (copy.node >= GRAPH_MAX_ITEMS - 1 || build->graph->accesses.num >= GRAPH_MAX_ITEMS - 2)
         return braid_error(BRAID_INVALID_ARGUMENT, "too many copies between devices in one plan");
-    braid_status status = braid_place_memory_part(&build->memory, copy.buffer, copy.offset,
-                                                  copy.bytes, copy.from, &copy.from_resource);
+    braid_status status = braid_place_memory_part(&build->memory, copy.resource, copy.offset,
+                                                  copy.bytes, copy.from, &from);
     if (!status)
-        status = braid_place_memory_part(&build->memory, copy.buffer, copy.offset, copy.bytes,
-                                         copy.to, &copy.to_resource);
+        status = braid_place_memory_part(&build->memory, copy.resource, copy.offset, copy.bytes,
+                                         copy.to, &to);
     if (status)
         return status;
-    struct placed_copy *slot = braid_array_append(&build->copies, 1, sizeof(*slot));
-    if (!slot || !append_node(build, &copy))
+    braid_planned_copy *slot = braid_array_append(&build->copies, 1, sizeof(*slot));
+    if (!slot || !append_node(build, &copy, from, to))
         return braid_error_no_memory("the copies of a plan");
     *slot = copy;
     build->placed->copy_bytes += copy.bytes;
@@ -345,6 +349,16 @@ static braid_status begin(struct build *build, const braid_place_model *model)
     return BRAID_OK;
 }
 
+// The names are those of the graph that is made, which grow no more.
+static void name_copies(struct placed *placed)
+{
+    const struct graph_resource *resources = placed->graph->resources.items;
+    for (uint32_t i = 0; i < placed->num_copies; i++) {
+        uint32_t name = resources[placed->copies[i].resource].name;
+        placed->copies[i].resource_name = braid_names_at(&placed->graph->names, name);
+    }
+}
+
 braid_status braid_place_build(const braid_graph *graph, const struct plan_graph *plan,
                                const braid_place_model *model, const uint8_t *place_of,
                                struct placed **out_placed)
@@ -361,6 +375,8 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
         build.placed->copies = build.copies.items;
         build.placed->num_copies = (uint32_t)build.copies.num;
     }
+    if (!status)
+        name_copies(build.placed);
     braid_place_memory_finish(&build.memory);
     braid_graph_segments_finish(&build.segments);
     braid_array_finish(&build.copy_addresses);

@@ -81,15 +81,13 @@ static const char *why_delayed(const struct braid_schedule *schedule, uint32_t f
         [BRAID_SERIALISED_BY_MAX_CONCURRENT] = ": as many nodes ran as may run at once",
     };
     uint32_t unit = plan_unit_of(schedule->graph, second);
-    for (size_t i = 0; i < schedule->num_delayed; i++) {
-        if (schedule->delayed[i].unit != unit)
+    for (uint32_t i = 0; i < schedule->info.num_serialisations; i++) {
+        const braid_serialisation *pair = &schedule->serialisations[i];
+        if (!schedule_is_delay(pair) || plan_unit_of(schedule->graph, pair->second) != unit)
             continue;
-        braid_serialisation pair;
-        if (braid_schedule_get_serialisation(schedule, schedule->num_serialised + i, &pair))
-            return "";
         bool same =
-            plan_unit_of(schedule->graph, pair.first) == plan_unit_of(schedule->graph, first);
-        return same ? texts[pair.cause] : "";
+            plan_unit_of(schedule->graph, pair->first) == plan_unit_of(schedule->graph, first);
+        return same ? texts[pair->cause] : "";
     }
     return "";
 }

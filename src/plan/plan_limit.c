@@ -18,11 +18,11 @@ struct counts {
 static struct counts count_pairs(const struct braid_schedule *schedule)
 {
     struct counts counts = { 0 };
-    for (size_t i = 0; i < schedule->num_serialised; i++)
-        counts.by_resource += schedule->serialised[i].reason != PLAN_BY_HINT;
-    for (size_t i = 0; i < schedule->num_delayed; i++) {
-        counts.by_lanes += schedule->delayed[i].cause == BRAID_SERIALISED_BY_LANES;
-        counts.by_waits += schedule->delayed[i].cause == BRAID_SERIALISED_BY_WAIT_COST;
+    for (uint32_t i = 0; i < schedule->info.num_serialisations; i++) {
+        braid_serialisation_cause cause = schedule->serialisations[i].cause;
+        counts.by_resource += cause == BRAID_SERIALISED_BY_RESOURCE;
+        counts.by_lanes += cause == BRAID_SERIALISED_BY_LANES;
+        counts.by_waits += cause == BRAID_SERIALISED_BY_WAIT_COST;
     }
     return counts;
 }

@@ -15,8 +15,11 @@ static bool has_named_lane(const struct place *place, uint32_t unit)
 
 // A unit queues behind another only where idle lanes were looked at. One that was ready before
 // could not start in the round before this: then all lanes were busy, or the device was.
-static braid_serialisation_cause why_delayed(const struct place *place, uint32_t lane)
+static braid_serialisation_cause why_delayed(const struct place *place, uint32_t unit,
+                                             uint32_t lane)
 {
+    if (has_named_lane(place, unit))
+        return BRAID_SERIALISED_BY_HINT;
     if (!place->lanes[lane].idle)
         return BRAID_SERIALISED_BY_WAIT_COST;
     return place->here->num_left_idle ? BRAID_SERIALISED_BY_MAX_CONCURRENT
@@ -25,16 +28,11 @@ static braid_serialisation_cause why_delayed(const struct place *place, uint32_t
 
 static bool note_delay(struct place *place, uint32_t unit, uint32_t lane)
 {
-    if (!has_named_lane(place, unit)) {
-        struct plan_delayed *slot = braid_array_append(&place->out->delayed, 1, sizeof(*slot));
-        if (slot)
-            *slot = (struct plan_delayed){ unit, why_delayed(place, lane) };
-        return slot;
-    }
-    struct plan_pair *pair = braid_array_append(&place->out->hinted, 1, sizeof(*pair));
-    if (pair)
-        *pair = (struct plan_pair){ place->lanes[lane].tail, plan_first_member(place->plan, unit) };
-    return pair;
+    struct plan_delay *delay = braid_array_append(&place->out->delays, 1, sizeof(*delay));
+    if (delay)
+        *delay = (struct plan_delay){ place->lanes[lane].tail, plan_first_member(place->plan, unit),
+                                      why_delayed(place, unit, lane) };
+    return delay;
 }
 
 static void add_ready(struct place *place, uint32_t rank)

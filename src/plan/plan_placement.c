@@ -23,7 +23,6 @@ void braid_plan_placement_finish(struct plan_placement *placement)
     free(placement->issued);
     free(placement->wait_first);
     braid_array_finish(&placement->waits);
-    braid_array_finish(&placement->delayed);
-    braid_array_finish(&placement->hinted);
+    braid_array_finish(&placement->delays);
     *placement = (struct plan_placement){ 0 };
 }

@@ -6,10 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <braid/schedule.h>
+
 #include "base/array.h"
 
-struct plan_pair {
-    uint32_t first, second; // nodes
+// A unit that was ready before the one before it on its lane had ended, and why it ran there then.
+struct plan_delay {
+    uint32_t first, second; // the last node of the unit before, and the first node of this one
+    braid_serialisation_cause cause;
 };
 
 struct plan_placement {
@@ -21,8 +25,7 @@ struct plan_placement {
     uint64_t makespan_ns; // with the cost of lanes beyond the first
     struct array waits;   // uint32_t: nodes waited for, in issue order of the nodes that wait
     uint32_t *wait_first; // of the i-th issued node in waits; num_nodes + 1
-    struct array delayed; // struct plan_delayed, where no hint named the lane
-    struct array hinted;  // struct plan_pair: likewise, where a hint named the lane
+    struct array delays;  // struct plan_delay
     bool given_up;        // there are no arrays; num_placed nodes had been placed
     uint32_t num_placed;
 };

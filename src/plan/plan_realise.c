@@ -75,18 +75,15 @@ static bool note_delay(const struct plan_pass *pass, uint32_t unit, uint32_t bef
     uint64_t free = out->start_ns[tail] + pass->costs->node_ns[tail];
     if (ready >= free)
         return true;
-    if (plan->hint_before && plan->hint_before[unit] != PLAN_NONE) {
-        struct plan_pair *pair = braid_array_append(&out->hinted, 1, sizeof(*pair));
-        if (pair)
-            *pair = (struct plan_pair){ tail, plan_first_member(plan, unit) };
-        return pair;
-    }
-    bool queued = free + pass->costs->model.node_ns <= ready + pass->costs->model.wait_ns;
-    struct plan_delayed *slot = braid_array_append(&out->delayed, 1, sizeof(*slot));
-    if (slot)
-        *slot = (struct plan_delayed){ unit, queued ? BRAID_SERIALISED_BY_WAIT_COST
-                                                    : BRAID_SERIALISED_BY_LANES };
-    return slot;
+    braid_serialisation_cause cause = BRAID_SERIALISED_BY_LANES;
+    if (plan->hint_before && plan->hint_before[unit] != PLAN_NONE)
+        cause = BRAID_SERIALISED_BY_HINT;
+    else if (free + pass->costs->model.node_ns <= ready + pass->costs->model.wait_ns)
+        cause = BRAID_SERIALISED_BY_WAIT_COST;
+    struct plan_delay *delay = braid_array_append(&out->delays, 1, sizeof(*delay));
+    if (delay)
+        *delay = (struct plan_delay){ tail, plan_first_member(plan, unit), cause };
+    return delay;
 }
 
 static bool note_delays(const struct plan_pass *pass, struct plan_placement *out)

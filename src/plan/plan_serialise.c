@@ -13,7 +13,7 @@ struct search {
     uint32_t *place_of; // per node its place in the order; NULL: its index
     uint32_t *seen_by;  // per node: 1 + the node whose search saw it last
     struct array stack; // uint32_t
-    struct array out;   // struct plan_serialised
+    struct array out;   // braid_serialisation
     uint64_t budget;    // edges that may still be looked at
 };
 
@@ -77,12 +77,28 @@ static bool mark_flow(struct search *search, uint32_t node, uint32_t earliest)
     return true;
 }
 
-static bool add_pair(struct search *search, uint32_t first, uint32_t second, uint32_t reason)
+static bool add_pair(struct search *search, uint32_t first, uint32_t second,
+                     braid_serialisation_cause cause, uint32_t resource)
 {
-    struct plan_serialised *pair = braid_array_append(&search->out, 1, sizeof(*pair));
+    bool is_named = cause == BRAID_SERIALISED_BY_RESOURCE;
+    braid_serialisation *pair = braid_array_append(&search->out, 1, sizeof(*pair));
     if (pair)
-        *pair = (struct plan_serialised){ first, second, reason };
+        *pair = (braid_serialisation){
+            .first = first,
+            .second = second,
+            .cause = cause,
+            .resource = resource,
+            .resource_name = is_named ? braid_plan_resource_name(search->plan, resource) : "",
+        };
     return pair;
+}
+
+static bool add_edge(struct search *search, uint32_t first, uint32_t second, uint32_t reason)
+{
+    if (reason == PLAN_BY_HINT)
+        return add_pair(search, first, second, BRAID_SERIALISED_BY_HINT, 0);
+    return add_pair(search, first, second, BRAID_SERIALISED_BY_RESOURCE,
+                    search->plan->links[reason].resource);
 }
 
 // The first edge of a pair speaks for it: after it the predecessor counts as seen.
@@ -104,7 +120,7 @@ static bool check_node(struct search *search, uint32_t node)
         if (is_flow(plan, e) || search->seen_by[pred] == node + 1)
             continue;
         search->seen_by[pred] = node + 1;
-        if (!add_pair(search, pred, node, reason_of(plan, e)))
+        if (!add_edge(search, pred, node, reason_of(plan, e)))
             return false;
     }
     return true;
@@ -124,7 +140,7 @@ static bool start_search(struct search *search)
     return true;
 }
 
-static bool find_pairs(struct search *search, const struct plan_placement *placement)
+static bool find_pairs(struct search *search)
 {
     const struct plan_graph *plan = search->plan;
     if (!plan->pred_reasons)
@@ -135,91 +151,39 @@ static bool find_pairs(struct search *search, const struct plan_placement *place
         if (!check_node(search, node))
             return false;
     }
-    const struct plan_pair *hinted = placement->hinted.items;
-    for (size_t i = 0; i < placement->hinted.num; i++) {
-        uint32_t second = plan_unit_of(plan, hinted[i].second);
-        bool told = plan->hint_before[second] == plan_unit_of(plan, hinted[i].first);
-        if (!told && !add_pair(search, hinted[i].first, hinted[i].second, PLAN_BY_HINT))
+    return true;
+}
+
+// A hint that an edge tells of is left out.
+static bool add_delays(struct search *search, const struct plan_placement *placement)
+{
+    const struct plan_graph *plan = search->plan;
+    const struct plan_delay *delays = placement->delays.items;
+    for (size_t i = 0; i < placement->delays.num; i++) {
+        uint32_t first = delays[i].first, second = delays[i].second;
+        uint32_t unit = plan_unit_of(plan, second), before = plan_unit_of(plan, first);
+        if (delays[i].cause != BRAID_SERIALISED_BY_HINT) {
+            first = plan_main_of(plan, before);
+            second = plan_main_of(plan, unit);
+        } else if (plan->pred_reasons && plan->hint_before[unit] == before) {
+            continue;
+        }
+        if (!add_pair(search, first, second, delays[i].cause, 0))
             return false;
     }
     return true;
 }
 
 braid_status braid_plan_serialisations(struct braid_schedule *schedule,
-                                       struct plan_placement *placement)
+                                       const struct plan_placement *placement)
 {
     struct search search = { .plan = schedule->graph };
-    bool done = find_pairs(&search, placement);
+    bool done = find_pairs(&search) && add_delays(&search, placement);
     free(search.place_of);
     free(search.seen_by);
     braid_array_finish(&search.stack);
-    schedule->serialised = search.out.items;
-    schedule->num_serialised = search.out.num;
-    schedule->delayed = placement->delayed.items;
-    schedule->num_delayed = placement->delayed.num;
-    placement->delayed = (struct array){ 0 };
-    size_t num = schedule->num_serialised + schedule->num_delayed;
-    schedule->info.num_serialisations = num < UINT32_MAX ? (uint32_t)num : UINT32_MAX;
+    schedule->serialisations = search.out.items;
+    schedule->info.num_serialisations =
+        search.out.num < UINT32_MAX ? (uint32_t)search.out.num : UINT32_MAX;
     return done ? BRAID_OK : braid_error_no_memory("the serialisations of a plan");
-}
-
-// The unit that ran before a delayed one on its lane: start times grow along a lane.
-static uint32_t unit_before(const struct braid_schedule *schedule, uint32_t unit)
-{
-    uint32_t node = plan_unit_member(schedule->graph, unit, 0);
-    uint32_t lane = schedule->lane_of[node];
-    uint32_t low = schedule->lane_first[lane], high = schedule->lane_first[lane + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (schedule->start_ns[schedule->lane_nodes[middle]] < schedule->start_ns[node])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return plan_unit_of(schedule->graph, schedule->lane_nodes[low - 1]);
-}
-
-static braid_serialisation from_pair(const struct plan_graph *plan,
-                                     const struct plan_serialised *pair)
-{
-    braid_serialisation serialisation = {
-        .first = pair->first,
-        .second = pair->second,
-        .cause = BRAID_SERIALISED_BY_HINT,
-        .resource_name = "",
-    };
-    if (pair->reason != PLAN_BY_HINT) {
-        serialisation.cause = BRAID_SERIALISED_BY_RESOURCE;
-        serialisation.resource = plan->links[pair->reason].resource;
-        serialisation.resource_name = braid_plan_resource_name(plan, serialisation.resource);
-    }
-    return serialisation;
-}
-
-static braid_serialisation from_delayed(const braid_schedule *schedule,
-                                        const struct plan_delayed *delayed)
-{
-    return (braid_serialisation){
-        .first = plan_main_of(schedule->graph, unit_before(schedule, delayed->unit)),
-        .second = plan_main_of(schedule->graph, delayed->unit),
-        .cause = (braid_serialisation_cause)delayed->cause,
-        .resource_name = "",
-    };
-}
-
-braid_status braid_schedule_get_serialisation(const braid_schedule *schedule, size_t index,
-                                              braid_serialisation *out_serialisation)
-{
-    if (!schedule || !out_serialisation)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_serialisation: %s is NULL",
-                           schedule ? "out_serialisation" : "schedule");
-    size_t num_serialised = schedule->num_serialised;
-    if (index >= num_serialised + schedule->num_delayed)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_schedule_get_serialisation: index %zu, but there are %zu", index,
-                           num_serialised + schedule->num_delayed);
-    *out_serialisation = index < num_serialised
-                             ? from_pair(schedule->graph, &schedule->serialised[index])
-                             : from_delayed(schedule, &schedule->delayed[index - num_serialised]);
-    return BRAID_OK;
 }

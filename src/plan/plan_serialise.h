@@ -9,6 +9,6 @@
 // Fills the serialisations of a schedule and their count in info.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_serialisations(struct braid_schedule *schedule,
-                                       struct plan_placement *placement);
+                                       const struct plan_placement *placement);
 
 #endif

@@ -42,8 +42,7 @@ static void release_lanes(const braid_schedule *schedule)
     free(schedule->lane_first);
     free(schedule->lane_nodes);
     free(schedule->lane_of);
-    free(schedule->serialised);
-    free(schedule->delayed);
+    free(schedule->serialisations);
 }
 
 void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_schedule *from)
@@ -55,10 +54,7 @@ void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_sch
     schedule->lane_first = from->lane_first;
     schedule->lane_nodes = from->lane_nodes;
     schedule->lane_of = from->lane_of;
-    schedule->serialised = from->serialised;
-    schedule->num_serialised = from->num_serialised;
-    schedule->delayed = from->delayed;
-    schedule->num_delayed = from->num_delayed;
+    schedule->serialisations = from->serialisations;
     schedule->info = from->info;
     schedule->info.num_islands = schedule->info.num_island_nodes = 0;
 }
@@ -104,13 +100,6 @@ struct lane_text braid_schedule_lane_text(const braid_schedule *schedule, uint32
     return lane_text;
 }
 
-const braid_step *braid_schedule_steps(const braid_schedule *schedule, size_t *out_num_steps)
-{
-    if (out_num_steps)
-        *out_num_steps = schedule ? schedule->program.num_ops : 0;
-    return schedule ? schedule->program.ops : NULL;
-}
-
 void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info *out_info)
 {
     braid_schedule_info info = { 0 };
@@ -118,6 +107,10 @@ void braid_schedule_get_info(const braid_schedule *schedule, braid_schedule_info
         info = schedule->info;
         info.critical_path = schedule->critical;
         info.num_critical = (uint32_t)schedule->num_critical;
+        info.serialisations = schedule->serialisations;
+        info.copies = schedule->placed ? schedule->placed->copies : NULL;
+        info.steps = schedule->program.ops;
+        info.num_steps = schedule->program.num_ops;
     }
     if (out_info)
         *out_info = info;
@@ -142,30 +135,6 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
         .island = schedule->division.island_of ? schedule->division.island_of[node.index]
                                                : BRAID_NO_ISLAND,
         .place = schedule_lane_place(schedule, schedule->lane_of[node.index]),
-    };
-    return BRAID_OK;
-}
-
-braid_status braid_schedule_get_copy(const braid_schedule *schedule, size_t index,
-                                     braid_planned_copy *out_copy)
-{
-    if (!schedule || !out_copy)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_copy: %s is NULL",
-                           schedule ? "out_copy" : "schedule");
-    if (index >= schedule->info.num_copies)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_schedule_get_copy: no copy %zu, the plan has %u", index,
-                           schedule->info.num_copies);
-    const struct placed_copy *placed = &schedule->placed->copies[index];
-    *out_copy = (braid_planned_copy){
-        .node = placed->node,
-        .from = placed->from,
-        .to = placed->to,
-        .resource = placed->buffer,
-        .offset = placed->offset,
-        .bytes = placed->bytes,
-        .is_return = placed->is_return,
-        .resource_name = braid_plan_resource_name(schedule->graph, placed->buffer),
     };
     return BRAID_OK;
 }

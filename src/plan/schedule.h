@@ -49,11 +49,8 @@ struct braid_schedule {
     uint32_t *lane_first; // num_lanes + 1
     uint32_t *lane_nodes; // num_nodes
     uint32_t *lane_of;    // num_nodes
-    // Forced serialisations: first pairs by a resource or a hint, then the others. Of the
-    // latter only the second unit is kept: the first is the unit before it on its lane.
-    struct plan_serialised *serialised;
-    struct plan_delayed *delayed;
-    size_t num_serialised, num_delayed;
+    // Forced serialisations: info.num_serialisations, first the pairs that edges tell of.
+    braid_serialisation *serialisations;
 
     // The schedule's own from here on.
     uint64_t *start_ns;     // num_nodes
@@ -66,17 +63,12 @@ struct braid_schedule {
     size_t num_critical;
 };
 
-// A unit that was ready before the one before it on its lane had ended, and why it ran there then.
-struct plan_delayed {
-    uint32_t unit;
-    uint32_t cause; // braid_serialisation_cause
-};
-
-// A pair of nodes that explicit edges and data flow leave free.
-struct plan_serialised {
-    uint32_t first, second;
-    uint32_t reason; // index into graph->links, or PLAN_BY_HINT
-};
+// Whether the second unit waited for nothing but a lane.
+static inline bool schedule_is_delay(const braid_serialisation *serialisation)
+{
+    return serialisation->cause != BRAID_SERIALISED_BY_RESOURCE &&
+           serialisation->cause != BRAID_SERIALISED_BY_HINT;
+}
 
 // Another user of the same schedule, which ends by braid_schedule_destroy.
 static inline braid_schedule *braid_schedule_retain(const braid_schedule *schedule)

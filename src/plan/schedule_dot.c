@@ -19,7 +19,7 @@ struct drawing {
     bool *is_critical;       // per node
     uint32_t *lane_before;   // per node: the one before it on its lane, PLAN_NONE for the first
     uint32_t *lane_reason;   // per node: why it comes after that one, if nothing else orders them:
-                             // PLAN_NONE, NO_IDLE_LANE, or an index into serialised
+                             // PLAN_NONE, NO_IDLE_LANE, or an index into serialisations
     uint32_t *waiter;        // per step: the node that a wait is for
 };
 
@@ -67,14 +67,14 @@ static void find_lane_neighbours(struct drawing *drawing)
 static void find_lane_reasons(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;
-    for (size_t i = 0; i < schedule->num_delayed; i++) {
-        uint32_t first = plan_unit_member(schedule->graph, schedule->delayed[i].unit, 0);
-        drawing->lane_reason[first] = NO_IDLE_LANE;
-    }
-    for (size_t i = 0; i < schedule->num_serialised; i++) {
-        const struct plan_serialised *pair = &schedule->serialised[i];
-        if (drawing->lane_before[pair->second] == pair->first)
-            drawing->lane_reason[pair->second] = (uint32_t)i;
+    for (uint32_t i = 0; i < schedule->info.num_serialisations; i++) {
+        const braid_serialisation *pair = &schedule->serialisations[i];
+        uint32_t unit = plan_unit_of(schedule->graph, pair->second);
+        uint32_t *delayed = &drawing->lane_reason[plan_first_member(schedule->graph, unit)];
+        if (!schedule_is_delay(pair) && drawing->lane_before[pair->second] == pair->first)
+            drawing->lane_reason[pair->second] = i;
+        else if (schedule_is_delay(pair) && *delayed == PLAN_NONE)
+            *delayed = NO_IDLE_LANE;
     }
 }
 
@@ -240,15 +240,10 @@ static void write_lane(const struct drawing *drawing, uint32_t lane)
 // Dotted, with the name of what keeps two nodes apart that the program leaves free.
 static void write_reason(const struct drawing *drawing, uint32_t index)
 {
-    const braid_schedule *schedule = drawing->schedule;
+    const braid_serialisation *pair = &drawing->schedule->serialisations[index];
+    bool is_hint = pair->cause == BRAID_SERIALISED_BY_HINT;
     fputs("style=dotted, xlabel=\"", drawing->file);
-    uint32_t reason = schedule->serialised[index].reason;
-    if (reason == PLAN_BY_HINT)
-        fputs("lane hint", drawing->file);
-    else
-        braid_dot_write_text(
-            drawing->file,
-            braid_plan_resource_name(schedule->graph, schedule->graph->links[reason].resource));
+    braid_dot_write_text(drawing->file, is_hint ? "lane hint" : pair->resource_name);
     fputs("\"", drawing->file);
 }
 
@@ -284,12 +279,12 @@ static void write_waits(struct drawing *drawing)
 static void write_serialisations(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;
-    for (size_t i = 0; i < schedule->num_serialised; i++) {
-        const struct plan_serialised *pair = &schedule->serialised[i];
-        if (drawing->lane_reason[pair->second] == i)
+    for (uint32_t i = 0; i < schedule->info.num_serialisations; i++) {
+        const braid_serialisation *pair = &schedule->serialisations[i];
+        if (schedule_is_delay(pair) || drawing->lane_reason[pair->second] == i)
             continue;
         write_edge(drawing, pair->first, pair->second);
-        write_reason(drawing, (uint32_t)i);
+        write_reason(drawing, i);
         fputs("];\n", drawing->file);
     }
 }

@@ -35,10 +35,11 @@ static braid_status match_all(struct place_cells *cells, const struct placed *pl
     for (size_t i = 0; i < cells->program->accesses.num && !status; i++)
         status = match(cells, ours[i].resource, theirs[i].resource);
     for (uint32_t i = 0; i < placed->num_copies && !status; i++) {
-        const struct placed_copy *copy = &placed->copies[i];
-        status = match(cells, copy->from_resource, copy->buffer);
+        const braid_planned_copy *copy = &placed->copies[i];
+        uint32_t first = graph_nodes(placed->graph)[copy->node].first_access;
+        status = match(cells, ours[first].resource, copy->resource);
         if (!status)
-            status = match(cells, copy->to_resource, copy->buffer);
+            status = match(cells, ours[first + 1].resource, copy->resource);
     }
     return status;
 }

@@ -149,21 +149,20 @@ static bool is_at(const struct proof *proof, uint32_t resource, uint32_t place)
     return resource_at(proof->graph, owner)->home == place;
 }
 
-static braid_status check_copy(const struct proof *proof, const struct placed_copy *copy)
+static braid_status check_copy(const struct proof *proof, const braid_planned_copy *copy)
 {
     const struct graph_node *node = &graph_nodes(proof->graph)[copy->node];
     const struct graph_access *accesses = access_of(proof->graph, node->first_access);
     const struct work_copy *work =
         &((const union work *)proof->graph->works.items)[node->payload].copy;
     bool right =
-        node->kind == WORK_COPY && node->num_accesses == 2 &&
-        accesses[0].resource == copy->from_resource && accesses[0].mode == BRAID_READ &&
-        accesses[1].resource == copy->to_resource && accesses[1].mode == BRAID_WRITE &&
-        work->bytes == copy->bytes && placed_place(proof->graph, copy->node) == copy->from &&
-        is_at(proof, copy->from_resource, copy->from) &&
-        is_at(proof, copy->to_resource, copy->to) &&
-        is_end(proof, copy->node, copy->to_resource, offsetof(struct work_copy, to), work->to) &&
-        is_end(proof, copy->node, copy->from_resource, offsetof(struct work_copy, from),
+        node->kind == WORK_COPY && node->num_accesses == 2 && accesses[0].mode == BRAID_READ &&
+        accesses[1].mode == BRAID_WRITE && work->bytes == copy->bytes &&
+        placed_place(proof->graph, copy->node) == copy->from &&
+        is_at(proof, accesses[0].resource, copy->from) &&
+        is_at(proof, accesses[1].resource, copy->to) &&
+        is_end(proof, copy->node, accesses[1].resource, offsetof(struct work_copy, to), work->to) &&
+        is_end(proof, copy->node, accesses[0].resource, offsetof(struct work_copy, from),
                work->from);
     for (int i = 0; i < 2 && right; i++) {
         const struct graph_resource *end = resource_at(proof->graph, accesses[i].resource);
@@ -225,11 +224,13 @@ static braid_status walk_node(const struct proof *proof, uint32_t node)
     return status;
 }
 
-static void walk_copy(const struct proof *proof, const struct placed_copy *copy)
+static void walk_copy(const struct proof *proof, const braid_planned_copy *copy)
 {
     const struct place_cells *cells = &proof->cells;
-    uint32_t from = resource_at(proof->graph, copy->from_resource)->buffer;
-    uint32_t to = resource_at(proof->graph, copy->to_resource)->buffer;
+    const struct graph_access *accesses =
+        access_of(proof->graph, graph_nodes(proof->graph)[copy->node].first_access);
+    uint32_t from = resource_at(proof->graph, accesses[0].resource)->buffer;
+    uint32_t to = resource_at(proof->graph, accesses[1].resource)->buffer;
     struct cell_span span =
         braid_verify_cells_find(cells, cells->buffers[from].of, copy->offset, copy->bytes);
     for (uint32_t cut = span.first; cut < span.end; cut++)

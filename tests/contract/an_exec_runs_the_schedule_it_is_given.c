@@ -142,9 +142,11 @@ static void a_schedule_from_before_the_graph_changed_is_refused(void **state)
 
 static bool steps_are_equal(const braid_schedule *a, const braid_schedule *b)
 {
-    size_t num_a, num_b;
-    const braid_step *steps_a = braid_schedule_steps(a, &num_a);
-    const braid_step *steps_b = braid_schedule_steps(b, &num_b);
+    braid_schedule_info of_a, of_b;
+    braid_schedule_get_info(a, &of_a);
+    braid_schedule_get_info(b, &of_b);
+    const braid_step *steps_a = of_a.steps, *steps_b = of_b.steps;
+    size_t num_a = of_a.num_steps, num_b = of_b.num_steps;
     return num_a == num_b && memcmp(steps_a, steps_b, num_a * sizeof(*steps_a)) == 0;
 }
 

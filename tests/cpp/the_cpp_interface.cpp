@@ -385,7 +385,7 @@ static void several_devices_are_planned_for()
     options.places = &two;
     auto schedule = braid::schedule::plan(graph, options);
     expect(schedule.placement(node).place == 1 && schedule.info().num_copies == 1);
-    expect(schedule.copy(0).to == 1 && schedule.copy(0).bytes == 4000);
+    expect(schedule.copies().begin()->to == 1 && schedule.copies().begin()->bytes == 4000);
 }
 
 static void several_devices_run_one_graph(braid::device &device)

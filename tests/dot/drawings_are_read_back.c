@@ -59,12 +59,12 @@ static void assert_same_info(const braid_schedule *one, const braid_schedule *tw
 
 static void assert_same_serialisations(const braid_schedule *one, const braid_schedule *two)
 {
-    braid_schedule_info info;
+    braid_schedule_info info, again;
     braid_schedule_get_info(one, &info);
+    braid_schedule_get_info(two, &again);
+    assert_int_equal(info.num_serialisations, again.num_serialisations);
     for (size_t i = 0; i < info.num_serialisations; i++) {
-        braid_serialisation first, second;
-        check_ok(braid_schedule_get_serialisation(one, i, &first));
-        check_ok(braid_schedule_get_serialisation(two, i, &second));
+        braid_serialisation first = info.serialisations[i], second = again.serialisations[i];
         assert_int_equal(first.first, second.first);
         assert_int_equal(first.second, second.second);
         assert_int_equal(first.cause, second.cause);
@@ -74,9 +74,11 @@ static void assert_same_serialisations(const braid_schedule *one, const braid_sc
 
 static void assert_same_steps(const braid_schedule *one, const braid_schedule *two)
 {
-    size_t num_steps, same_num;
-    const braid_step *steps = braid_schedule_steps(one, &num_steps);
-    const braid_step *same = braid_schedule_steps(two, &same_num);
+    braid_schedule_info of_one, of_two;
+    braid_schedule_get_info(one, &of_one);
+    braid_schedule_get_info(two, &of_two);
+    const braid_step *steps = of_one.steps, *same = of_two.steps;
+    size_t num_steps = of_one.num_steps, same_num = of_two.num_steps;
     assert_int_equal(num_steps, same_num);
     for (size_t i = 0; i < num_steps; i++) {
         if (steps[i].kind != same[i].kind || steps[i].lane != same[i].lane ||
@@ -112,9 +114,7 @@ static void assert_same_places(const braid_graph *one, const braid_schedule *fir
         assert_int_equal(here.place, there.place);
     }
     for (uint32_t i = 0; i < info.num_copies; i++) {
-        braid_planned_copy here, there;
-        check_ok(braid_schedule_get_copy(first, i, &here));
-        check_ok(braid_schedule_get_copy(second, i, &there));
+        braid_planned_copy here = info.copies[i], there = same.copies[i];
         assert_true(here.from == there.from && here.to == there.to && here.bytes == there.bytes &&
                     here.offset == there.offset && here.resource == there.resource &&
                     here.is_return == there.is_return);

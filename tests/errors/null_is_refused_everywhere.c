@@ -301,17 +301,11 @@ static void schedules_refuse_null(void **state)
     struct objects *all = *state;
     braid_schedule *schedule;
     braid_placement placement;
-    braid_serialisation serialisation;
-    braid_planned_copy copy;
     char text[8];
     refuses(braid_schedule_create(NULL, NULL, &schedule), "graph");
     refuses(braid_schedule_create(all->graph, NULL, NULL), "out_schedule");
     refuses(braid_schedule_get_placement(NULL, all->node, &placement), "schedule");
     refuses(braid_schedule_get_placement(all->schedule, all->node, NULL), "out_placement");
-    refuses(braid_schedule_get_serialisation(NULL, 0, &serialisation), "schedule");
-    refuses(braid_schedule_get_serialisation(all->schedule, 0, NULL), "out_serialisation");
-    refuses(braid_schedule_get_copy(NULL, 0, &copy), "schedule");
-    refuses(braid_schedule_get_copy(all->schedule, 0, NULL), "out_copy");
     refuses(braid_schedule_explain(NULL, NULL, 0, text, sizeof(text)), "schedule");
     refuses(braid_schedule_explain(all->schedule, NULL, 0, NULL, 1), "out_text");
     refuses(braid_schedule_explain(all->schedule, NULL, 1, text, sizeof(text)), "nodes");
@@ -320,15 +314,6 @@ static void schedules_refuse_null(void **state)
     refuses(braid_schedule_write_dot(NULL, stderr), "schedule");
     refuses(braid_schedule_write_dot(all->schedule, NULL), "file");
     braid_schedule_destroy(NULL);
-}
-
-static void arrays_of_no_schedule_are_empty(void **state)
-{
-    struct objects *all = *state;
-    size_t num_steps = 7;
-    assert_null(braid_schedule_steps(NULL, &num_steps));
-    assert_int_equal(num_steps, 0);
-    assert_non_null(braid_schedule_steps(all->schedule, NULL));
 }
 
 static void execs_refuse_null(void **state)
@@ -392,7 +377,6 @@ int main(void)
         cmocka_unit_test(ranks_refuse_null),
         cmocka_unit_test(what_is_of_no_object_takes_null),
         cmocka_unit_test(schedules_refuse_null),
-        cmocka_unit_test(arrays_of_no_schedule_are_empty),
         cmocka_unit_test(execs_refuse_null),
         cmocka_unit_test(structs_of_nothing_are_zeros),
     };

@@ -38,9 +38,11 @@ static braid_status make_plan(const braid_graph *graph, braid_schedule **out_sch
 
 static void check_same_steps(const braid_schedule *one, const braid_schedule *two)
 {
-    size_t num_steps, num_again;
-    const braid_step *steps = braid_schedule_steps(one, &num_steps);
-    const braid_step *again = braid_schedule_steps(two, &num_again);
+    braid_schedule_info of_one, of_two;
+    braid_schedule_get_info(one, &of_one);
+    braid_schedule_get_info(two, &of_two);
+    const braid_step *steps = of_one.steps, *again = of_two.steps;
+    size_t num_steps = of_one.num_steps, num_again = of_two.num_steps;
     fuzz_expect(num_steps == num_again);
     for (size_t i = 0; i < num_steps; i++)
         fuzz_expect(steps[i].kind == again[i].kind && steps[i].lane == again[i].lane &&

@@ -31,12 +31,12 @@ static void run_node(const struct subject *subject, struct walk *walk, const bra
     fuzz_expect((subject->order.before[node] & ~walk->before[node]) == 0);
 }
 
-static void walk_steps(const struct subject *subject, const braid_schedule *schedule,
-                       const braid_schedule_info *info, struct walk *walk)
+static void walk_steps(const struct subject *subject, const braid_schedule_info *info,
+                       struct walk *walk)
 {
-    size_t num_steps, num_waits = 0, num_records = 0;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
-    for (size_t i = 0; i < num_steps; i++) {
+    size_t num_waits = 0, num_records = 0;
+    const braid_step *steps = info->steps;
+    for (size_t i = 0; i < info->num_steps; i++) {
         const braid_step *step = &steps[i];
         fuzz_expect(step->lane < info->num_lanes && step->node < subject->model.num_nodes);
         if (step->kind == BRAID_STEP_RUN) {
@@ -62,12 +62,13 @@ static void walk_steps(const struct subject *subject, const braid_schedule *sche
 static void check_bundles(const struct subject *subject, const braid_schedule *schedule)
 {
     uint32_t previous[order_max_nodes], num = subject->model.num_nodes;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     for (uint32_t i = 0; i < num; i++)
         previous[i] = num;
     uint32_t before[order_max_nodes];
-    for (size_t i = 0; i < num_steps; i++)
+    for (size_t i = 0; i < info.num_steps; i++)
         if (steps[i].kind == BRAID_STEP_RUN) {
             before[steps[i].node] = previous[steps[i].lane];
             previous[steps[i].lane] = steps[i].node;
@@ -167,12 +168,11 @@ static void check_words(const struct subject *subject, const braid_schedule *sch
     fclose(nowhere);
 }
 
-static void check_pairs(const struct subject *subject, const braid_schedule *schedule,
-                        const braid_schedule_info *info, const struct walk *walk)
+static void check_pairs(const struct subject *subject, const braid_schedule_info *info,
+                        const struct walk *walk)
 {
     for (uint32_t i = 0; i < info->num_serialisations; i++) {
-        braid_serialisation pair;
-        fuzz_expect_status(braid_schedule_get_serialisation(schedule, i, &pair), BRAID_OK);
+        braid_serialisation pair = info->serialisations[i];
         fuzz_expect(pair.first < subject->model.num_nodes &&
                     pair.second < subject->model.num_nodes);
         fuzz_expect(walk->before[pair.second] & bit(pair.first));
@@ -191,10 +191,10 @@ static void check_schedule(const struct subject *subject, const braid_schedule *
     fuzz_expect(info.num_lanes <= order_max_nodes && info.num_records <= order_max_nodes);
     static struct walk walk;
     memset(&walk, 0, sizeof(walk));
-    walk_steps(subject, schedule, &info, &walk);
+    walk_steps(subject, &info, &walk);
     check_bundles(subject, schedule);
     check_lanes(subject, options, &info, &walk);
-    check_pairs(subject, schedule, &info, &walk);
+    check_pairs(subject, &info, &walk);
     check_words(subject, schedule);
     if (!has_bundles(subject))
         fuzz_expect(info.num_waits == count_needed_waits(subject, &walk));

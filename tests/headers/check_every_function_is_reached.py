@@ -40,6 +40,10 @@ CLASSES = {
     "ScheduleInfo": ("braid_schedule_info", {
         "critical_path": "Schedule.critical_path is the list of its nodes",
         "num_critical": "the length of that list",
+        "copies": "Schedule.copies is the list of them",
+        "serialisations": "Schedule.serialisations is the list of them",
+        "steps": "Schedule.steps is the list of them",
+        "num_steps": "the length of that list",
     }),
     "Spread": ("braid_spread", {}),
     "Trial": ("braid_tune_trial", {}),

@@ -5,11 +5,12 @@
 // Whether nothing runs between two nodes on the lane of the first.
 static bool runs_next(const braid_schedule *schedule, braid_node first, braid_node second)
 {
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     uint32_t lane = placement_of(schedule, first).lane;
     bool seen = false;
-    for (size_t i = 0; i < num_steps; i++) {
+    for (size_t i = 0; i < info.num_steps; i++) {
         if (steps[i].kind != BRAID_STEP_RUN || steps[i].lane != lane)
             continue;
         if (seen)

@@ -184,9 +184,8 @@ static void check_times(const struct bundled *bundled, const braid_schedule *sch
 {
     braid_schedule_info info = info_of(schedule);
     uint64_t ready[MOST_NODES] = { 0 }, lane_ends[MOST_NODES] = { 0 }, last = 0;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
-    for (size_t i = 0; i < num_steps; i++) {
+    const braid_step *steps = info.steps;
+    for (size_t i = 0; i < info.num_steps; i++) {
         if (steps[i].kind != BRAID_STEP_RUN)
             continue;
         uint32_t node = steps[i].node;

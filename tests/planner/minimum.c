@@ -25,15 +25,14 @@ static bool has_bit(const uint64_t *matrix, const struct relation *relation, uin
 // Lanes as chains of edges, and the order in which every edge goes forward.
 static void read_steps(struct relation *relation, const braid_schedule *schedule)
 {
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     uint32_t *tails = malloc(((size_t)info.num_lanes + 1) * sizeof(*tails));
     for (uint32_t i = 0; i < info.num_lanes; i++)
         tails[i] = UINT32_MAX;
     uint32_t num = 0;
-    for (size_t i = 0; i < num_steps; i++) {
+    for (size_t i = 0; i < info.num_steps; i++) {
         if (steps[i].kind != BRAID_STEP_RUN)
             continue;
         uint32_t *tail = &tails[steps[i].lane];

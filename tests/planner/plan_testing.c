@@ -143,12 +143,13 @@ braid_placement placement_of(const braid_schedule *schedule, braid_node node)
 
 size_t issue_of(const braid_schedule *schedule, braid_node node)
 {
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     size_t i = 0;
-    while (i < num_steps && (steps[i].kind != BRAID_STEP_RUN || steps[i].node != node.index))
+    while (i < info.num_steps && (steps[i].kind != BRAID_STEP_RUN || steps[i].node != node.index))
         i++;
-    assert_true(i < num_steps);
+    assert_true(i < info.num_steps);
     return i;
 }
 
@@ -167,8 +168,7 @@ uint32_t num_serialised(const braid_schedule *schedule, braid_node first, braid_
 {
     uint32_t num = 0;
     for (size_t i = 0; i < info_of(schedule).num_serialisations; i++) {
-        braid_serialisation pair;
-        check_ok(braid_schedule_get_serialisation(schedule, i, &pair));
+        braid_serialisation pair = info_of(schedule).serialisations[i];
         num += pair.first == first.index && pair.second == second.index && pair.cause == cause &&
                (!resource || strcmp(pair.resource_name, resource) == 0);
     }

@@ -7,14 +7,13 @@
 
 static void check_positions(const braid_schedule *schedule)
 {
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
     braid_schedule_info info = info_of(schedule);
+    const braid_step *steps = info.steps;
     uint32_t *recorded = calloc(info.num_records + 1, sizeof(*recorded)); // by position: the node
     bool *has_record = calloc(info.num_nodes + 1, sizeof(*has_record));
     bool *is_waited = calloc(info.num_nodes + 1, sizeof(*is_waited));
     uint64_t waits = 0, records = 0;
-    for (size_t i = 0; i < num_steps; i++) {
+    for (size_t i = 0; i < info.num_steps; i++) {
         const braid_step *step = &steps[i];
         if (step->kind == BRAID_STEP_RECORD) {
             assert_int_equal(step->position, records);

@@ -8,9 +8,11 @@
 
 static void check_same_steps(const braid_schedule *a, const braid_schedule *b)
 {
-    size_t num_a, num_b;
-    const braid_step *steps_a = braid_schedule_steps(a, &num_a);
-    const braid_step *steps_b = braid_schedule_steps(b, &num_b);
+    braid_schedule_info of_a, of_b;
+    braid_schedule_get_info(a, &of_a);
+    braid_schedule_get_info(b, &of_b);
+    const braid_step *steps_a = of_a.steps, *steps_b = of_b.steps;
+    size_t num_a = of_a.num_steps, num_b = of_b.num_steps;
     assert_int_equal(num_a, num_b);
     for (size_t i = 0; i < num_a; i++) {
         assert_int_equal(steps_a[i].kind, steps_b[i].kind);

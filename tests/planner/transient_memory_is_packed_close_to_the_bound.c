@@ -28,8 +28,9 @@ static braid_graph *with_outputs(const struct corpus_graph *corpus)
     braid_graph *plain;
     check_ok(corpus_make_graph(corpus, &plain));
     braid_schedule *order = plan_on(plain, 1);
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(order, &num_steps);
+    braid_schedule_info info;
+    braid_schedule_get_info(order, &info);
+    const braid_step *steps = info.steps;
     size_t *first = calloc(corpus->num_nodes + (size_t)2, sizeof(*first));
     uint32_t *preds = calloc(corpus->num_edges + 1, sizeof(*preds));
     assert_true(first && preds);
@@ -39,7 +40,7 @@ static braid_graph *with_outputs(const struct corpus_graph *corpus)
         first[i + 1] += first[i];
     for (size_t e = 0; e < corpus->num_edges; e++) // the beginnings move up to their ends
         preds[first[corpus->to[e] + 1]++] = corpus->from[e];
-    for (size_t s = 0; s < num_steps; s++) {
+    for (size_t s = 0; s < info.num_steps; s++) {
         uint32_t node = steps[s].node;
         size_t num = 0;
         accesses[num++] = (braid_access){ outputs[node], BRAID_WRITE };

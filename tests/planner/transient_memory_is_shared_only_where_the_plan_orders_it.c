@@ -204,11 +204,12 @@ static void make_flow_graph(struct random *random, struct flow_graph *out)
 // What ends before what starts in a plan, by closure over its lanes and waits.
 static void close_plan(const braid_schedule *schedule, bool before[most_nodes][most_nodes])
 {
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     memset(before, 0, sizeof(bool) * most_nodes * most_nodes);
-    for (size_t i = 0; i < num_steps; i++)
-        for (size_t k = i + 1; k < num_steps; k++) {
+    for (size_t i = 0; i < info.num_steps; i++)
+        for (size_t k = i + 1; k < info.num_steps; k++) {
             bool ends = steps[i].kind == BRAID_STEP_RUN || steps[i].kind == BRAID_STEP_WAIT;
             if (ends && steps[k].kind == BRAID_STEP_RUN && steps[i].lane == steps[k].lane &&
                 steps[i].node != steps[k].node)

@@ -145,7 +145,7 @@ static void copy_from_elsewhere(struct placed *placed)
 
 static void stand_for_another(struct placed *placed)
 {
-    placed->copies[1].buffer++;
+    placed->copies[1].resource++;
 }
 
 static void read_only(struct placed *placed)

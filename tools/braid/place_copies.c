@@ -43,11 +43,8 @@ void places_print(const struct dot_file *file, const braid_schedule *schedule)
     printf("devices    %" PRIu32 ", %" PRIu32 " cop%s of %" PRIu64 " byte%s\n", info.num_places,
            info.num_copies, info.num_copies == 1 ? "y" : "ies", info.copy_bytes,
            output_plural(info.copy_bytes));
-    for (uint32_t i = 0; i < info.num_copies && i < MOST_LINES; i++) {
-        braid_planned_copy copy;
-        if (braid_schedule_get_copy(schedule, i, &copy) == BRAID_OK)
-            print_copy(file, &copy);
-    }
+    for (uint32_t i = 0; i < info.num_copies && i < MOST_LINES; i++)
+        print_copy(file, &info.copies[i]);
     if (info.num_copies > MOST_LINES)
         printf("  and %" PRIu32 " more (--json lists all)\n", info.num_copies - MOST_LINES);
 }
@@ -68,22 +65,19 @@ bool places_add_counts(json_t *json, const struct dot_file *file, const braid_sc
 }
 
 static json_t *copy_to_json(const struct dot_file *file, const braid_graph *graph,
-                            const braid_schedule *schedule, uint32_t index)
+                            const braid_schedule *schedule, const braid_planned_copy *copy)
 {
-    braid_planned_copy copy;
     braid_placement placement;
     struct place_id id;
-    if (braid_schedule_get_copy(schedule, index, &copy) != BRAID_OK)
-        return NULL;
     braid_node node = braid_graph_node(graph, 0);
-    node.index = copy.node;
+    node.index = copy->node;
     if (braid_schedule_get_placement(schedule, node, &placement) != BRAID_OK)
         return NULL;
     return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:o}", "id",
-                     places_node_id(file, copy.node, &id), "buffer",
-                     plan_json_text(copy.resource_name), "from", (json_int_t)copy.from, "to",
-                     (json_int_t)copy.to, "offset", (json_int_t)copy.offset, "bytes",
-                     (json_int_t)copy.bytes, "is_return", copy.is_return, "lane",
+                     places_node_id(file, copy->node, &id), "buffer",
+                     plan_json_text(copy->resource_name), "from", (json_int_t)copy->from, "to",
+                     (json_int_t)copy->to, "offset", (json_int_t)copy->offset, "bytes",
+                     (json_int_t)copy->bytes, "is_return", copy->is_return, "lane",
                      (json_int_t)placement.lane, "start",
                      plan_json_time(file, placement.start_ns, file->unit_ns), "end",
                      plan_json_time(file, placement.end_ns, file->unit_ns));
@@ -99,6 +93,7 @@ bool places_add_copies(json_t *json, const struct dot_file *file, const braid_gr
     json_t *copies = json_array();
     bool done = json_object_set_new(json, "copies", copies) == 0;
     for (uint32_t i = 0; i < info.num_copies && done; i++)
-        done = json_array_append_new(copies, copy_to_json(file, graph, schedule, i)) == 0;
+        done = json_array_append_new(copies,
+                                     copy_to_json(file, graph, schedule, &info.copies[i])) == 0;
     return done;
 }

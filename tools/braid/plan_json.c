@@ -95,9 +95,8 @@ static bool add_lanes(json_t *json, const struct dot_file *file, const braid_sch
     bool done = json_object_set_new(json, "lanes", lanes) == 0;
     for (uint32_t lane = 0; lane < info.num_lanes && done; lane++)
         done = json_array_append_new(lanes, json_array()) == 0;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
-    for (size_t i = 0; i < num_steps && done; i++) {
+    const braid_step *steps = info.steps;
+    for (size_t i = 0; i < info.num_steps && done; i++) {
         if (steps[i].kind == BRAID_STEP_RUN)
             done = json_array_append_new(json_array_get(lanes, steps[i].lane),
                                          text_of(file, steps[i].node)) == 0;
@@ -115,9 +114,8 @@ static bool add_islands(json_t *json, const struct dot_file *file, const braid_s
     bool done = json_object_set_new(json, "islands", islands) == 0;
     for (uint32_t island = 0; island < info.num_islands && done; island++)
         done = json_array_append_new(islands, json_array()) == 0;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
-    for (size_t i = 0; i < num_steps && info.num_islands && done; i++) {
+    const braid_step *steps = info.steps;
+    for (size_t i = 0; i < info.num_steps && info.num_islands && done; i++) {
         braid_placement placement;
         if (steps[i].kind != BRAID_STEP_RUN || steps[i].node >= file->num_nodes)
             continue; // of copies there are none
@@ -139,16 +137,15 @@ static bool add_waits(json_t *json, const struct dot_file *file, const braid_sch
     uint32_t *waiter = calloc((size_t)info.num_waits + 1, sizeof(*waiter));
     json_t *waits = json_array();
     bool done = json_object_set_new(json, "waits", waits) == 0 && next_run && waiter;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    const braid_step *steps = info.steps;
     uint64_t num = info.num_waits;
-    for (size_t i = num_steps; i-- > 0 && done;) {
+    for (size_t i = info.num_steps; i-- > 0 && done;) {
         if (steps[i].kind == BRAID_STEP_RUN)
             next_run[steps[i].lane] = steps[i].node;
         else if (steps[i].kind == BRAID_STEP_WAIT)
             waiter[--num] = next_run[steps[i].lane];
     }
-    for (size_t i = 0; i < num_steps && done; i++) {
+    for (size_t i = 0; i < info.num_steps && done; i++) {
         if (steps[i].kind != BRAID_STEP_WAIT)
             continue;
         json_t *pair =

@@ -58,10 +58,12 @@ static bool print_row(const struct table *table, const braid_step *steps, size_t
 
 static bool print_lane(const struct table *table, uint32_t lane)
 {
-    size_t num, first_wait = 0;
-    const braid_step *steps = braid_schedule_steps(table->schedule, &num);
+    size_t first_wait = 0;
+    braid_schedule_info info;
+    braid_schedule_get_info(table->schedule, &info);
+    const braid_step *steps = info.steps;
     bool done = true;
-    for (size_t i = 0; i < num && done; i++) {
+    for (size_t i = 0; i < info.num_steps && done; i++) {
         if (steps[i].kind != BRAID_STEP_RUN || steps[i].lane != lane)
             continue;
         done = print_row(table, steps, first_wait, i);

@@ -243,10 +243,11 @@ static bool run_node(struct ranks_plan *plan, struct lane *lane, uint32_t node)
 static bool take_steps(struct ranks_plan *plan, const uint32_t *nodes, const braid_graph *graph,
                        const braid_schedule *schedule, struct lane *lanes)
 {
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(schedule, &num_steps);
+    braid_schedule_info info;
+    braid_schedule_get_info(schedule, &info);
+    const braid_step *steps = info.steps;
     bool done = true;
-    for (size_t i = 0; i < num_steps && done; i++) {
+    for (size_t i = 0; i < info.num_steps && done; i++) {
         struct lane *lane = &lanes[steps[i].lane];
         uint32_t node = nodes[steps[i].node];
         if (steps[i].kind == BRAID_STEP_RUN) {

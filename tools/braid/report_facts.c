@@ -116,11 +116,10 @@ static bool find_waits(const struct report *report, struct report_facts *facts)
     struct way_here *ways = calloc((size_t)facts->info.num_nodes + 1, sizeof(*ways));
     uint64_t origin = find_origin(report), last_ns = origin;
     uint32_t last = UINT32_MAX;
-    size_t num_steps;
-    const braid_step *steps = braid_schedule_steps(report->schedule, &num_steps);
+    const braid_step *steps = facts->info.steps;
     for (uint32_t i = 0; i < facts->info.num_lanes && lanes; i++)
         lanes[i] = (struct lane_state){ origin, UINT32_MAX, UINT32_MAX, 0 };
-    for (size_t i = 0; i < num_steps && lanes && ways; i++) {
+    for (size_t i = 0; i < facts->info.num_steps && lanes && ways; i++) {
         struct lane_state *lane = &lanes[steps[i].lane];
         braid_interval interval = report_interval(report, steps[i].node);
         uint64_t end_ns = interval.end_ns;
@@ -223,9 +222,7 @@ static bool find_serialisations(const struct report *report, struct report_facts
     if (!times)
         return false;
     for (size_t i = 0; i < facts->info.num_serialisations; i++) {
-        braid_serialisation pair;
-        if (braid_schedule_get_serialisation(report->schedule, i, &pair) != BRAID_OK)
-            continue;
+        braid_serialisation pair = facts->info.serialisations[i];
         facts->num_by_lanes += pair.cause == BRAID_SERIALISED_BY_LANES;
         if (pair.cause != BRAID_SERIALISED_BY_RESOURCE ||
             pair.resource >= report->file->num_resources)

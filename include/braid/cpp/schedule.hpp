@@ -45,9 +45,8 @@ template <class Errors> class basic_schedule
     }
     view<const braid_step> steps() const
     {
-        std::size_t num = 0;
-        const braid_step *steps = braid_schedule_steps(get(), &num);
-        return { steps, num };
+        const braid_schedule_info found = info();
+        return { found.steps, found.num_steps };
     }
     view<const std::uint32_t> critical_path() const
     {
@@ -70,19 +69,17 @@ template <class Errors> class basic_schedule
         braid_status status = braid_schedule_get_placement(get(), node, &place);
         return Errors::template from<braid_placement>(status, [&] { return place; });
     }
-    // A copy between devices, of info().num_copies.
-    result<braid_planned_copy> copy(std::size_t index) const
+    // Copies between devices that the plan put in.
+    view<const braid_planned_copy> copies() const
     {
-        braid_planned_copy found = {};
-        braid_status status = braid_schedule_get_copy(get(), index, &found);
-        return Errors::template from<braid_planned_copy>(status, [&] { return found; });
+        const braid_schedule_info found = info();
+        return { found.copies, found.num_copies };
     }
-    // A pair that the graph leaves free and the plan does not, of info().num_serialisations.
-    result<braid_serialisation> serialisation(std::size_t index) const
+    // Pairs that the graph leaves free and the plan does not.
+    view<const braid_serialisation> serialisations() const
     {
-        braid_serialisation pair = {};
-        braid_status status = braid_schedule_get_serialisation(get(), index, &pair);
-        return Errors::template from<braid_serialisation>(status, [&] { return pair; });
+        const braid_schedule_info found = info();
+        return { found.serialisations, found.num_serialisations };
     }
     // A timeline to scale for browsers, and a trace for Perfetto and chrome://tracing.
     result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
