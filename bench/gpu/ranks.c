@@ -286,8 +286,10 @@ int main(int argc, char **argv)
     braid_ranks *ranks;
     uint32_t num_devices = argc > 1 ? (uint32_t)atoi(argv[1]) : 2;
     ranks_must(braid_ranks_open(NULL, &ranks));
-    job.rank = braid_ranks_rank(ranks);
-    job.num = braid_ranks_num_ranks(ranks);
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    job.rank = info.rank;
+    job.num = info.num_ranks;
     ranks_must(braid_communicator_create(ranks, "world", 0, &job.world));
     ranks_must(braid_device_open(
         &(braid_device_options){ .backend = "cuda", .ordinal = job.rank % num_devices },

@@ -316,8 +316,10 @@ int main(int argc, char **argv)
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
     CHECK(braid_graph_create(&job->graph));
     CHECK(braid_graph_add_communicator(job->graph, world, &job->world));
-    job->rank = braid_ranks_rank(ranks);
-    lay_out(job, braid_ranks_num_ranks(ranks));
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    job->rank = info.rank;
+    lay_out(job, info.num_ranks);
     if (job->num_tiles < 1 || job->num_tiles > MOST_TILES || job->size < 1)
         return EXIT_FAILURE;
     for (int k = 0; k < job->num_tiles; k++)

@@ -119,8 +119,10 @@ int main(int argc, char **argv)
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
     CHECK(braid_graph_create(&job.graph));
     CHECK(braid_graph_add_communicator(job.graph, communicator, &world));
-    job.rank = braid_ranks_rank(ranks);
-    job.across = (int)braid_ranks_num_ranks(ranks);
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    job.rank = info.rank;
+    job.across = (int)info.num_ranks;
     for (job.down = 1; job.across % 2 == 0 && job.across > job.down; job.down *= 2)
         job.across /= 2;
     for (int i = 0; i < job.num_tiles * job.num_tiles; i++) {

@@ -216,8 +216,10 @@ int main(int argc, char **argv)
         braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
     CHECK(braid_graph_create(&job.graph));
     CHECK(braid_graph_add_communicator(job.graph, world, &job.world));
-    job.rank = braid_ranks_rank(ranks);
-    job.num_ranks = braid_ranks_num_ranks(ranks);
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    job.rank = info.rank;
+    job.num_ranks = info.num_ranks;
     job.first_row = (int)(ROWS * job.rank / job.num_ranks);
     job.rows = (int)(ROWS * (job.rank + 1) / job.num_ranks) - job.first_row;
     make_field(&job, &job.fields[0], "here");

@@ -55,9 +55,13 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_optio
 // one has left all the same). NULL does nothing.
 BRAID_API braid_status braid_ranks_close(braid_ranks *ranks);
 
-// Which of them this is, from 0, and how many there are; 0 for NULL.
-BRAID_API uint32_t braid_ranks_rank(const braid_ranks *ranks);
-BRAID_API uint32_t braid_ranks_num_ranks(const braid_ranks *ranks);
+// Of all ranks, or of those of a communicator.
+typedef struct braid_ranks_info {
+    uint32_t rank;      // which of them this is, from 0
+    uint32_t num_ranks; // how many there are
+} braid_ranks_info;
+
+BRAID_API void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info);
 
 // BRAID_DEVICE_ERROR, with the reason, after an operation of this rank or another has failed.
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
@@ -69,9 +73,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
 BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
     braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
 
-// Which of the communicator's ranks this is, and how many it has; 0 for NULL.
-BRAID_API uint32_t braid_communicator_rank(const braid_communicator *communicator);
-BRAID_API uint32_t braid_communicator_num_ranks(const braid_communicator *communicator);
+BRAID_API void braid_communicator_get_info(const braid_communicator *communicator,
+                                           braid_ranks_info *out_info);
 
 typedef enum braid_rank_operation {
     BRAID_RANK_SEND = 1,       // `count` elements at `from` go to `peer`

@@ -37,12 +37,17 @@ class Ranks(Owned):
 
     @property
     def rank(self) -> int:
-        with self._owner as pointer:
-            return int(lib.braid_ranks_rank(pointer))
+        return int(self._info.rank)
 
     def __len__(self) -> int:
+        return int(self._info.num_ranks)
+
+    @property
+    def _info(self) -> Any:
+        info = ffi.new("braid_ranks_info *")
         with self._owner as pointer:
-            return int(lib.braid_ranks_num_ranks(pointer))
+            lib.braid_ranks_get_info(pointer, info)
+        return info
 
     def check(self) -> None:
         """Raises DeviceError after an operation of this rank or another has failed."""
@@ -87,12 +92,17 @@ class Communicator:
 
     @property
     def rank(self) -> int:
-        with self.ranks._owner:
-            return int(lib.braid_communicator_rank(self._pointer))
+        return int(self._info.rank)
 
     def __len__(self) -> int:
+        return int(self._info.num_ranks)
+
+    @property
+    def _info(self) -> Any:
+        info = ffi.new("braid_ranks_info *")
         with self.ranks._owner:
-            return int(lib.braid_communicator_num_ranks(self._pointer))
+            lib.braid_communicator_get_info(self._pointer, info)
+        return info
 
     def __repr__(self) -> str:
         return f"<braid.Communicator {self.name!r}>"

@@ -186,14 +186,10 @@ braid_status braid_ranks_close(braid_ranks *ranks)
     return status;
 }
 
-uint32_t braid_ranks_rank(const braid_ranks *ranks)
+void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info)
 {
-    return ranks ? ranks->rank : 0;
-}
-
-uint32_t braid_ranks_num_ranks(const braid_ranks *ranks)
-{
-    return ranks ? ranks->num : 0;
+    if (out_info)
+        *out_info = ranks ? (braid_ranks_info){ ranks->rank, ranks->num } : (braid_ranks_info){ 0 };
 }
 
 braid_status braid_ranks_check(braid_ranks *ranks)
@@ -275,14 +271,11 @@ braid_status braid_communicator_create(braid_ranks *ranks, const char *name, uin
     return BRAID_OK;
 }
 
-uint32_t braid_communicator_rank(const braid_communicator *communicator)
+void braid_communicator_get_info(const braid_communicator *communicator, braid_ranks_info *out_info)
 {
-    return communicator ? communicator->rank : 0;
-}
-
-uint32_t braid_communicator_num_ranks(const braid_communicator *communicator)
-{
-    return communicator ? communicator->num : 0;
+    if (out_info)
+        *out_info = communicator ? (braid_ranks_info){ communicator->rank, communicator->num }
+                                 : (braid_ranks_info){ 0 };
 }
 
 void braid_communicator_retain(braid_communicator *communicator)

@@ -21,19 +21,19 @@ static void operations_have_types(braid::device &device, braid::communicator wor
 {
     auto graph = braid::graph::create();
     auto all = graph.communicator(world);
-    double mine = 1.0 + world.rank(), sum = 0;
-    int told = world.rank() == 1 ? 7 : 0, sent = 5, got = 0;
+    double mine = 1.0 + world.info().rank, sum = 0;
+    int told = world.info().rank == 1 ? 7 : 0, sent = 5, got = 0;
     auto mines = graph.buffer("mine", &mine, sizeof(mine));
     auto sums = graph.buffer("sum", &sum, sizeof(sum));
     auto tolds = graph.buffer("told", &told, sizeof(told));
     graph.all_reduce<double>(braid::task("sum").reads(mines).writes(sums), all, mines, sums, 1);
     graph.broadcast<int>(braid::task("told").updates(tolds), all, tolds, 1, 1);
-    if (world.rank() == 0)
+    if (world.info().rank == 0)
         graph.send<int>(braid::task("sent"), all, &sent, 1, 1, 3);
     else
         graph.receive<int>(braid::task("sent"), all, &got, 1, 0, 3);
     run(device, graph);
-    expect(sum == 3.0 && told == 7 && got == (world.rank() ? 5 : 0));
+    expect(sum == 3.0 && told == 7 && got == (world.info().rank ? 5 : 0));
 }
 
 static void owners_send_what_others_read(braid::device &device, braid::communicator world)
@@ -41,7 +41,7 @@ static void owners_send_what_others_read(braid::device &device, braid::communica
     auto graph = braid::graph::create();
     auto all = graph.communicator(world);
     int first = 4, second = 0;
-    bool is_first = world.rank() == 0;
+    bool is_first = world.info().rank == 0;
     auto a = graph.owned(all, 0, "a", is_first ? &first : nullptr, sizeof(first));
     auto b = graph.owned(all, 1, "b", is_first ? nullptr : &second, sizeof(second));
     braid::kernel twice("twice",
@@ -59,7 +59,8 @@ int main()
     auto ranks = braid::ranks::open();
     auto device = braid::device::open("cpu", 1);
     auto world = ranks.communicate("world");
-    expect(ranks.size() == 2 && world.size() == 2 && world.rank() == ranks.rank());
+    expect(ranks.info().num_ranks == 2 && world.info().num_ranks == 2 &&
+           world.info().rank == ranks.info().rank);
     ranks.check();
     operations_have_types(device, world);
     owners_send_what_others_read(device, world);

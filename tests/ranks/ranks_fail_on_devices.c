@@ -67,6 +67,13 @@ static braid_graph *make_graph(const struct job *job)
     return graph;
 }
 
+static uint32_t rank_of(const braid_ranks *ranks)
+{
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    return info.rank;
+}
+
 static void open_job(struct job *job)
 {
     const braid_ranks_options options = { .timeout_ms = TIMEOUT_MS };
@@ -75,7 +82,7 @@ static void open_job(struct job *job)
     CHECK(braid_communicator_create(job->ranks, "world", 0, &job->world));
     const braid_device_options device = {
         .backend = "cuda",
-        .ordinal = braid_ranks_rank(job->ranks) % (devices ? (uint32_t)atoi(devices) : 1),
+        .ordinal = rank_of(job->ranks) % (devices ? (uint32_t)atoi(devices) : 1),
     };
     CHECK(braid_device_open(&device, &job->device));
     CHECK(braid_memory_allocate(job->device, BRAID_MEMORY_DEVICE, 64, &job->memory));
@@ -93,9 +100,9 @@ static void close_job(struct job *job)
 
 static void lose_launch(struct job *job, bool dies)
 {
-    if (braid_ranks_rank(job->ranks) == 0 && dies) {
+    if (rank_of(job->ranks) == 0 && dies) {
         raise(SIGKILL);
-    } else if (braid_ranks_rank(job->ranks) == 0) {
+    } else if (rank_of(job->ranks) == 0) {
         while (!braid_ranks_check(job->ranks))
             usleep(20000);
         expect(braid_ranks_check(job->ranks), "gave up");
@@ -111,7 +118,7 @@ static void lose_launch(struct job *job, bool dies)
 
 static void lose_connection(struct job *job, const braid_exec_options *options)
 {
-    bool own = braid_ranks_rank(job->ranks) == 1;
+    bool own = rank_of(job->ranks) == 1;
     if (own)
         setenv("BRAID_STANDIN_NCCL_FAIL", "ncclCommInitRank:1=2", 1);
     expect(braid_exec_create(job->device, job->graph, options, &job->exec),
@@ -134,7 +141,7 @@ static void refuse(struct job *job, const braid_exec_options *options)
                        .value_bytes = 4,
                        .num_values = 1 },
         NULL));
-    bool own = braid_ranks_rank(job->ranks) == 1;
+    bool own = rank_of(job->ranks) == 1;
     braid_status status =
         braid_exec_create(job->device, own ? large : job->graph, options, &job->exec);
     if (status != BRAID_NO_MEMORY || (!own && !strstr(braid_error_message(), "rank 1"))) {
@@ -151,9 +158,9 @@ static void refuse(struct job *job, const braid_exec_options *options)
 static void vanish(struct job *job, const braid_exec_options *options)
 {
     const char *deadly = getenv("BRAID_TEST_DEADLY_NCCL");
-    if (braid_ranks_rank(job->ranks) == 0 && deadly)
+    if (rank_of(job->ranks) == 0 && deadly)
         setenv("BRAID_NCCL", deadly, 1);
-    else if (braid_ranks_rank(job->ranks) == 0)
+    else if (rank_of(job->ranks) == 0)
         setenv("BRAID_STANDIN_NCCL_FAIL", "ncclAllReduce:1=-9", 1);
     expect(braid_exec_create(job->device, job->graph, options, &job->exec),
            "rank 0 does not answer");
@@ -166,10 +173,10 @@ static void vanish(struct job *job, const braid_exec_options *options)
 // Of an error that the engine notices all ranks hear, in flight or not.
 static void notice(struct job *job)
 {
-    bool own = braid_ranks_rank(job->ranks) == 1;
+    bool own = rank_of(job->ranks) == 1;
     if (own)
         setenv("BRAID_STANDIN_NCCL_FAIL", "ncclCommGetAsyncError:1=6", 1);
-    if (braid_ranks_rank(job->ranks) > 0 && braid_exec_launch(job->exec, NULL))
+    if (rank_of(job->ranks) > 0 && braid_exec_launch(job->exec, NULL))
         expect(BRAID_DEVICE_ERROR, "remote process exited");
     while (!braid_ranks_check(job->ranks))
         usleep(20000);
@@ -288,7 +295,7 @@ int main(int argc, char **argv)
     } else {
         bool notices = strcmp(how, "notices") == 0;
         braid_status status = braid_exec_create(job.device, job.graph, &options, &job.exec);
-        if (notices && status && braid_ranks_rank(job.ranks) != 1)
+        if (notices && status && rank_of(job.ranks) != 1)
             expect(status, "remote process exited"); // rank 1 was done with it already
         else
             check_at(status, "braid_exec_create");

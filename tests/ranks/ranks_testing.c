@@ -15,10 +15,12 @@ int open_ranks(void)
         fprintf(stderr, "%s\n", braid_error_message());
         return EXIT_FAILURE;
     }
-    rank = braid_ranks_rank(ranks);
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    rank = info.rank;
     if (rank != 0 && !freopen("/dev/null", "w", stdout))
         return EXIT_FAILURE;
-    bool opened = braid_ranks_num_ranks(ranks) == NUM_RANKS &&
+    bool opened = info.num_ranks == NUM_RANKS &&
                   !braid_communicator_create(ranks, "world", 0, &world) &&
                   !braid_communicator_create(ranks, "other", 0, &other);
     return opened ? 0 : EXIT_FAILURE;

@@ -78,7 +78,9 @@ int main(void)
                                                                 .element = BRAID_ELEMENT_DOUBLE },
                                         NULL));
     CHECK(braid_exec_create(device, graph, NULL, &exec));
-    uint32_t rank = braid_ranks_rank(ranks);
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    uint32_t rank = info.rank;
     if (rank == 3)
         raise(SIGKILL);
     if (rank == 2) {

@@ -379,8 +379,10 @@ static void open_all(void)
     const char *devices = getenv("BRAID_TEST_DEVICES");
     mode = given && strcmp(given, "graph") == 0 ? BRAID_MODE_GRAPH : BRAID_MODE_STREAMS;
     check_ok(braid_ranks_open(NULL, &ranks));
-    rank = braid_ranks_rank(ranks);
-    num = braid_ranks_num_ranks(ranks);
+    braid_ranks_info info;
+    braid_ranks_get_info(ranks, &info);
+    rank = info.rank;
+    num = info.num_ranks;
     const braid_device_options options = { .backend = backend,
                                            .ordinal =
                                                rank % (devices ? (uint32_t)atoi(devices) : 1) };

@@ -21,13 +21,12 @@ class communicator
     explicit communicator(braid_communicator *given) noexcept : communicator_(given)
     {
     }
-    std::uint32_t rank() const
+    // Which of its ranks this is, and how many it has.
+    braid_ranks_info info() const
     {
-        return braid_communicator_rank(communicator_);
-    }
-    std::uint32_t size() const
-    {
-        return braid_communicator_num_ranks(communicator_);
+        braid_ranks_info info;
+        braid_communicator_get_info(communicator_, &info);
+        return info;
     }
     braid_communicator *get() const noexcept
     {
@@ -64,13 +63,12 @@ template <class Errors> class basic_ranks
         return Errors::template from<void>(status, [] {});
     }
 
-    std::uint32_t rank() const
+    // Which rank this is, and how many there are.
+    braid_ranks_info info() const
     {
-        return braid_ranks_rank(get());
-    }
-    std::uint32_t size() const
-    {
-        return braid_ranks_num_ranks(get());
+        braid_ranks_info info;
+        braid_ranks_get_info(get(), &info);
+        return info;
     }
     // Fails after an operation of this rank or another has.
     result<void> check() const
