@@ -21,10 +21,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_save_costs(const braid_graph
 
 // Gives the nodes of a graph the costs of a file: all of them or none. `device` is the device that
 // the costs must be of; NULL: any. The message of an error names its cause. Errors:
-// - BRAID_INVALID_ARGUMENT: NULL; a file that is not a file of costs, or of an unknown format.
+// - BRAID_INVALID_ARGUMENT: NULL; a file that braid_graph_save_costs has not written, or of another
+//   format.
 // - BRAID_INVALID_ARGUMENT: a file of another graph or another device.
-// - BRAID_INVALID_ARGUMENT: a file of more than 1 MiB and 64 bytes a node.
-// - BRAID_INVALID_ARGUMENT: a cost, or the sum of all, over INT64_MAX.
+// - BRAID_INVALID_ARGUMENT: the sum of all costs is over INT64_MAX.
 // - BRAID_IO_ERROR, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_load_costs(braid_graph *graph,
                                                                const braid_device *device,

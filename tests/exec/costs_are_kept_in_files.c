@@ -49,14 +49,6 @@ static void write_text(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void write_spaces(int num)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "%*s", num, "");
-    assert_int_equal(fclose(file), 0);
-}
-
 static char *read_text(void)
 {
     static char text[4096];
@@ -119,6 +111,11 @@ static void what_is_of_another_is_refused(void **state)
     check_ok(braid_device_close(device));
 }
 
+// A file of three costs; %s is what stands between the brackets.
+#define HEAD "{\"braid\": \"0.1.0\", \"format\": 2, \"kind\": \"costs\", \"graph\": \"%s\", "
+#define ORIGIN "\"backend\": \"cpu\", \"device\": \"x\", "
+#define NUMBERS "\"costs_ns\": [%s]}\n"
+
 static void what_is_no_file_of_costs_is_refused(void **state)
 {
     (void)state;
@@ -129,100 +126,69 @@ static void what_is_no_file_of_costs_is_refused(void **state)
         "{}",
         "[1]",
         "{\"kind\": \"costs\"",
-        "{\"kind\": 1}",
-        "{\"kind\": \"plan\"}",
-        "{\"kind\": \"costs\", \"more\": [[}",
-        "{\"kind\": \"costs\", \"costs_ns\": [1, 2, ]}",
-        "{\"kind\": \"costs\", \"costs_ns\": [1, {}]}",
-        "{\"kind\": \"costs\"} {}",
-        "{\"kind\": \"costs\", \"costs_ns\": [1",
-        "{\"kind\": \"co\nsts\"}",
-        "{\"kind\": \"co\\sts\"}",
-        "{\"kind\": \"costs\\",
-        "{\"kind\": \"longer than any kind is\"}",
-        "{\"kind\": \"costs\", \"more\": {1: 2}}",
-        "{\"kind\": \"costs\", \"more\": {\"a\" 2}}",
-        "{\"kind\": \"costs\", \"more\": \"open\\",
-        "{\"kind\": \"costs\", \"more\": }",
+        "{\"braid\": \"0.1.0\", \"format\": 2, \"kind\": \"plan\"}",
+        "{\"braid\": \"0.1.0\", \"format\": 2, \"kind\": \"costs\"}",
+        "{\"braid\": \"0.1.0\", \"format\": 2, \"kind\": \"costs\", \"graph\": \"1\", \"backend\"",
+    };
+    static const char *const rests[] = {
+        "\"backend\": \"\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]}",
+        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": {1, 2, 3}}",
+        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]",
+        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"more\": 1}",
+        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]} {}",
     };
     braid_graph *graph = make_graph("second");
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        write_text(texts[i]);
+    char digest[32], text[512];
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    size_t num = sizeof(texts) / sizeof(texts[0]), num_rests = sizeof(rests) / sizeof(rests[0]);
+    for (size_t i = 0; i < num + num_rests; i++) {
+        snprintf(text, sizeof(text), HEAD "%s", digest, i < num ? "" : rests[i - num]);
+        write_text(i < num ? texts[i] : text);
         check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
                     "is no file of costs");
     }
     check_fails(braid_graph_load_costs(graph, NULL, "/dev/zero"), BRAID_INVALID_ARGUMENT,
-                "/dev/zero is no file of costs: it has a zero byte");
-    write_spaces(2 * 1024 * 1024);
-    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
-                "is no file of costs of this graph: more than 1048768 bytes");
-    write_text("{\"kind\": \"costs\", \"format\": 99}");
+                "/dev/zero is no file of costs");
+    write_text("{\"braid\": \"9\", \"format\": 99, \"kind\": \"costs\"}");
     check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT, "format 99");
-    char text[512];
-    static const char form[] =
-        " { \"later\" : {\"a\": [1, \"\\u0041}\", {\"b\": null}], \"c\": -1.5e3}, "
-        "\"costs_ns\":[%s] "
-        ",\"kind\":\"costs\",\n\"format\":2,\"backend\":\"cuda\",\"graph\":\"%016llx\"}\n";
-    snprintf(text, sizeof(text), form, "7, 8", (unsigned long long)braid_graph_digest(graph));
-    write_text(text);
-    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
-                "has 2 costs, and the graph 3 nodes");
     assert_int_equal(length_of(graph), 60);
-    snprintf(text, sizeof(text), form, "7, 8, 9", (unsigned long long)braid_graph_digest(graph));
+    snprintf(text, sizeof(text), "\n " HEAD "\n " ORIGIN NUMBERS "\n", digest, "7,8\n, 9 ");
     write_text(text);
     check_ok(braid_graph_load_costs(graph, NULL, path));
     assert_int_equal(length_of(graph), 24);
     braid_graph_destroy(graph);
 }
 
-static void numbers_out_of_their_range_are_named(void **state)
+static void wrong_numbers_are_named(void **state)
 {
     (void)state;
     static const struct {
-        const char *key, *value, *reason;
+        const char *numbers, *reason;
     } files[] = {
-        { "costs_ns", "[1, 2, -3]",
-          "costs_ns[2] is -3, and must be a whole number from 0 to 9223372036854775807" },
-        { "costs_ns", "[99999999999999999999]", "costs_ns[0] is 99999999999999999999, and" },
-        { "costs_ns", "[9223372036854775808]", "costs_ns[0] is 9223372036854775808, and" },
-        { "costs_ns", "[1,\n 1.5 ]", "costs_ns[1] is 1.5, and" },
-        { "costs_ns", "[0, 1e3]", "costs_ns[1] is 1e3, and" },
-        { "costs_ns", "[01]", "costs_ns[0] is 01, and" },
-        { "costs_ns", "[\"7\"]", "costs_ns[0] is \"7\", and" },
-        { "format", "-2", "format is -2, and must be a whole number from 0 to 4294967295" },
-        { "costs_ns", "[1, 9223372036854775806, 1]",
+        { "", "costs_ns[0] is no whole number, or not one of 3" },
+        { "1, 2", "costs_ns[1] is no whole number, or not one of 3" },
+        { "1, 2, 3, 4", "costs_ns[2] is no" },
+        { "1, 2, -3", "costs_ns[2] is no" },
+        { "1,\n 1.5 ", "costs_ns[1] is no" },
+        { "0, 1e3", "costs_ns[1] is no" },
+        { "\"7\"", "costs_ns[0] is no" },
+        { "99999999999999999999, 1, 1",
           "the numbers of costs_ns add up to more than 9223372036854775807" },
+        { "999999999999999999999, 1, 1", "costs_ns[0] is no" },
+        { "9223372036854775808, 1, 1", "add up to more than" },
+        { "1, 9223372036854775806, 1", "add up to more than" },
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
     snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        bool is_costs = strcmp(files[i].key, "costs_ns") == 0;
-        snprintf(text, sizeof(text),
-                 "{\"kind\": \"costs\", \"format\": 2, \"graph\": \"%s\", \"backend\": \"cpu\", "
-                 "\"device\": \"x\"%s, \"%s\": %s}",
-                 digest, is_costs ? "" : ", \"costs_ns\": [1, 2, 3]", files[i].key, files[i].value);
+        snprintf(text, sizeof(text), HEAD ORIGIN NUMBERS, digest, files[i].numbers);
         write_text(text);
         check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
                     files[i].reason);
         check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT, path);
         assert_int_equal(length_of(graph), 60);
     }
-    braid_graph_destroy(graph);
-}
-
-static void names_with_signs_are_read(void **state)
-{
-    (void)state;
-    braid_graph *graph = make_graph("second");
-    write_text("{\"none\": {}, \"also\": [], \"format\": 2, \"kind\": \"\\u0063osts\"}");
-    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
-                "is no file of costs");
-    write_text("{\"none\": {}, \"also\": [], \"format\": 2, \"kind\": \"costs\","
-               " \"graph\": \"a\\\"b\\\\c\\/d\"}");
-    check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
-                "is of another graph: 'a\"b\\c/d'");
-    assert_int_equal(length_of(graph), 60);
     braid_graph_destroy(graph);
 }
 
@@ -353,8 +319,7 @@ int main(void)
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
-        cmocka_unit_test(numbers_out_of_their_range_are_named),
-        cmocka_unit_test(names_with_signs_are_read),
+        cmocka_unit_test(wrong_numbers_are_named),
         cmocka_unit_test(a_full_disk_leaves_the_file_as_it_was),
         cmocka_unit_test(a_disk_that_was_full_for_a_while_leaves_it_too),
         cmocka_unit_test(what_is_given_up_leaves_the_file_as_it_was),
