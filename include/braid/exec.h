@@ -153,9 +153,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, brai
 // after it. Rows are used up by a call that fails, too, whether a frame was queued or none: before
 // it is tried again they are to be set again; the parameters have the rows of the frame that
 // failed. Rows stay only where the call is refused for what it was given (another number of frames
-// than rows, a stream of another device) or since it is made inside a host call. Errors: those of
-// braid_exec_launch and braid_exec_set_param; BRAID_INVALID_ARGUMENT (a parameter has rows for
-// another number of frames).
+// than rows, a stream of another device or one that is being captured) or since it is made inside a
+// host call. Errors: those of braid_exec_launch and braid_exec_set_param; BRAID_INVALID_ARGUMENT (a
+// parameter has rows for another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
                                                                size_t num_frames);

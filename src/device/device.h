@@ -102,7 +102,9 @@ braid_status braid_device_check(const char *function, const braid_device *device
 // The device has failed, for the reason in this thread's message. Returns BRAID_DEVICE_ERROR.
 braid_status braid_device_fail(braid_device *device);
 
-// The same, and where the stream is of another device.
+// The error that the stream is of another device. Then: the same as braid_device_check, and that.
+braid_status braid_device_refuse_stream(const char *function, const braid_device *device,
+                                        const braid_stream *stream);
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream);
 

@@ -4,17 +4,22 @@
 #include "base/inside.h"
 #include "device/device.h"
 
+braid_status braid_device_refuse_stream(const char *function, const braid_device *device,
+                                        const braid_stream *stream)
+{
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "%s: the stream is of another device (%s, not this %s)", function,
+                       stream->device->label, device->label);
+}
+
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream)
 {
     braid_status status = braid_device_check(function, device);
     if (status)
         return status;
-    if (stream && stream->device != device)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: the stream is of another device (%s, not this %s)", function,
-                           stream->device->label, device->label);
-    return BRAID_OK;
+    return stream && stream->device != device ? braid_device_refuse_stream(function, device, stream)
+                                              : BRAID_OK;
 }
 
 static _Atomic uint64_t num_streams; // ever made

@@ -64,13 +64,10 @@ braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status stat
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
 {
     braid_status status = braid_exec_check(function, exec);
-    if (!status)
-        status = braid_device_check_stream(function, exec->device, stream);
-    return status;
-}
-
-braid_status braid_exec_check_stream(const braid_exec *exec, braid_stream *stream)
-{
+    if (status)
+        return status;
+    if (stream && stream->device != exec->device)
+        return braid_device_refuse_stream(function, exec->device, stream);
     struct backend *backend = exec->device->backend;
     if (!backend->ops->stream_check_launch)
         return BRAID_OK;
@@ -81,8 +78,6 @@ braid_status braid_exec_check_stream(const braid_exec *exec, braid_stream *strea
 braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
 {
     braid_status status = braid_exec_check_launch("braid_exec_launch", exec, stream);
-    if (!status)
-        status = braid_exec_check_stream(exec, stream);
     if (status)
         return status;
     braid_exec_begin_launch(exec);

@@ -198,10 +198,9 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_make_again(braid_exec *exec, const braid_graph *graph,
                                    const braid_exec_options *options);
 
-// Whether a launch has the arguments of one; then, whether its stream takes one. `function` is for
-// the message.
+// Whether a launch has the arguments of one, and its stream takes one. `function` is for the
+// message.
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream);
-braid_status braid_exec_check_stream(const braid_exec *exec, braid_stream *stream);
 
 // Gives a parameter another value, with the lock held.
 braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value);

@@ -103,10 +103,14 @@ static braid_status tell_parts(braid_exec *exec, struct exec_launch *launch)
 
 // If the end of a frame cannot be recorded, nothing could wait for it later: the stream may belong
 // to the program and be gone by then. So the launch waits.
+//
+// If other threads queued something on the stream meanwhile, it may be behind the fork: then no
+// later frame begins there.
 static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
 {
     struct backend *backend = exec->device->backend;
     struct frame_slot *slot = launch->slot;
+    bool is_alone = device_use_stream(launch->stream) == launch->uses;
     braid_status status = backend->ops->event_record(backend, slot->done->backend,
                                                      device_backend_stream(launch->queue));
     if (status)
@@ -115,7 +119,13 @@ static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
                            "awaited: %s",
                            exec->device->label, braid_error_message());
     braid_exec_mark_replaced(exec, slot, launch->queue);
-    return slot->queue ? wait(exec, launch->stream, slot->done) : BRAID_OK;
+    if (slot->queue)
+        status = wait(exec, launch->stream, slot->done);
+    if (!status && !launch->status && is_alone) {
+        slot->launched_on = launch->stream;
+        slot->launched_uses = launch->uses + 1;
+    }
+    return status;
 }
 
 // A step behind the player's launch is taken in any case. Of two failures the first tells what
@@ -134,33 +144,9 @@ static void then(braid_exec *exec, struct exec_launch *launch,
     launch->status = launch->status ? launch->status : status;
 }
 
-// If other threads queued something on the stream meanwhile, it may be behind the fork: then no
-// later frame begins there.
-static void note_uses(struct exec_launch *launch)
-{
-    bool is_alone = device_use_stream(launch->stream) == launch->uses;
-    launch->slot->launched_on = launch->status || !is_alone ? NULL : launch->stream;
-    launch->slot->launched_uses = launch->uses + 1;
-}
-
 // A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
 // If nothing was queued, the stream may not be behind the frames before, and `done` goes on
 // standing for them.
-static void launch_frames(braid_exec *exec, struct exec_launch *launch)
-{
-    launch->status = braid_exec_parts_before(exec->parts, exec, launch);
-    if (!launch->status)
-        launch->status = order_begin(exec, launch);
-    if (!launch->status)
-        launch->status = play(exec, launch);
-    if (launch->queued)
-        then(exec, launch, order_end);
-    then(exec, launch, tell_parts);
-    if (launch->queued)
-        then(exec, launch, record_end);
-    note_uses(launch);
-}
-
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames)
 {
     uint64_t number = exec->frames.num_launched, num = exec->frames.num;
@@ -173,10 +159,19 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
         .first = number,
         .num_frames = num_frames,
     };
-    braid_status status = braid_exec_update(exec, slot, number, 0);
-    if (status)
-        return status;
+    launch.status = braid_exec_update(exec, slot, number, 0);
+    if (launch.status)
+        return launch.status;
     launch.uses = device_stream_uses(stream);
-    launch_frames(exec, &launch);
+    launch.status = braid_exec_parts_before(exec->parts, exec, &launch);
+    if (!launch.status)
+        launch.status = order_begin(exec, &launch);
+    if (!launch.status)
+        launch.status = play(exec, &launch);
+    if (launch.queued)
+        then(exec, &launch, order_end);
+    then(exec, &launch, tell_parts);
+    if (launch.queued)
+        then(exec, &launch, record_end);
     return launch.status;
 }

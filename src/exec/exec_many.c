@@ -91,12 +91,9 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 // The message of a frame is told once, with its number.
 static braid_status launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
 {
-    braid_status status = braid_exec_check_stream(exec, stream);
-    if (status)
-        return status;
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    status = launch_all(exec, stream, num_frames);
+    braid_status status = launch_all(exec, stream, num_frames);
     braid_error_end_attempt(&attempt, status);
     return status;
 }
