@@ -10,11 +10,12 @@ import numpy
 from braid._errors import refuse
 from braid._forms import Multiple
 from braid._kernel import Kernel
-from braid._memory import PointerTo
+from braid._memory import PointerTo, name_elements
 
 _NUMBERS = {"i1": "bool_", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u1": "bool_", "u8": "uint8",
             "u16": "uint16", "u32": "uint32", "u64": "uint64", "fp16": "float16", "fp32": "float32", "f32": "float32",
             "fp64": "float64"}
+_BFLOAT16 = name_elements("<V2")  # as PyTorch and CuPy say it
 _MOST_HIDDEN = 2  # pointers to scratch that Triton's own launcher would allocate
 
 
@@ -103,8 +104,8 @@ def _types(name: str, signature: Dict[str, Any], attributes: Dict[Tuple[int, ...
 def _type(where: str, text: Any, aligned: bool) -> Any:
     elements = _NUMBERS.get(text.lstrip("*k")) if isinstance(text, str) else None
     if isinstance(text, str) and text.startswith("*") and "*" not in text[1:]:
-        # NumPy does not know all elements that Triton has.
-        return PointerTo(elements.rstrip("_") if elements else "", f"pointer to {text[1:]}", 16 if aligned else 1)
+        known = _BFLOAT16 if text.endswith("bf16") else (elements or "").rstrip("_")  # "" if NumPy does not know them
+        return PointerTo(known, f"pointer to {text[1:]}", 16 if aligned else 1)
     if elements is None:
         raise refuse(f"{where} has the type '{text}', which Braid cannot hand over: give pointers and numbers")
     number = getattr(numpy, elements)

@@ -56,6 +56,18 @@ def test_views_of_foreign_arrays_are_parts_of_their_memory(kind):
     assert graph.plan(policy="max_concurrency").info.num_waits == 1
 
 
+class OfUnknownElements(Tensor):
+    """As PyTorch's tensors on a GPU look whose elements NumPy does not have."""
+
+    @property
+    def __cuda_array_interface__(self):
+        raise KeyError("float8")
+
+
+def test_elements_that_numpy_does_not_know_may_be_known_to_dlpack():
+    assert braid.Pointer.of(OfUnknownElements(np.zeros(4, "int8"))).nbytes == 4
+
+
 def test_tensors_are_arguments(device, store):
     target = np.zeros(3, "int64")
     graph = braid.Graph()

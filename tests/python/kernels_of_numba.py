@@ -91,6 +91,14 @@ def test_functions_that_are_no_kernels_are_refused():
         of_ptx("none", "", ())
 
 
+def test_an_array_is_taken_apart_as_numbas_launcher_does():
+    whole = np.zeros((3, 4), "float32")
+    form = _type(numba.float32[:, :], "it")
+    numbers = [int.from_bytes(argument.data, "little", signed=True) for argument in form.encode(whole[::-1, ::2], "it")]
+    address = whole.ctypes.data + 2 * 16  # of the last row
+    assert numbers == [0, 0, 6, 4, address, 3, 2, -16, 8] and len(numbers) == form.num
+
+
 def test_arrays_in_an_order_are_checked():
     whole = np.zeros((3, 4), "float32")
     rows, columns, any_ = (_type(type_, "it") for type_ in (numba.float32[:, ::1], numba.float32[::1, :], numba.float32[:, :]))

@@ -85,6 +85,38 @@ def test_what_triton_took_for_granted_is_checked(gpu):
         frame.set_arg(node, 0, shifted)
 
 
+def test_elements_that_numpy_does_not_have_are_told_apart(gpu):
+    made = compiled()
+    made.src.signature.update(x="*bf16", y="*fp8e4nv")
+    memory, graph = gpu.allocate(4 * 300), braid.Graph()
+    half, single, byte = (Typed(memory, (300,), kind) for kind in ("V2", "float32", "uint8"))
+    half.__cuda_array_interface__["typestr"] = "<V2"
+    graph.kernel(of_triton(made), 2, [half, byte, single, 300], updates=single)
+    with pytest.raises(braid.InvalidArgumentError, match="argument 0 .* of float32, where the kernel takes a pointer to bf16"):
+        graph.kernel(of_triton(made), 2, [single, byte, single, 300], updates=single)
+
+
+def test_the_shared_memory_is_what_triton_says(gpu):
+    x, graph = gpu.allocate(1200), braid.Graph()
+    graph.kernel(of_triton(compiled(shared=1 << 30)), 2, [x, x, x, 300], updates=x)
+    with pytest.raises(braid.DeviceError, match="'add' .*1073741824 bytes of dynamic"):
+        braid.Exec(gpu, graph)
+
+
+def test_a_kernel_of_triton_with_shared_memory_runs(gpu):
+    made = compiled("triton_softmax_80.ptx", name="softmax", shared=16)
+    made.src.signature = {"out": "*fp32", "x": "*fp32", "columns": "i32", "BLOCK": "constexpr"}
+    x, out, graph = gpu.allocate(4000), gpu.allocate(4000), braid.Graph()
+    row, back = np.sin(np.arange(1000, dtype="float32")), np.zeros(1000, "float32")
+    graph.copy(x, row)
+    graph.kernel(of_triton(made), 1, [braid.write(out), braid.read(x), 1000])
+    graph.copy(back, out)
+    with braid.Exec(gpu, graph) as frame:
+        frame.run()
+    wanted = np.exp(row - row.max())
+    assert np.allclose(back, wanted / wanted.sum(), rtol=1e-5)
+
+
 def test_transient_memory_is_as_aligned_as_triton_wants(gpu):
     kernel, graph = of_triton(compiled(aligned=(0, 1, 2))), braid.Graph()
     odd, even = graph.transient("odd", 1200, alignment=8), graph.transient("even", shape=300, dtype="float32")
