@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of kernels from NVRTC, Triton and Numba in turn, as Braid plays them and as others do: mixed.py [FRAMES]
 
-by themselves  each kernel launched by CuPy, Triton and Numba, on one stream of PyTorch
-PyTorch graph  those launches, captured by torch.cuda.graph
-Braid graph    a driver graph of Braid without islands
-Braid island   the whole graph as one kernel
-Braid          as it comes
+by themselves   each kernel launched by CuPy, Triton and Numba, on one stream of PyTorch
+PyTorch graph   those launches, captured by torch.cuda.graph
+PyTorch spread  the same with a stream for each chain
+Braid graph     a driver graph of Braid without islands
+Braid island    the whole graph as one kernel
+Braid           as it comes
 
-All ways take turns, frame by frame, in one process. A time is from the launch until the frame has ended. The result of
-each way is compared with NumPy's."""
+All ways take turns, frame by frame, in one process, and another way is the first in each frame. A time is from the launch
+until the frame has ended. The result of each way is compared with NumPy's."""
 import statistics
 import sys
 import time
+import warnings
 
 import numpy as np
 
@@ -30,8 +32,9 @@ import braid
 import braid.numba_cuda
 import braid.triton
 
+warnings.simplefilter("ignore")  # Numba finds one block few, and CuPy has a newer name for a stream of others
 BLOCK = 128
-WAYS = ("by themselves", "PyTorch graph", "Braid graph", "Braid island", "Braid")
+WAYS = ("by themselves", "PyTorch graph", "PyTorch spread", "Braid graph", "Braid island", "Braid")
 SHAPES = {"1 chain of 60, 1 block each": (1, 60, 1), "8 chains of 15, 1 block each": (8, 15, 1),
           "1 chain of 30, 4096 blocks each": (1, 30, 4096)}
 HALVE = r"""extern "C" __global__ void halve(float *x, int num)
@@ -61,21 +64,30 @@ class Chains:
         self.size, self.blocks, self.length = blocks * BLOCK, blocks, length
         self.data = [torch.zeros(self.size, device="cuda") for _ in range(num)]
         self.halve, self.quarter = cupy.RawKernel(HALVE, "halve"), cuda.jit(quarter)
+        self.streams = [torch.cuda.Stream() for _ in self.data]
         self.of_cupy = [cupy.asarray(x) for x in self.data]
         self.of_numba = [cuda.as_cuda_array(x) for x in self.data]
 
-    def launch(self, stream):
-        """Each by its own framework."""
+    def launch(self, stream, chains=None):
+        """Each by its own framework: of all chains in turn, or of those with these numbers."""
         numba_stream = cuda.external_stream(stream.cuda_stream)
         with torch.cuda.stream(stream), cupy.cuda.ExternalStream(stream.cuda_stream):
             for i in range(self.length):
-                for j, x in enumerate(self.data):
+                for j in chains or range(len(self.data)):
                     if i % 3 == 0:
                         self.halve((self.blocks,), (BLOCK,), (self.of_cupy[j], np.int32(self.size)))
                     elif i % 3 == 1:
-                        add_two[(self.blocks,)](x, self.size, BLOCK=BLOCK, num_warps=BLOCK // 32)
+                        add_two[(self.blocks,)](self.data[j], self.size, BLOCK=BLOCK, num_warps=BLOCK // 32)
                     else:
                         self.quarter[self.blocks, BLOCK, numba_stream](self.of_numba[j])
+
+    def launch_spread(self, stream):
+        for own in self.streams:
+            own.wait_stream(stream)
+        for j, own in enumerate(self.streams):
+            self.launch(own, [j])
+        for own in self.streams:
+            stream.wait_stream(own)
 
     def graph(self):
         kernels = [braid.Kernel("halve", source=HALVE, types=[braid.Pointer, np.int32]),
@@ -104,10 +116,10 @@ class Chains:
             assert bool((x == float(self.expected())).all()), f"{way}: {x[:4]} where NumPy has {self.expected()}"
 
 
-def captured(chains, stream):
+def captured(launch, stream):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
-        chains.launch(stream)
+        launch(stream)
 
     def play():
         with torch.cuda.stream(stream):
@@ -121,7 +133,9 @@ def ways_of(chains, device, stream):
     ways = {"by themselves": lambda: chains.launch(stream)}
     chains.launch(stream)  # compiles
     torch.cuda.synchronize()
-    ways["PyTorch graph"] = captured(chains, stream)
+    ways["PyTorch graph"] = captured(chains.launch, stream)
+    if len(chains.data) > 1:
+        ways["PyTorch spread"] = captured(chains.launch_spread, stream)
     graph = chains.graph()
     for way, how in (("Braid graph", {"islands": "never"}), ("Braid island", {"islands": "whole"}), ("Braid", {})):
         try:
@@ -136,11 +150,12 @@ def ways_of(chains, device, stream):
 
 def measure(ways, num_frames):
     """Microseconds of each way, a list."""
-    times = {way: [] for way in ways}
+    times, order = {way: [] for way in ways}, list(ways)
     for i in range(num_frames + 10):
-        for way, play in ways.items():
+        order = order[1:] + order[:1]
+        for way in order:
             begin = time.perf_counter()
-            play()
+            ways[way]()
             torch.cuda.synchronize()
             if i >= 10:
                 times[way].append(1e6 * (time.perf_counter() - begin))
