@@ -21,23 +21,28 @@ _HEADERS = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")  # t
 
 def raw(kernel: Any, name_expression: Optional[str] = None, *, types: Any = None) -> Kernel:
     """Makes a kernel of a cupy.RawKernel, or of a cupy.RawModule and the name of an entry, which for templates is an
-    expression such as "scale<float>". Braid compiles the source with CuPy's options; if CuPy has compiled by itself
-    (backend="nvcc", or a file), Braid takes the function that CuPy has loaded."""
+    expression such as "scale<float>". Braid compiles the source with CuPy's options. If it cannot (backend="nvcc", a file,
+    an entry whose name the source does not have), Braid takes the function that CuPy has loaded."""
     is_module = hasattr(kernel, "get_function")
     name = name_expression if is_module else getattr(kernel, "name", None)
     if not isinstance(name, str) or not hasattr(kernel, "code"):  # to ask for its function would compile it
         raise refuse(f"{kernel!r} is no kernel: give a braid.Kernel, a cupy.RawKernel, or to braid.cupy.raw a "
                      "cupy.RawModule and a name in it")
-    code, options = getattr(kernel, "code", None), tuple(getattr(kernel, "options", None) or ())
-    is_plain = getattr(kernel, "backend", "nvrtc") == "nvrtc" and not getattr(kernel, "enable_cooperative_groups", False)
-    if isinstance(code, str) and is_plain:
-        expression = name if is_module and not name.isidentifier() else None
-        made = Kernel(name, source=code, options=options + _options_of_cupy(), name_expression=expression, types=types)
+    is_expression = is_module and name in (getattr(kernel, "name_expressions", None) or ())
+    if _is_plain(kernel) and (is_expression or name in kernel.code):
+        options = tuple(getattr(kernel, "options", None) or ()) + _options_of_cupy()
+        made = Kernel(name, source=kernel.code, options=options, name_expression=name if is_expression else None, types=types)
     else:
         loaded = kernel.get_function(name) if is_module else kernel
         made = Kernel(name, cuda=int(loaded.kernel.ptr), types=types)
     made._keep.append(kernel)
     return made
+
+
+def _is_plain(kernel: Any) -> bool:
+    """Whether Braid can compile it as CuPy does."""
+    return isinstance(kernel.code, str) and getattr(kernel, "backend", "nvrtc") == "nvrtc" \
+        and not getattr(kernel, "enable_cooperative_groups", False)
 
 
 def _options_of_cupy() -> Tuple[str, ...]:

@@ -37,14 +37,14 @@ def test_raw_kernels_are_compiled_with_their_options():
 
 
 def test_of_what_cupy_compiles_by_itself_the_function_is_taken():
-    for what in (dict(backend="nvcc"), dict(code=None), dict(enable_cooperative_groups=True)):
+    for what in (dict(backend="nvcc"), dict(code=None), dict(enable_cooperative_groups=True), dict(name="_Z5twiceIfEvPT_")):
         kernel = raw(raw_kernel(**what))
         assert kernel._struct.source == ffi.NULL and int(ffi.cast("uintptr_t", kernel._struct.cuda.function)) == 0x1234
 
 
 def test_entries_of_modules_have_names_or_expressions():
-    module = types.SimpleNamespace(code="template", options=("-DX",), backend="nvrtc", enable_cooperative_groups=False,
-                                   get_function=lambda name: raw_kernel(name=name))
+    module = types.SimpleNamespace(code=TWICE, options=("-DX",), backend="nvrtc", enable_cooperative_groups=False,
+                                   name_expressions=["scale<float>"], get_function=lambda name: raw_kernel(name=name))
     template, plain = raw(module, "scale<float>"), raw(module, "twice")
     assert ffi.string(template._struct.name_expression) == b"scale<float>" and options_of(template) == ["-DX"]
     assert plain._struct.name_expression == ffi.NULL and plain.name == "twice"
