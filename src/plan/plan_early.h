@@ -6,7 +6,7 @@
 // the whole predecessor. However, its blocks take room on the device while they wait, and the
 // kernel behind it may wait there as well. If they need more room than there is, blocks crowd onto
 // the multiprocessors that become free first: a chain of 132 blocks that read memory took 2,383 us
-// instead of 1,926 (H200, docs/cuda.md). So the kernels of a row that wait at the same time must
+// instead of 1,926 (H200, docs/measured). So the kernels of a row that wait at the same time must
 // fit into their lane's part of the device, together with the kernel that runs.
 //
 // A kernel that is launched as the blocks of its predecessor end takes no room from it. It gains

@@ -74,7 +74,7 @@ def faults_of_tables(page):
 def main():
     root = os.path.abspath(sys.argv[1])
     pages = [os.path.join(root, "README.md"), *sorted(glob.glob(os.path.join(root, "docs/book/*.md")))]
-    tabled = sorted(path for folder in ("", "docs", "docs/book", "examples")
+    tabled = sorted(path for folder in ("", "docs", "docs/book", "docs/measured", "examples")
                     for path in glob.glob(os.path.join(root, folder, "*.md")))
     cases = [(f"the figures of {os.path.relpath(page, root)}", faults_of_page(page)) for page in pages]
     cases += [(f"the tables of {os.path.relpath(page, root)}", faults_of_tables(page)) for page in tabled]

@@ -27,7 +27,7 @@ def reachable_from(path, found):
 
 def main():
     root = os.path.abspath(sys.argv[1])
-    paths = sorted(path for folder in ("", "docs", "docs/book", "examples")
+    paths = sorted(path for folder in ("", "docs", "docs/book", "docs/measured", "examples")
                    for path in glob.glob(os.path.join(root, folder, "*.md")))
     reached = reachable_from(os.path.join(root, "README.md"), set())
     print(f"1..{len(paths)}")

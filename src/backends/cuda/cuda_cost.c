@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ordering costs on CUDA, for the planner. The numbers were measured on an H200 with driver
-// 580 by bench_gpu_launch; docs/cuda.md has the tables.
+// 580 by bench_gpu_launch; docs/measured/cuda.md has the tables.
 #include "backends/cuda/cuda_vendor.h"
 #include "backends/gpu/gpu_backend.h"
 

@@ -41,10 +41,10 @@ braid_status braid_gpu_reach(struct backend *backend, struct backend *peer, bool
     return *out_reaches ? BRAID_OK : braid_gpu_check(gpu, result, slot, what);
 }
 
-// Measured between two H200s of one host with driver 580 (bench_gpu_places; docs/places.md) inside
-// one graph, where a copy takes longer to start than on a stream. Without access copies go through
-// the host over PCIe, which was not measured: that is what two crossings of 16 lanes of its fourth
-// generation take.
+// Measured between two H200s of one host with driver 580 (bench_gpu_places;
+// docs/measured/places.md) inside one graph, where a copy takes longer to start than on a stream.
+// Without access copies go through the host over PCIe, which was not measured: that is what two
+// crossings of 16 lanes of its fourth generation take.
 static const braid_place_link reached = { .latency_ns = 16000,
                                           .bytes_per_us = 391000,
                                           .wait_ns = 4300 };

@@ -8,7 +8,7 @@
 // ordinary way, the instruction does nothing.
 //
 // No entry executes griddepcontrol.launch_dependents: each block that does takes 0.6 ns of the
-// whole device, which doubles the time of a kernel of many short blocks (H200, docs/cuda.md). The
+// whole device, which doubles the time of a kernel of many short blocks (H200, docs/measured). The
 // edges of a driver graph say instead when the next kernel starts: see struct gpu_edge_data.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_H
