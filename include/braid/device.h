@@ -13,13 +13,11 @@
 extern "C" {
 #endif
 
-// An opened backend and ordinal. Everything made from a device must be destroyed before the device
-// is closed (braid_device_close). A device belongs to the process that opened it: a child made by
-// fork must not use it, not even to close it. Each call with a closed device fails with
-// BRAID_INVALID_ARGUMENT and names the device. Calls without a status answer as for NULL. Braid
-// knows a closed device until 64 others have been closed. Braid cannot recognise other destroyed
-// objects, nor objects that only a driver knows: a stream's handle, freed memory, or the context
-// under an adopted device. Thread-safety: any thread.
+// An opened backend and ordinal. Objects made from a device must be destroyed before it is closed.
+// It belongs to the process that opened it: a child made by fork must not use it, not even to close
+// it. Calls with a closed device fail with BRAID_INVALID_ARGUMENT, or answer as for NULL, until 64
+// others have been closed. Braid cannot recognise other destroyed objects, nor freed memory,
+// handles of streams and contexts that only a driver knows. Thread-safety: any thread.
 typedef struct braid_device braid_device;
 
 // Whether this process can use a backend.
@@ -36,9 +34,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
                                                             braid_backend_info *out_info);
 
 // The environment variable BRAID_BACKENDS names the backends that a process may use, for example
-// "cpu" or "hip,cpu". Unset or empty: all. Braid loads nothing for the others, and
-// braid_backend_query reports them as left out. A statically linked program needs the variable if a
-// driver's library cannot be loaded by such a program (docs/install.md).
+// "cpu" or "hip,cpu". Unset or empty: all. Braid loads nothing for the others. A statically linked
+// program may need it (docs/install.md).
 typedef struct braid_device_options {
     // One backend, or several separated by commas: Braid opens the first that has a device. Braid
     // loads nothing for the others. NULL: those of BRAID_BACKENDS, else "cuda,hip,cpu". If a driver
@@ -46,22 +43,15 @@ typedef struct braid_device_options {
     const char *backend;
     uint32_t ordinal; // which of the backend's devices
     // CPU: the number of streams and lanes that run at once, 1 to 1,024; 0: one a core, at least 2.
-    // Twice as many threads less one are started. If a worker that helps with another's grid is
-    // held up, a spare thread takes its place; spare threads sleep until then. The threads may run
-    // on all cores of the thread that opens the device. Braid moves its threads, and never the
-    // program's, so that no two busy ones share a core while another is free. For a moment a worker
-    // is then allowed one core only; afterwards it may use all it could use before. A worker keeps
-    // any change of its cores by the program or the user, unless the change falls into such a
-    // moment.
+    // Up to as many spare threads, less one, sleep until a worker is held up. All may use the cores
+    // of the thread that opens the device. Braid may move them among these cores
+    // (docs/cpu-replay.md); it never moves threads of the program.
     uint32_t num_workers;
-    // CUDA, HIP: the folder that keeps code compiled at run time for later processes. Braid makes
-    // it when it first keeps something. NULL: the folder in BRAID_CACHE, else
-    // $XDG_CACHE_HOME/braid, else ~/.cache/braid, else none. "off", here or in BRAID_CACHE: none. A
-    // process with more rights than its user (setuid) has none. The files belong to this user,
-    // serve all processes, and are checked when read. Together they have at most 256 MiB and 4096
-    // files; the least recently used are removed. A failure with them costs the time of compiling
-    // and a line in the log (braid_log_set). Braid does not keep code whose source depends on other
-    // files or the time (#include, __DATE__).
+    // CUDA, HIP: the folder that keeps code compiled at run time for later processes
+    // (docs/cuda.md). NULL: the folder in BRAID_CACHE, else $XDG_CACHE_HOME/braid, else
+    // ~/.cache/braid, else none. "off", here or in BRAID_CACHE: none. A process with more rights
+    // than its user (setuid) has none. It holds at most 256 MiB and 4096 files. A failure with them
+    // costs the time of compiling and a line in the log.
     const char *cache;
 } braid_device_options;
 
@@ -95,10 +85,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *co
                                                                 braid_device **out_group);
 
 // Waits for Braid's own work on the device, then frees the device. If execs, streams, events
-// (wrapped ones too) or allocations are left, it refuses. The message then counts them, and the
-// device and all of them stay usable. The status may be left unread, since the log callback gets
-// the message too. Work on wrapped streams, except the null stream, must have ended before. A
-// device that has failed (status.h) is closed like any other.
+// (wrapped ones too) or allocations are left, it refuses: the message counts them, and all stay
+// usable. The status may be left unread, since the log gets the message. Work on wrapped streams,
+// except the null stream, must have ended before. A failed device is closed like any other.
 // Errors: BRAID_BUSY, BRAID_INVALID_ARGUMENT (inside a host call).
 BRAID_API braid_status braid_device_close(braid_device *device);
 

@@ -18,10 +18,10 @@ extern "C" {
 #endif
 
 // A graph ready to run on a device, or on the members of a group. Launches of one exec run one
-// after another, in launch order, whatever streams they are on, unless braid_exec_options.frames
-// lets them overlap; different execs run at once.
-// Thread-safety: any thread; calls on one exec are serialised by a lock. While a launch or a reader
-// of its times waits for frames, others may change its values, but not launch it.
+// after another, in launch order, on any streams, unless braid_exec_options.frames lets them
+// overlap. Different execs run at once. Thread-safety: any thread; a lock serialises calls on one
+// exec. While a launch or a reader of its times waits for frames, other threads may change its
+// values, but not launch it.
 typedef struct braid_exec braid_exec;
 
 // How a plan reaches the device. Every mode executes the same schedule.
@@ -32,13 +32,12 @@ typedef enum braid_exec_mode {
 } braid_exec_mode;
 
 // Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Only CUDA
-// has islands, and only in graph mode: elsewhere WHOLE and ALWAYS are refused with
-// BRAID_UNSUPPORTED.
+// has islands, in graph mode. Elsewhere WHOLE and ALWAYS are refused with BRAID_UNSUPPORTED.
 typedef enum braid_islands {
-    // In graph mode, for kernels that have source: the whole graph where all of it is such and has
-    // costs; else stretches of lanes whose kernels follow each other with nothing between; where
-    // that is expected to make the frame at least 3 % shorter (for a whole graph of 256 nodes or
-    // more 1 %). Creating such an exec compiles, and may wait for other work on the device.
+    // In graph mode, for kernels with source: the whole graph if all have source and costs, else
+    // stretches of lanes without waits in between. The expected gain must be at least 3 % of the
+    // frame (1 % for a whole graph of 256 nodes or more). Creating such an exec compiles, and may
+    // wait for other work on the device.
     BRAID_ISLANDS_AUTO = 0,
     BRAID_ISLANDS_NEVER = 1,  // none
     BRAID_ISLANDS_WHOLE = 2,  // the whole graph is one island, or creating the exec fails with
@@ -48,7 +47,7 @@ typedef enum braid_islands {
                               // that cannot be made is an error
 } braid_islands;
 
-// What a launch does while as many frames are in flight as braid_exec_options.frames allows.
+// The action of a launch while braid_exec_options.frames frames are in flight.
 typedef enum braid_exec_when_full {
     BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose place it takes
     BRAID_FULL_WAITS = 1,   // blocks until that one has ended; other threads use the exec meanwhile
@@ -64,98 +63,93 @@ typedef struct braid_exec_options {
                                     // are all zero, the device's own cost model; otherwise a
                                     // schedule of this graph, copied
     braid_schedule_options plan;
-    // CUDA, sm_90 and newer: kernels that Braid has as text (source, or PTX) are launched while
-    // the kernel before them on their lane still runs, where the device's cost model says that it
-    // pays, and wait for its end before they do anything. True: they are launched after it, and
-    // so are kernels with braid_kernel.programmatic.
+    // CUDA, sm_90 and newer. False: kernels with source or PTX start early, if that pays. They are
+    // launched while the kernel before them on their lane still runs, and first wait for its end.
+    // True: none does, also not with braid_kernel.programmatic.
     bool no_early_start;
     braid_islands islands;
-    // How many of the last frames' times are kept, of every node, wait, lane and frame: see
-    // timings.h, and docs/profile.md for what it costs a frame. 0: none, at no cost. Driver graphs
-    // of HIP keep none: there an exec with BRAID_MODE_GRAPH is refused.
+    // The number of latest frames whose times are kept, for every node, wait, lane and frame: see
+    // timings.h, and docs/profile.md for the cost. 0: none, at no cost. Driver graphs of HIP keep
+    // none: there an exec with BRAID_MODE_GRAPH is refused.
     uint32_t profile;
-    // How many frames may be in flight at once, up to 16; 0: 1. Each has its own arguments and
-    // transient buffers. What they share is ordered by the declared accesses, node by node: a node
-    // starts when those of the frames before have ended that touch the same resources, one of them
-    // writing. So all that nodes touch must be declared: edges hold inside a frame only. Where a
-    // node declares nothing at all, frames run one after another. Frames end in launch order, by
-    // all that tells of it, but for their times (see braid_frame_timing). Launches on different
-    // streams overlap, and so do those on one stream of braid_stream_create, unless other work was
-    // queued between them or its handle was asked for; on other streams a launch starts
-    // after earlier launches there. Where frames cannot overlap, info.frames_reason says why.
+    // The number of frames that may be in flight at once, up to 16; 0: 1 (docs/book/pipelines.md).
+    // Each frame has its own arguments and transient buffers. Declared accesses order the rest,
+    // node by node, since edges hold inside a frame only: all that nodes touch must be declared. If
+    // a node declares nothing at all, frames run one after another. Frames end in launch order for
+    // waits and callbacks. Launches overlap on different streams, and on one stream of
+    // braid_stream_create unless other work was queued between them or its handle was asked for.
+    // info.frames_reason tells why frames cannot overlap.
     uint32_t frames;
     braid_exec_when_full when_full; // where frames is more than 1
-    // Called once for each frame that braid_exec_num_frames counts, in launch order, when it has
-    // ended and before waits for it return, on a thread of the CPU's workers or the driver's, or of
-    // a launch that could not queue it. It may do what a host call may. Not called for a launch
-    // that failed before it was counted, nor once the device has. A frame takes longer by a host
-    // call; braid_exec_launch_many launches frames one by one. NULL: not called. For an event
-    // instead, record one on the stream right behind the launch.
+    // Called once for each frame that braid_exec_num_frames counts, in launch order, after its end
+    // and before waits for it return. It runs on a thread of Braid's, the driver's, or of a launch.
+    // The rules for a host call hold. It is not called after the device has failed. It makes a
+    // frame longer by a host call, and braid_exec_launch_many launches frames one by one. NULL: not
+    // called.
     braid_frame_function *on_frame_end;
     void *on_frame_end_user; // must live as long as the exec
 } braid_exec_options;
 
-// Plans (unless given a schedule), verifies, leases streams and events, loads kernels and allocates
-// everything later launches need. The graph and the schedule may be destroyed afterwards.
-// NULL options are all defaults. May wait for other work on the device where it loads a kernel that
-// no exec uses yet: drivers do.
-// On a group: `plan.places` counts, and if it is NULL, braid_device_get_place_model of the group. A
-// schedule that is given was planned for at most as many places; one planned for one place runs on
-// the first member. The exec is launched on streams of the first member, which braid_exec_info also
-// counts. If the plan has several places, islands are left out and times of frames are refused
-// (BRAID_UNSUPPORTED). If a member breaks, waits and launches fail and name it; execs on others go
-// on.
-// Errors: those of braid_schedule_create; BRAID_UNSUPPORTED (a kernel without code for this device,
-// a mode that this device or graph does not allow: the message says why); BRAID_INVALID_ARGUMENT (a
-// transient buffer whose first access reads it: the message names buffer and node);
-// BRAID_NO_MEMORY; BRAID_DEVICE_ERROR.
+// Plans (unless given a schedule), verifies, leases streams and events, loads kernels, and
+// allocates everything that later launches need. The graph and the schedule may be destroyed
+// afterwards. NULL options are all defaults. Loading a kernel may wait for other work on the
+// device. On a group (docs/places.md):
+// - `plan.places` counts; NULL: braid_device_get_place_model of the group.
+// - A given schedule has at most as many places. A schedule for one place runs on the first member.
+// - The exec is launched on streams of the first member.
+// - A plan with several places has no islands, and refuses times of frames (BRAID_UNSUPPORTED).
+//
+// Errors: those of braid_schedule_create. BRAID_UNSUPPORTED (a kernel without code for this device;
+// a mode that this device or graph does not allow). BRAID_INVALID_ARGUMENT (a transient buffer
+// whose first access reads it: the message names buffer and node). BRAID_NO_MEMORY.
+// BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
                                                           const braid_graph *graph,
                                                           const braid_exec_options *options,
                                                           braid_exec **out_exec);
 
-// Waits for this exec's own launches in flight, and for nothing else, then frees it; freeing the
+// Waits for this exec's own launches in flight, and for nothing else, then frees it. Freeing the
 // memory of transient buffers may wait for other work, as braid_memory_free does.
 BRAID_API void braid_exec_destroy(braid_exec *exec);
 
-// Runs one frame: it starts after all earlier work on `stream` and later work on `stream` starts
-// after it. It waits for the device only where braid_exec_when_full or the text below says so. A
-// program that can run ahead of its device must therefore wait now and then itself, for instance
-// for the event of two frames ago. After the first launch it creates, allocates and frees nothing;
-// only when more launches are in flight at once than ever before may the CPU backend, or the
-// driver, take more memory for them.
-// A launch takes the values that were set since the last one. If memory runs out for one, or the
-// driver refuses one, the launch fails: the message names the node, nothing is queued, and no frame
-// counts. The next launch tries the same values again, or others that were set in between. Each
-// frame in flight takes a change by itself, so the launch that fails may be a later one. What a
-// change may cost its launch: a copy of pageable memory allocates; the first changed grid or
-// disabled node inside an island compiles the island anew, and waits as creating an exec does (no
-// parameter does that); scratch that grows waits for the frames in flight and allocates.
-// If a launch fails, what was queued is joined to `stream`, or waited for where that fails as well,
-// and the message names the node; the exec can be launched again. Until such a launch returns,
-// waits of other threads wait for it, and query says BRAID_NOT_READY. If the waiting fails too, the
-// device has failed (see status.h).
-// A stream that is being captured into a graph of the program's own (CUDA, HIP) is refused before
-// anything is queued, and the capture goes on: use Braid's graph instead, with queue calls.
-// Errors: BRAID_DEVICE_ERROR, BRAID_INVALID_ARGUMENT (a stream of another device),
-// BRAID_UNSUPPORTED (a stream that is being captured; a value that the exec cannot take: in an
-// island a copy or fill that leaves the device, in CUDA and HIP graphs a copy that gets pageable
-// memory, and what the driver refuses), BRAID_NO_MEMORY (for a value, or for scratch that grows),
-// BRAID_BUSY (see braid_exec_when_full), and what a queue call returned.
+// Runs one frame. It starts after all earlier work on `stream`, and later work on `stream` starts
+// after it. After the first launch the call creates, allocates and frees nothing, except as listed
+// below. It waits for the device only as braid_exec_when_full and this
+// text say. So a program that can run ahead of its device must wait now and then. More launches in
+// flight than ever before may take memory of the CPU backend or the driver.
+//
+// A launch takes the values that were set since the last one. If there is no memory for a value, or
+// the driver refuses one, the launch fails. The message then names the node, nothing is queued, and
+// no frame counts. The next launch tries the same or newer values again. Each frame in flight takes
+// a change by itself, so a later launch may be the one that fails. Changes may cost a launch:
+// - A copy of pageable memory allocates.
+// - The first changed grid or disabled node in an island compiles the island anew, and may wait. A
+//   parameter never does.
+// - Scratch that grows waits for the frames in flight and allocates.
+//
+// If a launch fails later, all work already queued is joined to `stream` or waited for, and the
+// exec can be launched again. Until such a launch returns, waits of other threads wait for it. If
+// the waiting fails too, the device has failed (status.h). A stream under capture by the program is
+// refused before anything is queued, and the capture goes on.
+// Errors: BRAID_DEVICE_ERROR. BRAID_INVALID_ARGUMENT (a stream of another device).
+// BRAID_UNSUPPORTED (a stream under capture, or a value that the exec cannot take). BRAID_NO_MEMORY
+// (for a value, or for scratch that grows). BRAID_BUSY (see braid_exec_when_full). The status of a
+// queue call. The exec cannot take these values:
+// - In an island: a copy or fill that leaves the device.
+// - In CUDA and HIP graphs: a copy that gets pageable memory, and anything that the driver refuses.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
-// Runs `num_frames` frames, one after another, as so many launches on `stream` would: with one
-// launch of the driver's for many of them where the whole graph is an island, and with one for each
-// otherwise. A frame takes the values of its own row of each parameter that has rows
-// (braid_exec_set_param_rows), which are used up by that. No frames are no work, and no error.
-// If a frame fails, those before it have been queued and run; the message says which one failed,
-// and what braid_exec_launch says of a launch that fails holds for that frame. No frame is queued
-// after it. Rows are used up by a call that fails, too, whether a frame was queued or none: before
-// it is tried again they are to be set again; the parameters have the rows of the frame that
-// failed. Rows stay only where the call is refused for what it was given (another number of frames
-// than rows, a stream of another device or one that is being captured) or since it is made inside a
-// host call. Errors: those of braid_exec_launch and braid_exec_set_param; BRAID_INVALID_ARGUMENT (a
-// parameter has rows for another number of frames).
+// Runs `num_frames` frames, one after another, as so many launches on `stream` would. If the whole
+// graph is an island, one launch of the driver does many frames; otherwise each frame is one
+// launch. A frame takes its own row of each parameter with rows (braid_exec_set_param_rows), and
+// uses it up. No frames are no work, and no error.
+//
+// If a frame fails, the frames before it run, no frame is queued after it, and the message names
+// it. braid_exec_launch describes the state of the frame that failed. A call that fails uses up all
+// rows, also if no frame was queued; the parameters keep the rows of the frame that failed. Rows
+// stay only if the call is made inside a host call, or refuses the number of frames or the stream.
+// Errors: those of braid_exec_launch and braid_exec_set_param. BRAID_INVALID_ARGUMENT (a parameter
+// has rows for another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
                                                                size_t num_frames);
@@ -167,109 +161,108 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
 
-// Setters. Each writes a value for later launches; frames in flight keep what they were launched
-// with. A setter copies the bytes, calls no driver, allocates nothing and waits for no frame, and
-// costs the same however many frames may be in flight. It refuses what can be known without the
-// driver, and then changes nothing; what the driver makes of a value the next launch tells (see
-// braid_exec_launch). A value that is what the node has costs the launch nothing.
-// Thread-safety: as for all calls on an exec; not inside a host call or queue call.
+// Setters. Each writes a value for later launches; frames in flight keep their values. A setter
+// copies the bytes, calls no driver, allocates nothing and waits for no frame. Its cost does not
+// depend on the number of frames in flight. It refuses all that can be known without the driver,
+// and then changes nothing. The next launch reports a refusal of the driver (see
+// braid_exec_launch). A value equal to the node's own costs the launch nothing. Thread-safety: as
+// for all calls on an exec; not inside a host call or queue call.
 
-// Replaces one argument (or all) of a kernel node.
-// This is what can change from frame to frame: time steps, pointers; what many nodes use alike is a
-// parameter, see braid_exec_set_param. To swap two buffers, declare them by their roles (front,
-// back) and swap the pointers of the kernels. Sizes must be those given to the graph: an argument
-// takes a pointer, never braid_resource_address. Errors:
-// BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size).
+// Replaces one argument (or all) of a kernel node: a time step, a pointer. For a value that many
+// nodes use, see braid_exec_set_param. To swap two buffers, declare them by their roles (front,
+// back) and swap the pointers of the kernels. Sizes must be those given to the graph. An argument
+// takes a pointer, never braid_resource_address.
+// Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
                                                             const braid_arg *args, size_t num_args);
 
-// Gives a node another value of any kind. `value` points to it, and the target says its type (see
-// braid_target): &(braid_dim3){ 64 } for BRAID_TARGET_GRID, &(bool){ false } for
-// BRAID_TARGET_ENABLED, &pointer for BRAID_TARGET_USER. `index` is that of the argument for
-// BRAID_TARGET_ARGUMENT, and 0 otherwise. No value is part of the plan: the node's accesses and
-// edges stay and must hold for what it does now, and so do the lifetimes of transient buffers.
-// An end of a copy or fill that was a resource may get another address; while it is that resource
-// the node must not go beyond its end. Nor may it go beyond the end of a buffer that was declared
-// with its address, if an end is in one. Each call is checked with what the node has then, so
-// BRAID_TARGET_COPY and BRAID_TARGET_FILL change end and size together.
-// Errors, which name the node: BRAID_INVALID_ARGUMENT (no node of the exec's graph, a node that has
-// no such target, another index than there is, a value that the graph would not take, value is
-// NULL), BRAID_UNSUPPORTED (the exec is known not to make such a change, and why: in an island
-// several blocks that may wait for each other; in CUDA and HIP graphs copies that were added with
-// pageable memory, and several kinds of nodes).
+// Gives a node another value of any kind. `value` points to the value, of the target's type
+// (braid_target): &(braid_dim3){ 64 } for BRAID_TARGET_GRID, &(bool){ false } for
+// BRAID_TARGET_ENABLED, &pointer for BRAID_TARGET_USER. `index` is the argument for
+// BRAID_TARGET_ARGUMENT, and 0 otherwise. No value is part of the plan: accesses, edges and
+// lifetimes of transient buffers stay, and must hold for the new value.
+//
+// An end of a copy or fill that was a resource may get another address. While it is that resource,
+// or lies in a buffer declared with its address, the node must not go beyond the buffer's end. Each
+// call is checked against the node's current values. To change end and size together, use
+// BRAID_TARGET_COPY and BRAID_TARGET_FILL.
+// Errors: the message names the node.
+// - BRAID_INVALID_ARGUMENT: no node of the exec's graph, a node without such a target, or a wrong
+//   index.
+// - BRAID_INVALID_ARGUMENT: a value that the graph would not take, or value is NULL.
+// - BRAID_UNSUPPORTED: in an island, several blocks that may wait for each other.
+// - BRAID_UNSUPPORTED: in CUDA and HIP graphs, copies that were added with pageable memory, and
+//   several kinds of nodes. The message says why.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set(braid_exec *exec, braid_node node,
                                                        braid_target target, size_t index,
                                                        const void *value);
 
-// Gives scratch more bytes, for each node that uses it; fewer than it has change nothing, but that
-// they take back a growth that no launch has made yet. The next launch packs the memory of a frame
-// anew and proves it anew, waits for this exec's frames in flight, allocates memory for each frame
-// that may be in flight, and frees the old one: that may wait for other work on the device. So let
-// it grow by much, seldom. If there is no memory, the launch fails with BRAID_NO_MEMORY and the
-// frames keep what they have. What the program has put in place of an address (braid_exec_set_arg
-// and the like) stays. What the nodes are told of the size, an argument for instance, is the
-// program's to change; to a copy or fill that has the address of scratch nothing but its end is
-// known, as it was added. Errors: BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes),
-// BRAID_UNSUPPORTED where the address of a transient buffer or of scratch cannot change in a
-// driver's graph (the message names the node).
+// Gives scratch more bytes, for each node that uses it. Fewer bytes only take back a growth that no
+// launch has made yet. The next launch waits for this exec's frames in flight, allocates the new
+// memory and frees the old. That may wait for other work on the device: grow by much, seldom. If
+// there is no memory, the launch fails with BRAID_NO_MEMORY and the frames keep their memory. An
+// address that the program has replaced stays. The program itself changes arguments that carry the
+// size.
+// Errors: BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes). BRAID_UNSUPPORTED (the
+// address of a transient buffer or of scratch cannot change in a driver's graph: the message names
+// the node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
                                                                braid_resource scratch,
                                                                uint64_t bytes);
 
 // Gives a parameter another value. `value` points to as many bytes as the parameter has. All nodes
-// that use it get it, whatever braid_exec_set_arg and the like gave them before. It costs in
-// proportion to their number; in graph mode on GPUs the next launch tells a graph of the driver's
-// of each user.
-// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph as it was when the exec was
-// made, value is NULL, a user cannot take the value), BRAID_UNSUPPORTED (as above); the message
-// names the node, and all users keep what they had.
+// that use the parameter get the value, also after braid_exec_set_arg and the like. The cost is in
+// proportion to their number.
+// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph at its creation, value is NULL,
+// a user cannot take the value). BRAID_UNSUPPORTED (as above). The message names the node, and all
+// users keep their values.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
                                                              const void *value);
 
-// Gives a parameter a value for each frame of the next braid_exec_launch_many, which must be of
-// `num_rows` frames: row f, of as many bytes as the parameter has, is for frame f. Rows are copied,
-// and replace those set before; no rows take them away. What the parameter is until then stays;
-// afterwards it is the last row that a frame took. Memory for rows is kept for later ones; it may
-// wait for other work on the device where there are more of them than ever before, and it waits for
-// a launch that does (BRAID_FULL_WAITS).
-// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph, rows is NULL), BRAID_NO_MEMORY.
+// Gives a parameter a value for each frame of the next braid_exec_launch_many, of `num_rows`
+// frames. Row f, of as many bytes as the parameter has, is for frame f. Rows are copied, and
+// replace earlier rows; 0 rows remove them. Afterwards the parameter has the last row that a frame
+// took. If there are more rows than ever before, the call may wait for other work on the device. It
+// waits for a launch that waits (BRAID_FULL_WAITS).
+// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph, rows is NULL). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *exec,
                                                                   braid_parameter parameter,
                                                                   const void *rows,
                                                                   size_t num_rows);
 
-// Blocks until this exec's last launch has ended; query does not block and returns BRAID_NOT_READY
-// before that. BRAID_OK when it was never launched.
+// Blocks until this exec's last launch has ended. braid_exec_query does not block, and returns
+// BRAID_NOT_READY before that end. Both return BRAID_OK if the exec was never launched.
 // Errors: BRAID_DEVICE_ERROR (work on the device failed). CUDA and HIP do not tell which work:
-// after a fault the whole context is broken, every later call on it reports the same error, and the
-// cause may be other work than this exec's; where the exec has islands, the message names the nodes
-// inside that were running, and their islands (docs/cuda.md). On the CPU work does not fail.
-// Thread-safety: query takes no lock of the exec's, so a queue call may ask as well.
+// after a fault every later call on the context reports the same error. The cause may lie outside
+// this exec. If the exec has islands, the message names the nodes that were running inside, and
+// their islands (docs/cuda.md). On the CPU work does not fail.
+// Thread-safety: query takes no lock of the exec, so a queue call may use it.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
-// How many frames have been launched. They count from 0 in launch order.
-// Thread-safety: takes no lock and may be asked anywhere, also in a host call, a queue call or a
+// The number of frames launched. Frames count from 0 in launch order.
+// Thread-safety: takes no lock and may be called anywhere, also in a host call, a queue call or a
 // frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 
 #define BRAID_LAST_FRAME UINT64_MAX
 
-// Blocks until a frame has ended, and with it all before, or for `ns` nanoseconds from now. The
-// calling thread asks with short sleeps, of 1 ms at most. A limit of 0 asks once. UINT64_MAX is no
-// limit: the thread waits as in braid_exec_wait. BRAID_LAST_FRAME waits for all frames, also for
-// those that other threads launch meanwhile. If launches queue although all places are taken
-// (BRAID_FULL_QUEUES), the call waits for the latest frame in the same place. To wait for a frame
-// on the device, record an event on the stream right behind the launch.
-// Errors: BRAID_TIMEOUT (the frame goes on, and can be waited for again), BRAID_INVALID_ARGUMENT (a
-// frame that was not launched yet), those of braid_exec_wait. Thread-safety: as braid_exec_wait.
+// Blocks until a frame and all before it have ended, or for `ns` nanoseconds from now. The calling
+// thread polls with sleeps of at most 1 ms. A limit of 0 asks once. UINT64_MAX is no limit: the
+// thread waits as in braid_exec_wait. BRAID_LAST_FRAME waits for all frames, also for those that
+// other threads launch meanwhile. If launches queue while all places are taken (BRAID_FULL_QUEUES),
+// the call waits for the latest frame in the same place. To wait for a frame on the device, record
+// an event on the stream right behind the launch.
+// Errors: BRAID_TIMEOUT (the frame goes on; the program may wait again). BRAID_INVALID_ARGUMENT
+// (the frame was not launched yet). Those of braid_exec_wait.
+// Thread-safety: as braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
                                                               uint64_t ns);
 
-// The schedule that the exec runs; lives as long as the exec.
+// The schedule that the exec runs. It lives as long as the exec.
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
 
 typedef struct braid_exec_info {
@@ -280,7 +273,7 @@ typedef struct braid_exec_info {
     uint64_t argument_bytes;   // of all kernels
     uint32_t num_early_starts; // kernels launched while their lane predecessor still runs
     uint32_t num_island_nodes; // nodes that are calls inside an island
-    // Of the device's memory, in bytes. Frames of one exec share the memory of transient buffers.
+    // Device memory in bytes. Frames of one exec share the memory of transient buffers.
     uint64_t transient_bytes;          // what the transient buffers of a frame take
     uint64_t unshared_transient_bytes; // what they would take if no two shared memory
     uint64_t transient_bound_bytes;    // no packing takes less: the most that may be alive at once
@@ -289,8 +282,8 @@ typedef struct braid_exec_info {
     uint32_t num_frames;               // that may be in flight at once
     bool whole_frames;                 // a frame starts when the one before has ended
     uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
-    // What a further frame takes while so many are in flight, and what a frame alone takes, by the
-    // plan's times. Where these are equal, more frames in flight gain nothing.
+    // By the plan's times: the time of one more frame with so many in flight, and of a frame alone.
+    // If both are equal, more frames in flight gain nothing.
     uint64_t frame_period_ns, frame_alone_ns;
     char frames_reason[256]; // how far frames overlap, why not further, and what that gains
 } braid_exec_info;

@@ -16,20 +16,19 @@
 extern "C" {
 #endif
 
-// A DAG of work. A call that fails leaves the graph as it was.
-// Thread-safety: one thread at a time for calls that change it; any number of threads may read or
-// plan it at once while nobody changes it.
+// A DAG of work. A call that fails leaves the graph as it was. Thread-safety: one thread at a time
+// for calls that change it. While no thread changes it, any number may read or plan it.
 typedef struct braid_graph braid_graph;
 
 // A node of one graph. { 0 } is no node. Node i of a graph, counted from 0 in the order of adding,
-// has index i. A handle of another graph is refused, not misread.
+// has index i. A handle of another graph is refused.
 typedef struct braid_node {
     uint32_t index;
     uint32_t graph; // which graph made it; 0: no node
 } braid_node;
 
-// Anything two nodes may not touch at once: a buffer, an element list, an allocator, RNG state,
-// scratch, a communicator. { 0 } is no resource.
+// A resource that nodes access: a buffer, an element list, an allocator, RNG state, scratch, a
+// communicator. { 0 } is no resource.
 typedef struct braid_resource {
     uint32_t index;
     uint32_t graph;
@@ -43,20 +42,21 @@ typedef enum braid_access_mode {
     BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
 } braid_access_mode;
 
-// An argument of a kernel node: the address of a buffer, or of a range of one. That of a transient
-// buffer is known only when an exec is made, and each frame in flight has its own; the node must
-// declare an access to it. A buffer must have been declared with its address. Reads the handle
-// during the call that the argument is given to.
+// An argument of a kernel node: the address of a buffer, or of a range of one. The function reads
+// the handle during the call that takes the argument. A buffer must have been declared with its
+// address. A transient buffer gets its address when an exec is made, one for each frame in flight;
+// the node must declare an access to it.
 static inline braid_arg braid_resource_address(const braid_resource *resource)
 {
     braid_arg arg = { resource, BRAID_ADDRESS_OF };
     return arg;
 }
 
-// An argument of a kernel node that is an access as well: the address of a resource, which the node
-// reads (BRAID_IN), writes (BRAID_OUT), or both (BRAID_INOUT). Nothing else need be said of it.
-// `resource` is a variable: a buffer, a range, a transient or versioned buffer. It is read during
-// the call that the argument is given to. BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y), BRAID_ARG(dt)).
+// An argument of a kernel node that is also an access: BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y),
+// BRAID_ARG(dt)). It is the address of a resource, which the node reads (BRAID_IN), writes
+// (BRAID_OUT), or both (BRAID_INOUT). The node needs no other declaration of it. `resource` is a
+// variable: a buffer, a range, a transient or versioned buffer. It is read during the call that
+// takes the argument.
 #define BRAID_IN(resource) braid_resource_argument(&(resource), BRAID_READ)
 #define BRAID_OUT(resource) braid_resource_argument(&(resource), BRAID_WRITE)
 #define BRAID_INOUT(resource) braid_resource_argument(&(resource), BRAID_READ_WRITE)
@@ -67,24 +67,23 @@ static inline braid_arg braid_resource_argument(const braid_resource *resource,
     return arg;
 }
 
-// What a node does to a resource. Edges follow in insertion order: read after write, write after
-// read, write after write; an exclusive access is ordered with every other access. Accumulating
-// accesses are free among each other, and ordered with all others as writes that read. M readers
-// behind N accumulating nodes make N * M edges: where both are many, let one node stand between.
-// For a part of a buffer, see braid_graph_add_range.
+// The access of a node to a resource. Edges follow in insertion order: read after write, write
+// after read, write after write. An exclusive access is ordered with every other access.
+// Accumulating accesses are free among each other; for all others they count as writes that read. M
+// readers behind N accumulating nodes make N * M edges. If both are many, put one empty node
+// between. For a part of a buffer, see braid_graph_add_range.
 typedef struct braid_access {
     braid_resource resource;
     braid_access_mode mode;
 } braid_access;
 
-// A device of a group, from 0: a node's place, or a buffer's home. Zero is none: the planner
-// chooses.
+// A device of a group, from 0: a node's place, or a buffer's home. 0: the planner chooses.
 #define BRAID_PLACE(device) ((uint32_t)(device) + 1)
 // A home only: memory that every device of the group reaches by the same address, such as pinned or
-// managed memory. It is used where it is.
+// managed memory. Nodes use it where it is.
 #define BRAID_EVERYWHERE UINT32_MAX
 
-// What all kinds of node have in common. Zero everywhere is a valid description.
+// The options of every kind of node. Zero everywhere is a valid description.
 typedef struct braid_node_options {
     const char *name;             // NULL: the kernel's name, or the kind of node
     const braid_node *after;      // nodes that must end before this one starts
@@ -101,13 +100,13 @@ typedef struct braid_node_options {
 } braid_node_options;
 
 // Preludes and epilogues. A prelude belongs to one main node and runs on the same lane, just before
-// it; an epilogue just after it. Several run in the order of adding. The bundle has one lane,
-// nothing comes between, and it stands in insertion order where its main node stands. Edges and
-// accesses are those of each node: two loops whose preludes write one list get an edge between
-// these, and may overlap but for that. A node that uses what its prelude made must declare it.
-// A task with several consumers is not a prelude but a node with an edge to each.
-// A main node may not itself be a prelude or epilogue. An edge from a bundle's member to another
-// member that runs before it is a cycle, and so are bundles that wait for nodes of each other.
+// it; an epilogue runs just after it. Several run in the order of adding. This bundle has one lane,
+// nothing runs in between, and its insertion order is that of its main node. Edges and accesses
+// belong to each node. A node that uses the result of its prelude must declare an access to it. A
+// task with several consumers is no prelude but a node with an edge to each. A main node is itself
+// no prelude or epilogue. These are cycles:
+// - An edge from a member of a bundle to a member that runs before it.
+// - Bundles that wait for nodes of each other.
 
 #ifndef __cplusplus
 // Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
@@ -133,38 +132,37 @@ typedef struct braid_kernel_node {
     const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel.
                                 // One that is an address in a buffer needs an access to that
     size_t num_args;
-    // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
-    // earlier nodes of the frame have written and to which the node declares an access. No
-    // dimension counts as more than `grid` has, which is the largest; one of 0 runs no block. The
-    // kernel sees what was read as its grid. On the CPU for every kernel; on CUDA for kernels with
-    // source or PTX, of which `grid` is launched and the surplus blocks return; HIP refuses it. All
-    // nodes of one kernel have it, or none.
+    // A grid that the device reads when the node's turn comes: the address of three uint32_t.
+    // Earlier nodes of the frame write them, and the node declares an access to them. No dimension
+    // counts as more than that of `grid`, the largest grid. A 0 runs no block. The kernel sees the
+    // values read as its grid. The CPU has this for every kernel, CUDA for kernels with source or
+    // PTX; HIP refuses it. CUDA launches `grid`, and surplus blocks return. All nodes of one kernel
+    // have it, or none.
     const void *grid_from;             // NULL: `grid` is the grid
     braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
     // True: a 0 in `grid` is no block, for grids that the program computes. The node then does
-    // nothing, as a disabled one, until it is given another grid. False: a 0 counts as 1.
+    // nothing, like a disabled one, until it gets another grid. False: a 0 counts as 1.
     bool may_be_empty;
 } braid_kernel_node;
 
-// An asynchronous copy between any two memories that the device can reach. What it reads and writes
-// is ordered by its accesses and edges like a kernel's: `to` and `from` alone declare nothing. If
-// they are in a buffer that was declared with its address, the node must declare an access to it,
-// and the copy may not go beyond the buffer's end; planning finds out. What
-// memory they are is found out when the exec is made. On a GPU, copies between host memories are
-// made by a host thread, and the program's own (pageable) memory is copied through as much pinned
-// memory, which the device keeps; memory of braid_memory_allocate or the driver's own is faster.
+// An asynchronous copy between any two memories that the device can reach. Accesses and edges order
+// it like a kernel: `to` and `from` alone declare nothing. If one lies in a buffer that was
+// declared with its address, the node must declare an access to that buffer. The copy must not go
+// beyond the buffer's end. On a GPU a host thread makes copies between host memories. Pageable
+// memory of the program goes through as much pinned memory, which the device keeps; memory of
+// braid_memory_allocate or of the driver is faster.
 typedef struct braid_copy {
     braid_node_options node;
     void *to;
     const void *from;
     uint64_t bytes; // more than 0
-    // A buffer instead of `to` or `from`, which is NULL then: see braid_resource_address. The copy
-    // may not go beyond its end.
+    // A buffer instead of `to` or `from`, which is then NULL: see braid_resource_address. The copy
+    // must not go beyond its end.
     braid_resource to_resource, from_resource;
 } braid_copy;
 
 // Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. `to` alone
-// declares no access, and is held to the same as in a copy.
+// declares no access; the rules for a copy hold.
 typedef struct braid_fill {
     braid_node_options node;
     void *to;
@@ -174,35 +172,28 @@ typedef struct braid_fill {
     braid_resource to_resource; // instead of `to`, as in a copy
 } braid_fill;
 
-// A function run on a host thread when its turn comes. It must not call the driver, and of Braid
-// only braid_exec_num_frames: calls that wait for work, and those that launch, change or destroy an
-// exec, are refused there (BRAID_INVALID_ARGUMENT), since they could wait for themselves. What
-// `user` points to is read when the function runs, not captured at a launch; it must live as long
-// as every exec of the graph.
+// A function that runs on a host thread when its turn comes. It must not call the driver. Of Braid
+// it may call only braid_exec_num_frames; calls that wait, launch, change or destroy are refused
+// (BRAID_INVALID_ARGUMENT). It reads the data at `user` when it runs. They must live as long as
+// every exec of the graph.
 typedef struct braid_host_call {
     braid_node_options node;
     braid_host_function *call;
     void *user;
     braid_resource user_resource; // `user` is its address, see braid_resource_address. A transient
-                                  // buffer is memory of the device: only the CPU's can be read here
-    // It mostly sleeps: reads files, waits for a camera or a network. On the CPU, on CUDA (with
-    // drivers of 11.7 and newer) and on streams of HIP it is made on a thread of its own, which the
-    // device starts when it has none idle, keeps, and joins when it is closed; no worker waits for
-    // it, and no thread of the driver, which makes other host calls one after another. (Where no
-    // thread can be started a worker or the driver's thread makes the call.) In driver graphs of
-    // HIP it runs on a thread of the driver, whatever this says. Everywhere the planner gives such
-    // a call a lane without counting it among the nodes that run at once, if all of its bundle are
-    // such calls.
+    // The call mostly sleeps: it reads files, or waits for a camera or a network. Where the backend
+    // can (the CPU, CUDA drivers of 11.7 and newer, streams of HIP), a thread of its own makes it.
+    // So no worker and no other host call waits for it. If its whole bundle is such calls, the
+    // planner gives it a lane and does not count it as a node that runs.
     bool blocking;
 } braid_host_call;
 
-// Work that the program itself queues (cuBLAS, NCCL, cuFFT). At each launch the function is called
-// on the launching thread with the lane's stream and queues its work there, on
-// braid_stream_handle() or by Braid's own stream functions. On a GPU the device (CUDA: its context)
-// is current on the thread during the call, whatever was before. In a driver graph it is called
-// once, under capture; where it does what a capture forbids (waits, allocates) or returns
-// BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. It must neither block nor keep the
-// stream, and what would launch, change, wait for or destroy its own exec is refused. A status
+// Work that the program itself queues (cuBLAS, NCCL, cuFFT). Each launch calls the function on the
+// launching thread with the lane's stream. The function queues work there, on braid_stream_handle()
+// or by Braid's stream functions. On a GPU the device (CUDA: its context) is current during the
+// call. A driver graph calls the function once, under capture. If it does something that a capture
+// forbids or returns BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. The function must
+// neither block, keep the stream, nor launch, change, wait for or destroy its own exec. A status
 // other than BRAID_OK fails the launch. `user` must live as long as every exec of the graph.
 typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
@@ -246,12 +237,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_gra
 // Frees the graph. Schedules and execs made from it stay valid.
 BRAID_API void braid_graph_destroy(braid_graph *graph);
 
-// Declares a buffer of `bytes` > 0 bytes. Declare each once, and its parts with
-// braid_graph_add_range: two buffers never conflict. Those with an `address` are checked for that
-// when the graph is planned: two that overlap are refused, and so is a node that is given a pointer
-// into one and declares no access to it (kernels: see BRAID_UNCHECKED_POINTER; not the `user` of
-// calls). NULL: unknown, not checked. Braid never touches the memory.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, beyond the end of the address space),
+// Declares a buffer of `bytes` > 0 bytes. Declare each buffer once, and its parts with
+// braid_graph_add_range: two buffers never conflict. Braid never touches the memory. Planning
+// checks buffers with an `address`. It refuses two that overlap. It also refuses a node with a
+// pointer into a buffer to which the node declares no access. Kernels can have a
+// BRAID_UNCHECKED_POINTER, and the `user` of calls is not checked. NULL: unknown, not checked.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, beyond the end of the address space).
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,
                                                                const void *address, uint64_t bytes,
@@ -259,64 +250,63 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *grap
 
 // Names a part of a buffer: an access through out_range touches those bytes only. Ranges that do
 // not overlap do not conflict; a range and the whole buffer do. `buffer` is a buffer, not a range.
-// Planning looks at an access once for each part that all ranges together cut its bytes into.
-// Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end), BRAID_NO_MEMORY.
+// All ranges together cut a buffer into parts, and planning looks at an access once for each part.
+// Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph,
                                                               braid_resource buffer,
                                                               uint64_t offset, uint64_t bytes,
                                                               braid_resource *out_range);
 
-// Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses: it lives from its first to
-// its last access in a frame, and may share memory with others that are never alive at the same
-// time. Nodes are given its address by braid_resource_address and the like; each
-// exec allocates memory of its device. Its first access, in insertion order, must be BRAID_WRITE or
-// BRAID_EXCLUSIVE, since a frame finds nothing of the frame before. `alignment` is a power of two
-// up to 65,536; 0: 256. Ranges of it are made like those of other buffers. Errors:
-// BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment), BRAID_NO_MEMORY.
+// Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses. It lives from its first to
+// its last access in a frame. It may share memory with others that are never alive at the same
+// time. Nodes get its address by braid_resource_address and the like; each exec allocates memory of
+// its device. Its first access, in insertion order, must be BRAID_WRITE or BRAID_EXCLUSIVE: a frame
+// finds nothing of the frame before. `alignment` is a power of two up to 65,536; 0: 256. Ranges of
+// it are made like those of other buffers.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   uint64_t alignment,
                                                                   braid_resource *out_resource);
 
-// Declares scratch: each node that is given its address (braid_resource_address, .user_resource and
-// the like) has `bytes` bytes of its own while it runs, in each frame, and finds anything in them.
-// No access is declared to it, and it orders nothing. The memory is the plan's to choose, as that
-// of transient buffers, with which it is shared out.
-// `alignment` as in braid_graph_add_transient. Scratch has no ranges.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment), BRAID_NO_MEMORY.
+// Declares scratch. Each node with its address (braid_resource_address, .user_resource and the
+// like) has `bytes` bytes of its own while it runs, in each frame, with unspecified content.
+// Scratch has no accesses, no ranges, and orders nothing. The plan chooses the memory, which is
+// shared like that of transient buffers. `alignment`: as in braid_graph_add_transient.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_scratch(braid_graph *graph,
                                                                 const char *name, uint64_t bytes,
                                                                 uint64_t alignment,
                                                                 braid_resource *out_resource);
 
-// Declares a buffer that has `num_versions` (2 to 16) memories of `bytes` > 0 bytes, which frames
-// have in turn: frame f has number f modulo num_versions. What a frame leaves in it later frames
-// can read as an earlier version, while they write their own: a codec's state, what a temporal
-// filter looks back at. `addresses`: of each of them, none sharing bytes; NULL: each exec allocates
-// memory of its device, which is zeros when it is made. Nodes are given its address by
-// braid_resource_address and the like, and must declare an access to it; launches change it, so the
-// program must not (braid_exec_set_arg and the like). It has no ranges.
+// Declares a buffer with `num_versions` (2 to 16) memories of `bytes` > 0 bytes. Frames use them in
+// turn: frame f has number f modulo num_versions. Later frames can read the memory of a frame as an
+// earlier version while they write their own. Examples: a codec's state, the past of a filter.
+// `addresses`: one of each, without shared bytes; NULL: each exec allocates zeroed memory of its
+// device. Nodes get the address by braid_resource_address and the like, and must declare an access.
+// Launches change the address, so the program must not (braid_exec_set_arg and the like). It has no
+// ranges.
 // Errors: BRAID_INVALID_ARGUMENT (empty name, another number of versions, zero size, an address
-// that is NULL, versions that share bytes), BRAID_NO_MEMORY.
+// that is NULL, versions that share bytes). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
     braid_graph *graph, const char *name, void *const *addresses, uint32_t num_versions,
     uint64_t bytes, braid_resource *out_resource);
 
-// Names the version of a versioned buffer that the frame `frames_before` (1 to num_versions - 1)
-// frames before has; in the first frames, one that no frame has had yet. The same name again is the
-// same resource. It is accessed and addressed as any other resource, inside a frame apart from the
-// frame's own version. Between frames in flight a node that reads it waits for those that write it
-// in that frame, and the frame that is given the memory next for those that read it.
-// Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer of the graph, another number of frames),
+// Names an earlier version of a versioned buffer: that of the frame `frames_before` (1 to
+// num_versions - 1) frames before. In the first frames no frame has written it yet. The same
+// version again is the same resource. Nodes access and address it like any resource, apart from the
+// frame's own version. Between frames in flight, a reader waits for the nodes that write the
+// version in its own frame. The frame that gets the memory next waits for the readers.
+// Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer of the graph, another number of frames).
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status
 braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
                                 uint32_t frames_before, braid_resource *out_resource);
 
-// Says which device a buffer lies on that was declared with its address, or has versions:
-// BRAID_PLACE(i), or BRAID_EVERYWHERE; 0: the first, as for all that nobody says it of. Of a
-// resource without bytes: where its users run unless they say so themselves; BRAID_EVERYWHERE:
-// anywhere. It counts where the graph is planned for several devices (braid_place_model).
+// Sets the device that holds a buffer with an address or with versions: BRAID_PLACE(i), or
+// BRAID_EVERYWHERE; 0: the first device, as by default. For a resource without bytes: the place of
+// its users unless they name one; BRAID_EVERYWHERE: any place. It counts if the graph is planned
+// for several devices (braid_place_model).
 // Errors: BRAID_INVALID_ARGUMENT (a range, a transient buffer, scratch, no resource of the graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
                                                              braid_resource resource,
@@ -328,10 +318,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *gr
                                                                  const char *name,
                                                                  braid_resource *out_resource);
 
-// Each adds one node. out_node may be NULL when the program does not need the handle.
-// Errors: BRAID_INVALID_ARGUMENT (the message names the node: a handle of no or another graph, a
-// zero-sized or out-of-bounds range, a grid that overflows, a NULL where none is allowed),
-// BRAID_NO_MEMORY.
+// Each adds one node. out_node may be NULL.
+// Errors: BRAID_INVALID_ARGUMENT. BRAID_NO_MEMORY. The message names the node. Invalid are:
+// - A handle of no or another graph, and a NULL where none is allowed.
+// - A zero-sized or out-of-bounds range, and a grid that overflows.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
                                                                const braid_kernel_node *launch,
                                                                braid_node *out_node);
@@ -383,9 +373,9 @@ typedef struct braid_parameter {
     uint32_t graph;
 } braid_parameter;
 
-// Declares a parameter of `bytes` > 0 bytes. Until it is set (braid_exec_set_param) its users have
-// the arguments that they were added with. Errors: BRAID_INVALID_ARGUMENT (empty name, zero size,
-// over 4096 bytes), BRAID_NO_MEMORY.
+// Declares a parameter of `bytes` > 0 bytes. Until it is set (braid_exec_set_param), its users have
+// the arguments that they were added with.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, over 4096 bytes). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   braid_parameter *out_parameter);
@@ -421,21 +411,21 @@ typedef enum braid_target {
     BRAID_TARGET_FILL = 13,      // of a fill: a braid_fill_values, by braid_exec_set only
 } braid_target;
 
-// What can change of a copy, at once: NULL and 0 leave what the node has.
+// The values of a copy that can change, together. NULL and 0 leave the node's own.
 typedef struct braid_copy_values {
     void *to;
     const void *from;
     uint64_t bytes;
 } braid_copy_values;
 
-// The same of a fill; the value is always set.
+// The same for a fill; the value is always set.
 typedef struct braid_fill_values {
     void *to;
     uint64_t num_values;
     uint32_t value;
 } braid_fill_values;
 
-// Where a parameter goes: the bytes of it that a node takes, and what for.
+// A use of a parameter: which of its bytes a node takes, and for which target.
 typedef struct braid_parameter_use {
     braid_node node;
     size_t argument;          // BRAID_TARGET_ARGUMENT: which of the kernel's arguments
@@ -446,20 +436,22 @@ typedef struct braid_parameter_use {
     braid_target target;
 } braid_parameter_use;
 
-// Has a node use a parameter. A parameter may have any number of uses and a node may use several;
-// where two write the same bytes, the one set last counts. What it changes is no part of the plan:
-// accesses and edges must hold for every value. A grid that is a parameter, or a node that one
-// disables, is never inside an island; in a CUDA or HIP graph the driver must be able to make the
-// change, or else streams play it (braid_exec_info.reason).
-// Errors: BRAID_INVALID_ARGUMENT (a handle of no or another graph, a node that has no such target
-// or argument, a part of 0 bytes, of another size than the target, or beyond the argument's or the
-// parameter's end: the message names parameter and node), BRAID_NO_MEMORY.
+// Makes a node use a parameter. A parameter may have any number of uses, and a node may use
+// several. If two write the same bytes, the one set last counts. Accesses and edges must hold for
+// every value, since the plan does not depend on it. A node whose grid is a parameter, or that a
+// parameter disables, is never inside an island. In a CUDA or HIP graph the driver must be able to
+// make the change; otherwise streams play the graph (braid_exec_info.reason).
+// Errors: BRAID_INVALID_ARGUMENT. BRAID_NO_MEMORY. The message names parameter and node. Invalid
+// are:
+// - A handle of no or another graph, and a node without such a target or argument.
+// - A part of 0 bytes, or of another size than the target.
+// - A part beyond the end of the argument or the parameter.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *graph,
                                                                   braid_parameter parameter,
                                                                   const braid_parameter_use *use);
 
-// Orders two nodes: `from` ends before `to` starts. A cycle is found when the graph is planned.
-// Errors: BRAID_INVALID_ARGUMENT (unknown node, from equals to), BRAID_NO_MEMORY.
+// Orders two nodes: `from` ends before `to` starts. Planning finds cycles.
+// Errors: BRAID_INVALID_ARGUMENT (unknown node, from equals to). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,
                                                              braid_node to);
 
@@ -468,19 +460,20 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph,
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_cost(braid_graph *graph, braid_node node,
                                                              uint64_t cost_ns);
 
-// How many nodes there are, and the one at an index (which must be less; otherwise { 0 }).
+// The number of nodes, and the node at an index. An index beyond the end gives { 0 }.
 BRAID_API size_t braid_graph_num_nodes(const braid_graph *graph);
 BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 
-// The node's name as given, or its kernel's or kind's; "" for an unknown node. Lives as long as the
-// graph (a kernel's: as the kernel).
+// The node's name as given, or that of its kernel or kind; "" for an unknown node. It lives as long
+// as the graph (a kernel's name: as the kernel).
 BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
 
-// Writes the graph as Graphviz DOT: nodes, explicit edges solid, access edges labelled with the
-// resource, bundles boxed, dashed edges to nodes of later frames that read a version (see
-// braid_graph_add_earlier_version), and in each node what parameters change of it. The text depends
-// on the graph alone.
-// A cycle is drawn like any other edges.
+// Writes the graph as Graphviz DOT. The text depends on the graph alone. It shows:
+// - Nodes, with the values that parameters change.
+// - Explicit edges solid, and access edges labelled with the resource.
+// - Dashed edges to nodes of later frames that read a version (braid_graph_add_earlier_version).
+// - Bundles boxed. A cycle has edges like any other.
+//
 // Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
 

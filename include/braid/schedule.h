@@ -20,11 +20,11 @@ extern "C" {
 // Thread-safety: any thread.
 typedef struct braid_schedule braid_schedule;
 
-// What ordering costs on a device, in nanoseconds, for choosing the number of lanes and for the
-// predicted makespan. All zero: waits and launches are free.
+// The costs of ordering on a device, in nanoseconds. They set the number of lanes and the predicted
+// makespan. All zero: waits and launches are free.
 typedef struct braid_cost_model {
-    // A node whose cost is not known; 0: 1 ns. Host calls: a hundred times as much. Empty nodes:
-    // always 1 ns.
+    // The cost of a node without a known cost; 0: 1 ns. Host calls: a hundred times as much. Empty
+    // nodes: always 1 ns.
     uint64_t default_cost_ns;
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
@@ -32,28 +32,28 @@ typedef struct braid_cost_model {
     uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
     // 1: the host starts nodes (issue_ns, below), 0: the device does.
     uint32_t host_issues;
-    // Threads of kernels that the device really runs at once (a block counts as 64 at least), so
-    // that large kernels run one after another; 0: no limit.
+    // The number of kernel threads that the device really runs at once (a block counts as 64 at
+    // least). Larger kernels run one after another. 0: no limit.
     uint64_t max_threads;
-    // What starting nodes takes where only one can be started at a time, by the device or by the
-    // host that queues them: a frame takes at least all of it, however many lanes there are.
+    // The time to start nodes where only one can start at a time, by the device or by the host that
+    // queues them. A frame takes at least the sum, with any number of lanes.
     uint64_t issue_ns;      // for every node
     uint64_t issue_wait_ns; // for every wait
-    // What a kernel gains that is launched while its lane predecessor, also a kernel, still runs;
-    // 0: nothing.
+    // The gain of a kernel that is launched while its lane predecessor, also a kernel, still runs;
+    // 0: none.
     uint64_t early_ns;
-    // Where kernels may be calls inside one kernel, an island: from the end of a call to the start
-    // of the next on its lane; 0: there are no islands. And from the end of a call to the start of
-    // one on another lane of the island that waits for it, in the same block or in another.
+    // Calls inside one kernel, an island. From the end of a call to the start of the next on its
+    // lane; 0: there are no islands. A wait lasts from the end of a call to the start of its waiter
+    // on another lane, in the same block or in another.
     uint64_t island_call_ns;
     uint64_t island_wait_ns;
     uint64_t island_block_wait_ns;
-    // What the start of an island takes beyond that of a kernel; and the least that each further
-    // round takes, where not all blocks of a call run side by side.
+    // The extra cost of starting an island over a kernel. The least cost of each further round, if
+    // not all blocks of a call run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
-    // What a node that waits for others takes of its lane besides, behind its lane predecessor and
-    // however long ago they have ended.
+    // The lane time that a waiting node takes behind its lane predecessor, however long ago the
+    // nodes that it waits for have ended.
     uint64_t wait_busy_ns;
 } braid_cost_model;
 
@@ -67,8 +67,8 @@ typedef struct braid_place_link {
                       // through host memory, on streams. Only told: the planner reads the costs
 } braid_place_link;
 
-// Several devices. The cost model is that of each; a device of another speed takes the costs of
-// nodes times 1000 / speed. Read during the call that it is given to.
+// Several devices. Each has the cost model; a device of another speed takes the costs of nodes
+// times 1000 / speed. The model is read during the call that takes it.
 typedef struct braid_place_model {
     uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
     const uint32_t *speeds;        // of each; 1000: nodes take what their costs say; NULL: all 1000
@@ -76,9 +76,9 @@ typedef struct braid_place_model {
     braid_place_link link;
 } braid_place_model;
 
-// The place model of a group, for braid_schedule_options.places: links as they were measured on one
-// machine (docs/places.md), speeds by the number of the members' units. The arrays live as long as
-// the group. Of a device alone and of NULL there is one place, or none, and no array.
+// The place model of a group, for braid_schedule_options.places. Links are those measured on one
+// machine (docs/measured/places.md); speeds follow the number of the members' units. The arrays
+// live as long as the group. A device alone has one place, NULL has none; both have no array.
 BRAID_API void braid_device_get_place_model(const braid_device *device,
                                             braid_place_model *out_model);
 
@@ -89,46 +89,49 @@ typedef enum braid_policy {
 } braid_policy;
 
 typedef struct braid_schedule_options {
-    // 0: the planner chooses, up to 128. Where costs are missing it takes as many as may run at
-    // once: a node that nobody measured may be the longest. Fewer where by the cost model that
-    // would make the frame over half longer than the best number, were all such nodes as short as
-    // the model's default. Thousands of lanes take time and memory in proportion to lanes * waits:
-    // where that would be over half a gibibyte, fewer are taken, or with fixed_lanes
-    // BRAID_NO_MEMORY names the lanes.
+    // 0: the planner chooses, up to 128. If costs are missing, it takes as many lanes as nodes may
+    // run at once, since an unmeasured node may be the longest. It takes fewer if the frame would
+    // otherwise be over half longer than with the best number, by the cost model with its default
+    // cost. Thousands of lanes take time and memory in proportion to lanes * waits. If that exceeds
+    // half a gibibyte, fewer are taken; with fixed_lanes, BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
-    // Use max_lanes lanes if there is work for them, however small the gain; fewer only where that
-    // makes the plan shorter. With it or without, a higher limit never makes a longer plan, but in
-    // graphs too big to try fewer lanes; without it, where costs are missing, and where issuing
-    // takes time, by less than a lane must gain (docs/planner.md); and with effort, whose search
-    // may find more on fewer lanes.
+    // True: use max_lanes lanes if there is work for them, however small the gain. It takes fewer
+    // only if that shortens the plan. A higher limit never makes a longer plan, with these
+    // exceptions:
+    // - Graphs too big to try fewer lanes.
+    // - Without fixed_lanes: missing costs. If issuing takes time, the loss is less than a lane
+    //   must gain (docs/planner.md).
+    // - With effort: the search may find more on fewer lanes.
     bool fixed_lanes;
     braid_policy policy;    // 0: list scheduling
     bool ignore_costs;      // plan as if nobody had given the graph's nodes a cost
     braid_cost_model costs; // all zero: waits and launches are free
-    // Steps of a search for a shorter plan behind list scheduling, on as many lanes; 0: none. Each
-    // takes about as long as planning on that number of lanes, so it is for graphs of up to some
-    // thousand nodes; 200 find most of what there is to find. The plan is the same on every
-    // machine, and never longer than without. No effect on BRAID_POLICY_MAX_CONCURRENCY.
+    // Steps of a search for a shorter plan after list scheduling, on as many lanes; 0: none. Each
+    // step takes about as long as planning on that number of lanes. So it suits graphs of up to
+    // some thousand nodes, and 200 steps find most of the gain. The plan is the same on every
+    // machine, and never longer than without. BRAID_POLICY_MAX_CONCURRENCY ignores it.
     uint32_t effort;
-    // Several devices: the planner chooses a place for every node that names none, and puts copies
-    // in where a node needs what was written elsewhere (docs/places.md). max_lanes is then for each
-    // of them. NULL: one device; the places of nodes do not count.
+    // Several devices, with max_lanes for each. The planner chooses a place for every node that
+    // names none. It adds copies if a node needs data that was written elsewhere (docs/places.md).
+    // NULL: one device; the places of nodes do not count.
     const braid_place_model *places;
 } braid_schedule_options;
 
 // Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
 // free. For a device, give the costs of braid_device_get_cost_model.
-// Errors: BRAID_CYCLE (the message names the nodes on it), BRAID_INVALID_ARGUMENT (two buffers of
-// the graph overlap; a node is given a pointer into a buffer to which it declares no access; a copy
-// or fill ends beyond a buffer), BRAID_NO_MEMORY.
+// Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_NO_MEMORY. BRAID_INVALID_ARGUMENT,
+// if:
+// - Two buffers of the graph overlap.
+// - A node has a pointer into a buffer to which it declares no access.
+// - A copy or fill ends beyond a buffer.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);
 
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
-// One step of a lane: an operation of the program that an exec plays. Steps of all lanes stand in
-// one issue order: submitting them one by one in that order is correct on any device that keeps the
+// One step of a lane: an operation of the program that an exec plays. Steps of all lanes have one
+// issue order. Submitting them one by one in that order is correct on any device that keeps the
 // ordering laws.
 typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
@@ -146,9 +149,9 @@ typedef struct braid_step {
                        // issue order. BRAID_STEP_LOOP: see there. Otherwise 0.
 } braid_step;
 
-// A copy that the plan put in: of a part of a buffer, from the device that wrote it last or has
-// read it since to one that needs it, or at the end of the frame back to its home. It runs on
-// `from`.
+// A copy of a part of a buffer that the plan added. It runs on `from`, the device that wrote the
+// part last or has read it since. It goes to a device that needs the part. At the end of the frame
+// it may go back to the buffer's home.
 typedef struct braid_planned_copy {
     uint32_t node;             // its index, at least the number of nodes of the graph
     uint32_t from, to;         // places, from 0
@@ -158,13 +161,15 @@ typedef struct braid_planned_copy {
     const char *resource_name; // lives as long as the schedule
 } braid_planned_copy;
 
-// Why two nodes that the program's data flow leaves free run one after the other.
+// The cause that two nodes run one after the other although the program's data flow leaves them
+// free.
 typedef enum braid_serialisation_cause {
     BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
     BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
     BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
-    // By the cost model, although there were idle lanes: on each the second would have had to wait
-    // for a node of another lane, and started no earlier; or as many nodes ran as may run at once.
+    // By the cost model, although lanes were idle. On each idle lane, the second node would have
+    // waited for a node of another lane and started no earlier. Or as many nodes ran as may run at
+    // once.
     BRAID_SERIALISED_BY_WAIT_COST = 3,
     BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
 } braid_serialisation_cause;
@@ -176,7 +181,7 @@ typedef struct braid_serialisation {
     const char *resource_name; // "" for other causes; lives as long as the schedule
 } braid_serialisation;
 
-// What keeps a planned frame from being shorter, first of all.
+// The main limit of a planned frame.
 typedef enum braid_limit {
     BRAID_LIMITED_BY_NOTHING = 0,        // there are no nodes
     BRAID_LIMITED_BY_CRITICAL_PATH = 1,  // its nodes run one after another, almost without a gap
@@ -199,21 +204,21 @@ typedef struct braid_schedule_info {
     uint64_t critical_path_ns; // the heaviest path of the graph
     uint64_t work_ns;          // the sum of all costs
     uint64_t one_lane_ns;      // the planned makespan on one lane
-    // Nodes whose cost nobody gave, empty nodes apart: where there are any, times are guesses, and
-    // the plan is one for concurrency.
+    // Nodes without a given cost, empty nodes apart. If there are any, times are guesses, and the
+    // plan aims at concurrency.
     uint32_t num_guessed;
     // Stretches of lanes that are one kernel each, and the nodes in them (empty ones apart).
     uint32_t num_islands;
     uint32_t num_island_nodes;
-    // What starting all nodes and waits one after another takes by the cost model, and what a frame
-    // then is expected to take: at least the makespan and at least that.
+    // The time to start all nodes and waits one after another, by the cost model. The expected time
+    // of a frame is at least this, and at least the makespan.
     uint64_t issue_ns;
     uint64_t expected_ns;
     uint64_t saved_ns; // of the makespan, by the search that `effort` asked for
     braid_limit limit;
-    // Of a plan for several devices: how many, copies between them (they count among num_nodes,
-    // behind those of the graph), their bytes, and the makespan on the best device alone; 0 where
-    // nodes that name their places forbid that.
+    // A plan for several devices: their number, the copies between them, and the bytes of these.
+    // Copies count among num_nodes, behind the nodes of the graph. Then the makespan on the best
+    // device alone; 0 if nodes that name their places forbid that.
     uint32_t num_places;
     uint32_t num_copies;
     uint64_t copy_bytes;
@@ -232,12 +237,12 @@ typedef struct braid_schedule_info {
 BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
                                        braid_schedule_info *out_info);
 
-// Where and when a node is planned. Times count from the start of the frame.
+// The planned lane, place and time of a node. Times count from the start of the frame.
 typedef struct braid_placement {
     uint32_t lane;
     uint64_t start_ns, end_ns;
     // Less than info.num_islands: the node is a call inside that island, a stretch of its lane that
-    // is one kernel on the device; BRAID_NO_ISLAND: it is not.
+    // is one kernel on the device. BRAID_NO_ISLAND: it is in none.
     uint32_t island;
     uint32_t place; // the device, from 0
 } braid_placement;
@@ -248,36 +253,40 @@ typedef struct braid_placement {
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
     const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
 
-// Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. The line
-// depends on how many nodes there are:
-//   0: what limits the frame as planned (info.limit) and by how much, for example "limited by
-//   launch
-//      cost: starting 440 nodes and 125 waits one after another takes 1.9 times as long as running
-//      them";
-//   1: which island the node is in, or why it is in none, and what parameters change of it, for
-//      example "in island 0, call 2 of 5, from 'clear' to 'scan'";
-//   2: how the nodes are ordered and why, for example "serialised by list:ptr (written by listgen
-//   of
-//      p2g, cleared by clear_list of g2p)".
-// Errors: BRAID_INVALID_ARGUMENT (a node of another graph, more than two nodes), BRAID_NO_MEMORY.
+// Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. Its
+// content depends on the number of nodes:
+// - 0 nodes: the limit of the planned frame (info.limit) and its size. "limited by launch cost:
+//   starting 440 nodes and 125 waits one after another takes 1.9 times as long as running them".
+// - 1 node: its island, or why it is in none, and the values that parameters change. "in island 0,
+//   call 2 of 5, from 'clear' to 'scan'".
+// - 2 nodes: their order and its cause. "serialised by list:ptr (written by listgen of p2g, cleared
+//   by clear_list of g2p)".
+//
+// Errors: BRAID_INVALID_ARGUMENT (a node of another graph, more than two nodes). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
                                                                const braid_node *nodes,
                                                                size_t num_nodes, char *out_text,
                                                                size_t size);
 
-// Proves, independently of the planner, that the steps run every node once, that every edge and
-// every conflicting pair of accesses of the graph is ordered, that no wait can block for ever, and
-// that event reuse is safe; and that islands are
-// stretches of lanes in which nothing waits or is waited for. The graph must be the one planned,
-// unchanged. Errors: BRAID_INTERNAL (the message names the first pair that is not ordered),
-// BRAID_INVALID_ARGUMENT (another graph), BRAID_NO_MEMORY.
+// Proves the plan, independently of the planner. The graph must be the one planned, unchanged. The
+// proof covers:
+// - The steps run every node once.
+// - Every edge and every conflicting pair of accesses of the graph is ordered.
+// - No wait can block for ever, and event reuse is safe.
+// - Islands are stretches of lanes without waits inside or from outside.
+//
+// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered).
+// BRAID_INVALID_ARGUMENT (another graph). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
-// Writes the plan as Graphviz DOT: a cluster a lane, nodes in lane order, bundles boxed with their
-// preludes, waits dashed with their event, islands boxed, the critical path bold, forced
-// serialisations dotted with the resource's name. The text depends on the plan alone. Errors:
-// BRAID_NO_MEMORY, BRAID_IO_ERROR.
+// Writes the plan as Graphviz DOT. The text depends on the plan alone. It shows:
+// - A cluster for each lane, with its nodes in lane order.
+// - Bundles boxed with their preludes, and islands boxed.
+// - Waits dashed with their event, and the critical path bold.
+// - Forced serialisations dotted with the resource's name.
+//
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
                                                                  FILE *file);
 

@@ -18,8 +18,8 @@
 namespace braid
 {
 
-// `size` elements in the memory of a device, not initialised. Only BRAID_MEMORY_HOST, and any
-// memory of a CPU device, may be touched by the program.
+// `size` elements in the memory of a device, not initialised. The program itself may touch only
+// BRAID_MEMORY_HOST, and any memory of a CPU device.
 template <class T> class basic_memory
 {
     static_assert(std::is_trivially_copyable_v<T>, "device memory holds plain data");
@@ -105,8 +105,8 @@ template <class Errors> class basic_device
         return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
     }
 
-    // A device that stands for others, which are borrowed: of a vector or array of devices or of
-    // pointers to them. Errors: as braid_device_open_group.
+    // A group of devices, which it borrows. It takes a vector or array of devices or of pointers to
+    // them. Errors: as braid_device_open_group.
     template <class Devices> static result<basic_device> open_group(const Devices &members)
     {
         std::vector<braid_device *> list;
@@ -211,7 +211,7 @@ template <class Errors> class basic_stream
             braid_stream_fill(device_, get(), to, detail::fill_bits(value), sizeof(T), size);
         return Errors::template from<void>(status, [] {});
     }
-    // Queues a call on a host thread, which must not call Braid. What it captures lives until then.
+    // Queues a call on a host thread. It must not call Braid. Its captures live until then.
     template <class Call> result<void> host(Call call) const
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execs in C++: frames, what changes between them, and how long they take. Include braid.hpp.
+// Execs in C++: frames, the values that change between them, and their times. Include braid.hpp.
 #ifndef BRAID_CPP_EXEC_HPP
 #define BRAID_CPP_EXEC_HPP
 
@@ -20,8 +20,9 @@ template <class Errors> class basic_exec
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    // Readies a graph to run on a device, or on the members of a group. The graph may be destroyed
-    // afterwards: what its nodes run is kept here too. Errors: as braid_exec_create.
+    // Makes a graph ready to run on a device, or on the members of a group. The graph may be
+    // destroyed afterwards: the exec keeps everything that its nodes run. Errors: as
+    // braid_exec_create.
     static result<basic_exec> create(braid_device *device, const basic_graph<Errors> &graph,
                                      const braid_exec_options &options = {})
     {
@@ -31,8 +32,8 @@ template <class Errors> class basic_exec
                                                  [&] { return basic_exec(exec, graph.kept()); });
     }
     basic_exec(basic_exec &&) noexcept = default;
-    // The exec that was here is destroyed like any other: frames in flight run what it keeps. An
-    // exec that is moved onto itself stays as it is.
+    // Destroys the previous exec, after its frames in flight. An exec that is moved onto itself
+    // stays as it is.
     basic_exec &operator=(basic_exec &&other) noexcept
     {
         basic_exec moved(std::move(other));
@@ -124,7 +125,7 @@ template <class Errors> class basic_exec
         const braid_dim3 size = grid;
         return set(node, BRAID_TARGET_GRID, &size);
     }
-    // nullptr and 0 leave what the node has.
+    // nullptr and 0 leave the node's own values.
     result<void> set_copy(braid_node node, void *to, const void *from, std::uint64_t bytes) const
     {
         const braid_copy_values values = { to, from, bytes };

@@ -167,7 +167,7 @@ template <class Errors> class basic_graph
         how.argument = Index;
         return use(parameter, how);
     }
-    // For what else a node has.
+    // For the other values of a node.
     result<void> use(braid_parameter parameter, braid_node node, braid_target target)
     {
         braid_parameter_use how = {};
@@ -191,8 +191,8 @@ template <class Errors> class basic_graph
         return add_arguments(code, size, what,
                              detail::slot<Args>::of(std::forward<Values>(values))...);
     }
-    // The same where arguments say what the kernel does to them: kernel(add, 64, in(x), out(y),
-    // 2.0f). Other accesses, a name and the like are those of a task before the arguments.
+    // The same, with arguments that declare accesses: kernel(add, 64, in(x), out(y), 2.0f). A task
+    // before the arguments gives other accesses, a name and the like.
     template <class... Args, class... Values>
     result<kernel_node<Args...>> kernel(const braid::kernel<void(Args...)> &code, const shape &size,
                                         Values &&...values)
@@ -202,7 +202,7 @@ template <class Errors> class basic_graph
         else
             return add(code, size, task(), std::forward<Values>(values)...);
     }
-    // Of what the compiler has refused as a kernel already.
+    // For a kernel that the compiler has refused already.
     template <class... Values>
     result<kernel_node<>> add(const braid::kernel<detail::no_kernel> &, const shape &,
                               Values &&...);
@@ -293,9 +293,9 @@ template <class Errors> class basic_graph
         }
         return Errors::template from<braid_node>(status, [&] { return node; });
     }
-    // A communicator as a resource, and operations on it. As in a copy, the task says what they
-    // read and write; send, receive, broadcast and all_reduce are of `count` elements of type T, of
-    // the program's memory or a resource's. All others: communicate.
+    // A communicator as a resource, and operations on it. As in a copy, the task declares their
+    // accesses. send, receive, broadcast and all_reduce take `count` elements of type T, of the
+    // program's memory or a resource's. communicate takes all other operations.
     result<braid_resource> communicator(braid_communicator *communicator)
     {
         braid_resource resource = {};
@@ -392,7 +392,7 @@ template <class Errors> class basic_graph
         return Errors::template from<void>(braid_graph_write_dot(get(), file), [] {});
     }
 
-    // What execs of this graph keep alive.
+    // Everything that execs of this graph keep alive.
     using keeper = std::vector<std::shared_ptr<const void>>;
     const keeper &kept() const noexcept
     {

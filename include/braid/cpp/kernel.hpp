@@ -84,8 +84,8 @@ template <class... Args> class kernel<void(Args...)>
         state_->kernel.source = state_->source.c_str();
         return *this;
     }
-    // How the source is compiled, see braid_kernel: an option more, a folder to look in, a text
-    // that the source may include by its name, and the entry as C++ names it, for templates.
+    // How the source is compiled (braid_kernel): one more option, a folder to look in, a text that
+    // the source may include by name. For templates: the entry as C++ names it.
     kernel &option(std::string text)
     {
         state_->options.push_back(state_->texts.emplace_back(std::move(text)).c_str());
@@ -154,7 +154,7 @@ struct arguments_of<void (Class::*)(const braid_blocks &, Args...) const noexcep
     using type = void(Args...);
 };
 
-// Of what has several call operators, or one that is a template, there is no one type.
+// A class with several call operators, or with one that is a template, has no one type.
 template <class Body, class = void> struct body_of : arguments_of<Body> {
 };
 template <class Body>
@@ -166,7 +166,7 @@ template <class... Args> struct body_of<void (*)(const braid_blocks &, Args...)>
 };
 } // namespace detail
 
-// What is made of anything else: one line of the compiler's.
+// The result for anything else: one error of the compiler.
 template <> class kernel<detail::no_kernel>
 {
   public:

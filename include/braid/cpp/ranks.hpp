@@ -53,8 +53,7 @@ template <class Errors> class basic_ranks
         braid_status status = braid_ranks_open(&options, &ranks);
         return Errors::template from<basic_ranks>(status, [&] { return basic_ranks(ranks); });
     }
-    // What the destructor does too, which tells nobody of a failure. Where it is BRAID_BUSY ranks
-    // stay open.
+    // As the destructor, which reports no failure. After BRAID_BUSY the ranks stay open.
     result<void> close()
     {
         braid_status status = braid_ranks_close(get());

@@ -151,8 +151,8 @@ template <> class [[nodiscard]] expected<void>
     std::string message_;
 };
 
-// Policies: what a fallible function returns, and how it makes that of a status. `make` is called
-// on success only.
+// Policies: the result type of a fallible function, and its conversion from a status. `make` is
+// called on success only.
 struct throwing {
     template <class T> using result = T;
 

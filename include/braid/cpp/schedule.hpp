@@ -53,8 +53,8 @@ template <class Errors> class basic_schedule
         const braid_schedule_info found = info();
         return { found.critical_path, found.num_critical };
     }
-    // In one line. Of no node: what limits the frame as planned; of one: which island it is in, or
-    // why it is in none; of two: how they are ordered and why.
+    // One line. For no node: the limit of the planned frame. For one: its island, or why it has
+    // none. For two: their order and its cause.
     template <class... Nodes> result<std::string> explain(Nodes... nodes) const
     {
         const std::array<braid_node, sizeof...(nodes)> list = { nodes... };

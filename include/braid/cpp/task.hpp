@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes are described by in C++: their accesses, shapes, arguments, ends. Include braid.hpp.
+// Descriptions of nodes in C++: accesses, shapes, arguments, ends. Include braid.hpp.
 #ifndef BRAID_CPP_TASK_HPP
 #define BRAID_CPP_TASK_HPP
 
@@ -14,7 +14,7 @@
 namespace braid
 {
 
-// What a node is named, costs, touches and stands behind: task("blur").reads(a).writes(b).
+// The name, cost, accesses and predecessors of a node: task("blur").reads(a).writes(b).
 class task
 {
   public:
@@ -107,8 +107,7 @@ class task
 };
 
 // The blocks of a kernel, of one to three sizes. With a size of 0 there is none, and the kernel
-// does nothing. A braid_dim3 means what it means to braid_exec_set: its y and z may be left
-// out.
+// does nothing. A braid_dim3 has the meaning of braid_exec_set: its y and z may be left out.
 struct grid_size {
     std::uint32_t x, y, z;
 
@@ -143,7 +142,8 @@ struct shape {
         : grid(blocks), block(threads), shared_bytes(shared)
     {
     }
-    // The grid is what three uint32_t are when the node's turn comes; `grid` is the largest.
+    // The device reads the grid from three uint32_t when the node's turn comes; `grid` is the
+    // largest.
     shape &from(const void *counts)
     {
         grid_from = counts;
@@ -168,14 +168,14 @@ template <class T> struct typed_parameter : braid_parameter {
 template <class T> struct typed_resource : braid_resource {
 };
 
-// A resource as an argument of a kernel, and what the kernel does to it. `void`: of any type.
+// A resource as an argument of a kernel, with the kernel's access to it. `void`: of any type.
 template <class T, braid_access_mode mode> struct accessed {
     braid_resource resource;
 };
 
-// An argument that is an access as well: graph.kernel(add, 64, in(x), out(y), 2.0f). The kernel
-// takes a pointer to const for what it reads, and one to elements that it can write for the others,
-// or this does not compile.
+// An argument that is an access as well: graph.kernel(add, 64, in(x), out(y), 2.0f). For an input
+// the kernel takes a pointer to const; for the others it takes a pointer to elements that it can
+// write. Otherwise this does not compile.
 template <class T> accessed<T, BRAID_READ> in(const typed_resource<T> &resource)
 {
     return { resource };
@@ -251,7 +251,7 @@ template <class T, class Value> T converted(Value &&value)
 template <class... Values> inline constexpr bool is_task_first_v = false;
 template <class... Rest> inline constexpr bool is_task_first_v<task, Rest...> = true;
 
-// What of an argument is known of a resource.
+// The facts about an argument that its resource gives.
 template <class Value> struct resource_of {
     static constexpr bool is_resource = std::is_base_of_v<braid_resource, Value>;
 };
@@ -303,7 +303,7 @@ template <class T> struct slot {
                       "inout() says");
         return { {}, access.resource, how };
     }
-    // Valid as long as the slot. A number is no pointer, whatever it looks like.
+    // Valid as long as the slot. A number is never taken for a pointer.
     braid_arg get() const
     {
         constexpr bool is_long = std::is_arithmetic_v<T> && sizeof(T) == sizeof(void *);
