@@ -61,27 +61,28 @@ def install_machine(work, suite):
     return machine
 
 
-def pack(source, archive):
+def pack(source, more, archive):
     with tarfile.open(archive, "w") as tar:
         for path in list_files(source):
             tar.add(os.path.join(source, path), path)
+        tar.add(more, ".")
 
 
-def run_inside(machine, work, source, place, script, log=None):
-    """Runs a script of sh on a system of its own, where `place` has the sources and is the current folder.
+def run_inside(machine, work, source, more, place, script, log):
+    """Runs a script of sh on a system of its own. There `place` has the sources and the files of the folder `more`, and is the
+    current folder.
 
-    Returns the exit status and the output. If `log` names a file, it gets the output while the script runs."""
+    Returns the exit status and the output. The file `log` gets the output while the script runs."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     environment.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root",
                        DEBIAN_FRONTEND="noninteractive")
     with tempfile.TemporaryDirectory(dir=work) as layer:
-        pack(source, os.path.join(layer, "sources.tar"))
-        path = log or os.path.join(layer, "log")
-        with open(path, "w", encoding="utf-8") as output:
+        pack(source, more, os.path.join(layer, "sources.tar"))
+        with open(log, "w", encoding="utf-8") as output:
             done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", INSIDE, "sh",
                                    machine, layer, place, script], stdin=subprocess.DEVNULL, stdout=output,
                                   stderr=subprocess.STDOUT, env=environment, check=False)
-        with open(path, encoding="utf-8", errors="replace") as output:
+        with open(log, encoding="utf-8", errors="replace") as output:
             return done.returncode, output.read()
 
 
