@@ -35,8 +35,16 @@ class Failures:
                 taken += [Failure(kernel.name, error, "kernel") for error in kernel.raised.take()]
         return taken
 
-    def report(self) -> None:
+    def raise_interrupt(self) -> None:
+        """Raises a KeyboardInterrupt that a host call ended with, unchanged. Other failures stay for the next wait."""
         raise_interrupt()
+        for failure in tuple(self._list):
+            if isinstance(failure.exception, KeyboardInterrupt):
+                self._list.remove(failure)
+                raise failure.exception
+
+    def report(self) -> None:
+        self.raise_interrupt()
         taken = self.take()
         if taken:
             raise HostCallError(taken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import dataclasses
+import math
 import struct
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
@@ -164,9 +165,9 @@ class Exec(Owned):
             next_frame = int(lib.braid_exec_num_frames(pointer))
             self._number_frames(next_frame, num_frames)
             if 0 < self._places <= next_frame:
-                poll(lambda: bool(lib.braid_exec_wait_until(pointer, next_frame - self._places, 0) != lib.BRAID_TIMEOUT))
+                self._poll(lambda: lib.braid_exec_wait_until(pointer, next_frame - self._places, 0) != lib.BRAID_TIMEOUT)
             if self._grows:
-                self._poll(pointer)
+                self._poll_all(pointer)
                 self._grows = False
             if stream is None:
                 return int(call(pointer, ffi.NULL))
@@ -181,10 +182,10 @@ class Exec(Owned):
         waited for again."""
         with self._owner as pointer:
             if timeout is None:
-                self._poll(pointer)
+                self._poll_all(pointer)
                 status = lib.braid_exec_wait(pointer)
             else:
-                poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY), timeout)
+                self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY, timeout)
                 limit = int(min(max(timeout, 0.0), 1e9) * 1e9)
                 status = lib.braid_exec_wait_until(pointer, 2**64 - 1, 0 if may_poll() else limit)
         if status == lib.BRAID_OK:
@@ -202,23 +203,31 @@ class Exec(Owned):
 
     def _is_over(self) -> bool:
         """Whether nothing is left to wait for; a failure is told by the wait."""
+        self._kept.failures.raise_interrupt()
         with self._owner as pointer:
             return bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY)
 
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
-            poll(lambda: bool(lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT))
+            self._poll(lambda: lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT)
             status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
         self._kept.failures.report()
         check(status)
 
-    @staticmethod
-    def _poll(pointer: Any) -> None:
+    def _poll(self, is_over: Callable[[], Any], timeout: float = math.inf) -> None:
+        """A wait ends at once also where a host call has raised KeyboardInterrupt."""
+        def look() -> bool:
+            self._kept.failures.raise_interrupt()
+            return bool(is_over())
+
+        poll(look, timeout)
+
+    def _poll_all(self, pointer: Any) -> None:
         """Before C waits for all frames. If another thread launches meanwhile, C waits for those from before."""
         num = lib.braid_exec_num_frames(pointer)
-        poll(lambda: bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY
-                          or lib.braid_exec_num_frames(pointer) != num))
+        self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY
+                   or lib.braid_exec_num_frames(pointer) != num)
 
     @property
     def num_frames(self) -> int:
@@ -431,13 +440,13 @@ class Exec(Owned):
         """What the last frames took, of an exec made with `profile`: of nodes, lanes and waits. Waits for the last
         launch."""
         with self._owner as pointer:
-            self._poll(pointer)
+            self._poll_all(pointer)
         return read_timings(self)
 
     def intervals(self) -> Intervals:
         """When each node ran in the frames that are kept, the oldest first: what Schedule.svg and the like draw."""
         with self._owner as pointer:
-            self._poll(pointer)
+            self._poll_all(pointer)
         return read_intervals(self)
 
     def measure(self, num_frames: int = 0) -> None:
@@ -490,7 +499,7 @@ class Exec(Owned):
         KeyboardInterrupt ends the wait, the exec stays open."""
         if not self._owner.closed:
             with self._owner as pointer:
-                self._poll(pointer)
+                self._poll_all(pointer)
         super().close()
 
     def __enter__(self) -> Exec:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends a wait at once, as KeyboardInterrupt, and what was waited for goes on."""
+import asyncio
 import gc
 import os
 import signal
@@ -131,6 +132,32 @@ def test_a_copy_that_nobody_waits_for_keeps_its_array(device):
     memory.copy_to(back)
     assert back[0] == 1
     memory.close()
+
+
+@pytest.mark.parametrize("name", ["wait", "wait_frame", "timings", "close", "launch", "wait_async"])
+def test_what_a_host_call_raises_ends_a_wait_at_once(device, name):
+    held, graph, stream, interrupt = Held(), braid.Graph(), device.stream(), KeyboardInterrupt("raised")
+    cell = graph.resource("cell")
+
+    def fail():
+        if not held.leave.is_set():
+            raise interrupt
+
+    graph.host(lambda: held.leave.is_set() or 1 // 0, excludes=cell, name="divides")
+    graph.host(fail, excludes=cell)
+    graph.host(lambda: held.leave.wait(20), blocking=True, excludes=cell)
+    frame = braid.Exec(device, graph, frames=2, when_full="waits", profile=2)
+    waits = {**WAITS, "wait_async": lambda frame, stream, held: asyncio.run(frame.wait_async())}
+    frame.launch(stream)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        waits[name](frame, stream, held)
+    assert raised.value is interrupt and not frame.done
+    held.leave.set()
+    with pytest.raises(braid.HostCallError, match="divides") as told:
+        frame.wait()
+    assert len(told.value.failures) == 1
+    frame.close()
+    stream.close()
 
 
 def press():
