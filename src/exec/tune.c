@@ -79,15 +79,21 @@ static braid_status run_round(struct tune_trials *trials, size_t round)
     return status;
 }
 
-// The slower half of those left, of which it keeps three at least.
-static void drop_slower_half(struct tune_trials *trials)
+// Of so many ways the faster half, and three at least.
+static size_t num_kept(size_t num)
 {
     enum { LEAST_LEFT = 3 };
+    const size_t half = (num + 1) / 2;
+    return half > LEAST_LEFT ? half : num < LEAST_LEFT ? num : LEAST_LEFT;
+}
+
+static void drop_slower_half(struct tune_trials *trials)
+{
     size_t num = 0;
     braid_tune_sort(trials);
     while (num < trials->trials.num && !first_trial(trials)[num].was_dropped)
         num++;
-    for (size_t i = num > 2 * LEAST_LEFT ? (num + 1) / 2 : LEAST_LEFT; i < num; i++)
+    for (size_t i = num_kept(num); i < num; i++)
         first_trial(trials)[i].was_dropped = true;
 }
 
@@ -133,12 +139,13 @@ static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns,
     return status;
 }
 
-// What the frames take that run however short the budget is: two of each way, a third of half of
-// them, and a fourth of half of those.
+// What the frames take that run however short the budget is: two of each way, a third of those that
+// are kept, and a fourth of those that are kept of them.
 static uint64_t find_least_ns(const struct tune_trials *trials, uint64_t frame_ns)
 {
     const size_t num = trials->trials.num;
-    return (2 * num + num / 2 + num / 4) * least_a_turn(trials) * frame_ns;
+    const size_t num_frames = 2 * num + num_kept(num) + num_kept(num_kept(num));
+    return num_frames * least_a_turn(trials) * frame_ns;
 }
 
 static void tell_progress(const struct tune_trials *trials, const braid_tune_options *options,
