@@ -184,6 +184,15 @@ def nothing_but_the_file_goes_to_standard_output():
     assert found["kind"] == "tuning" and all(trial["name"] in result.err for trial in found["trials"]), result.err
 
 
+def a_tuning_that_takes_longer_than_its_budget_says_so_first():
+    slow = FORK.replace("digraph {", "digraph { slow [cost=20000];")
+    result = braid("tune", "-", "--device", "cpu", "--workers", "2", "--lanes", "1", "--budget", "1", text=slow)
+    assert result.status == 0, result.err
+    assert re.match(r"tuning takes about \d+\.\d s, longer than the budget", result.err), result.err
+    result = braid("tune", "-", "--device", "cpu", "--workers", "2", "--lanes", "1", "--budget", "2000", text="digraph { a -> b }")
+    assert result.status == 0 and "tuning takes" not in result.err, result.err
+
+
 def a_file_is_used_and_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, found, _ = tune(folder)
@@ -312,6 +321,7 @@ if __name__ == "__main__":
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
         nothing_but_the_file_goes_to_standard_output,
+        a_tuning_that_takes_longer_than_its_budget_says_so_first,
         a_file_is_used_and_refused,
         values_that_no_tuning_writes_are_refused,
         a_way_and_options_that_say_another_are_refused,

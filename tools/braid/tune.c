@@ -100,10 +100,17 @@ static enum exit_status take_option(int option, struct tuning *tuning)
     }
 }
 
-static void show_progress(void *user, uint64_t used_ns, uint64_t budget_ns)
+static void show_progress(void *user, uint64_t used_ns, uint64_t total_ns)
 {
-    (void)user;
-    progress_show("tuning", used_ns, budget_ns);
+    const struct tuning *tuning = user;
+    if (used_ns == 0 && total_ns > tuning->budget_ms * 1000000) {
+        progress_clear();
+        fprintf(stderr,
+                "tuning takes about %.1f s, longer than the budget: each way runs two frames at "
+                "least\n",
+                (double)total_ns / 1e9);
+    }
+    progress_show("tuning", used_ns, total_ns);
 }
 
 static void print_trial(void *user, const braid_tune_trial *trial)
@@ -180,7 +187,7 @@ static enum exit_status tune_on_device(struct tuning *tuning, const struct dot_f
 
 enum exit_status command_tune(int argc, char **argv)
 {
-    struct tuning tuning = { 0 };
+    struct tuning tuning = { .budget_ms = 2000 };
     for (int option; (option = argument_next_option("tune", argc, argv, long_options)) != -1;) {
         enum exit_status status = take_option(option, &tuning);
         if (status != EXIT_DONE || tuning.arguments.is_help)
