@@ -30,19 +30,15 @@ static int *allocate(braid_device *device)
     return memory;
 }
 
-static void add_sum(braid_graph *graph, const char *name, int *const *arrays, // to, a, b
-                    const braid_resource *buffers)
+// BRAID_OUT and BRAID_IN hand over the address of a buffer, and declare the access to it.
+static void add_sum(braid_graph *graph, const char *name, braid_resource to, braid_resource a,
+                    braid_resource b)
 {
-    CHECK(braid_graph_add_kernel(
-        graph,
-        &(braid_kernel_node){
-            .node.name = name,
-            .kernel = &add,
-            .grid.x = NUM,
-            BRAID_ARGS(BRAID_ARG(arrays[0]), BRAID_ARG(arrays[1]), BRAID_ARG(arrays[2])),
-            BRAID_ACCESSES({ buffers[0], BRAID_WRITE }, { buffers[1], BRAID_READ },
-                           { buffers[2], BRAID_READ }) },
-        NULL));
+    const braid_kernel_node node = { .node.name = name,
+                                     .kernel = &add,
+                                     .grid.x = NUM,
+                                     BRAID_ARGS(BRAID_OUT(to), BRAID_IN(a), BRAID_IN(b)) };
+    CHECK(braid_graph_add_kernel(graph, &node, NULL));
 }
 
 int main(int argc, char **argv)
@@ -61,17 +57,14 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < NUM; i++)
         arrays[0][i] = i;
-    add_sum(graph, "left", (int *[]){ arrays[1], arrays[0], arrays[0] },
-            (braid_resource[]){ buffers[1], buffers[0], buffers[0] });
-    add_sum(graph, "right", (int *[]){ arrays[2], arrays[0], arrays[0] },
-            (braid_resource[]){ buffers[2], buffers[0], buffers[0] });
-    add_sum(graph, "sum", (int *[]){ arrays[3], arrays[1], arrays[2] },
-            (braid_resource[]){ buffers[3], buffers[1], buffers[2] });
+    add_sum(graph, "left", buffers[1], buffers[0], buffers[0]);
+    add_sum(graph, "right", buffers[2], buffers[0], buffers[0]);
+    add_sum(graph, "sum", buffers[3], buffers[1], buffers[2]);
 
     CHECK(braid_exec_create(device, graph, NULL, &exec)); // plans, once
     write_picture(braid_exec_schedule(exec), argc > 1 ? argv[1] : NULL);
     for (int frame = 0; frame < 100; frame++)
-        CHECK(braid_exec_launch(exec, NULL)); // replays; never blocks
+        CHECK(braid_exec_launch(exec, NULL)); // replays; does not wait
     CHECK(braid_exec_wait(exec));
     int last = arrays[3][NUM - 1];
     printf("%d + %d and as much again is %d\n", NUM - 1, NUM - 1, last);

@@ -31,7 +31,7 @@ if len(sys.argv) > 1:
 
 frame = braid.Exec(braid.Device("cpu"), graph, plan)
 for _ in range(100):
-    frame.launch()  # replays; never blocks
+    frame.launch()  # replays; does not wait
 frame.wait()
 print(f"{source[-1]} + {source[-1]} and as much again is {total[-1]}")
 assert np.array_equal(total, 4 * source)
