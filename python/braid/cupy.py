@@ -26,8 +26,8 @@ def raw(kernel: Any, name_expression: Optional[str] = None, *, types: Any = None
     is_module = hasattr(kernel, "get_function")
     name = name_expression if is_module else getattr(kernel, "name", None)
     if not isinstance(name, str) or not hasattr(kernel, "code"):  # to ask for its function would compile it
-        raise refuse(f"{kernel!r} is no kernel: give a braid.Kernel, a cupy.RawKernel, or to braid.cupy.raw a "
-                     "cupy.RawModule and a name in it")
+        raise refuse(f"{kernel!r} is no kernel: give a braid.Kernel, a function that braid.numba.kernel "
+                     "compiles, a cupy.RawKernel, or to braid.cupy.raw a cupy.RawModule and a name in it")
     is_expression = is_module and name in (getattr(kernel, "name_expressions", None) or ())
     if _is_plain(kernel) and (is_expression or name in kernel.code):
         options = tuple(getattr(kernel, "options", None) or ()) + _options_of_cupy()

@@ -36,7 +36,7 @@ LINES = [
     ("w.g.kernel(w.bare, 1, [3.5])", "the Python number 3.5.*numpy.float32"),
     ("w.g.kernel(w.bare, -1)", "grid of kernel 'bare' -1"),
     ("w.g.kernel(w.bare, (1, 2, 3, 4))", "grid of kernel 'bare' has 4 sizes"),
-    ("w.g.kernel(print, 1)", "is no kernel"),
+    ("w.g.kernel(print, 1)", "is no kernel: give .*braid.numba.kernel"),
     ("w.g.kernel(w.k, 8, [w.frozen, w.x, 1], updates=w.frozen, reads=w.x)", "changes 'array 2'.*read-only"),
     ("w.g.host(3)", "host call 'host call': 3 cannot be called"),
     ("w.g.host(print, name='p', reads='text')", "node 'p': 'text' is neither"),
