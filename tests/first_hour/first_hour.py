@@ -53,7 +53,7 @@ def mark(number):
 
 
 def try_way(source, work, suite, way):
-    log = os.path.join(work, way.name.replace(" ", "-") + ".log")
+    log = os.path.join(work, re.sub(r"\W+", "-", way.name) + ".log")
     script = "".join(f"echo '{mark(number)}'\n{command.line}\n" for number, command in enumerate(way.commands, 1))
     print(f"# {way.name}: the output goes to {log}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
