@@ -28,6 +28,8 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS)                                                               \
     X(CUDA_HOST_NODE_PARAMS)                                                                       \
     X(CUDA_GRAPH_INSTANTIATE_PARAMS)                                                               \
+    X(CUDA_CONDITIONAL_NODE_PARAMS)                                                                \
+    X(CUgraphNodeParams)                                                                           \
     X(CUgraphEdgeData)                                                                             \
     X(CUgraphExecUpdateResultInfo)                                                                 \
     X(CUlaunchAttributeValue)                                                                      \
@@ -77,6 +79,11 @@ extern const size_t abi_num_facts_ours, abi_num_facts_theirs;
     X(CUstreamBatchMemOpParams, waitValue.address)                                                 \
     X(CUstreamBatchMemOpParams, waitValue.value)                                                   \
     X(CUstreamBatchMemOpParams, waitValue.flags)                                                   \
+    X(CUDA_CONDITIONAL_NODE_PARAMS, type)                                                          \
+    X(CUDA_CONDITIONAL_NODE_PARAMS, size)                                                          \
+    X(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out)                                                   \
+    X(CUDA_CONDITIONAL_NODE_PARAMS, ctx)                                                           \
+    X(CUgraphNodeParams, conditional)                                                              \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, count)                                                        \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray)                                                   \
     X(CUDA_BATCH_MEM_OP_NODE_PARAMS, flags)                                                        \

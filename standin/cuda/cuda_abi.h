@@ -214,6 +214,11 @@ CUresult cuGraphAddEventRecordNode(CUgraphNode *out_node, CUgraph graph, const C
                                    size_t num_after, CUevent event);
 CUresult cuGraphAddEventWaitNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                                  size_t num_after, CUevent event);
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out_handle, CUgraph graph,
+                                        CUcontext context, unsigned first_value, unsigned flags);
+CUresult cuGraphAddNode_v2(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                           const CUgraphEdgeData *edges, size_t num_after,
+                           CUgraphNodeParams *params);
 CUresult cuGraphDestroyNode(CUgraphNode node);
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                 size_t count);

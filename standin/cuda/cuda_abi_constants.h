@@ -120,7 +120,12 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_GRAPH_NODE_TYPE_EMPTY, 5)                                                                 \
     X(CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6)                                                            \
     X(CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                                          \
-    X(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 12)
+    X(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, 12)                                                         \
+    X(CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)
+
+#define CUDA_ABI_CONDITIONAL_TYPES(X)                                                              \
+    X(CU_GRAPH_COND_TYPE_IF, 0)                                                                    \
+    X(CU_GRAPH_COND_TYPE_WHILE, 1)
 
 #define CUDA_ABI_UPDATE_RESULTS(X)                                                                 \
     X(CU_GRAPH_EXEC_UPDATE_SUCCESS, 0)                                                             \
@@ -195,6 +200,7 @@ enum { STANDIN_MULTIPROCESSORS = 4 };
     X(CU_EVENT_WAIT_EXTERNAL, 1)                                                                   \
     X(CU_STREAM_ADD_CAPTURE_DEPENDENCIES, 0)                                                       \
     X(CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                                                       \
+    X(CU_GRAPH_COND_ASSIGN_DEFAULT, 1)                                                             \
     X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                                                           \
     X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                                                 \
     X(CU_STREAM_WAIT_VALUE_EQ, 1)                                                                  \

@@ -15,6 +15,9 @@ typedef enum CUresult { CUDA_ABI_RESULTS(ENUMERATOR) } CUresult;
 typedef enum CUdevice_attribute { CUDA_ABI_ATTRIBUTES(ATTRIBUTE_ENUMERATOR) } CUdevice_attribute;
 typedef enum CUfunction_attribute { CUDA_ABI_FUNCTION_ATTRIBUTES(ENUMERATOR) } CUfunction_attribute;
 typedef enum CUgraphNodeType { CUDA_ABI_NODE_TYPES(ENUMERATOR) } CUgraphNodeType;
+typedef enum CUgraphConditionalNodeType {
+    CUDA_ABI_CONDITIONAL_TYPES(ENUMERATOR)
+} CUgraphConditionalNodeType;
 typedef enum CUgraphExecUpdateResult {
     CUDA_ABI_UPDATE_RESULTS(ENUMERATOR)
 } CUgraphExecUpdateResult;
@@ -154,6 +157,26 @@ typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUstreamBatchMemOpParams *paramArray;
     unsigned flags;
 } CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
+typedef cuuint64_t CUgraphConditionalHandle;
+
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+    CUgraphConditionalHandle handle;
+    CUgraphConditionalNodeType type;
+    unsigned size;
+    CUgraph *phGraph_out;
+    CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+
+typedef struct CUgraphNodeParams {
+    CUgraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_CONDITIONAL_NODE_PARAMS conditional;
+    };
+    long long reserved2;
+} CUgraphNodeParams;
 
 typedef struct CUgraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "condition.h"
 #include "handles.h"
 
 static uint64_t last_family;
@@ -45,6 +46,7 @@ void graph_drop(CUgraph graph)
     handles_remove(graph);
     for (size_t i = 0; i < graph->num_nodes; i++)
         free_node(graph->nodes[i]);
+    conditions_drop_of(graph);
     free(graph->nodes);
     free(graph);
 }
@@ -195,10 +197,19 @@ CUgraph graph_clone(CUgraph graph, bool public)
     return clone;
 }
 
+static CUgraphNode find_in_bodies(CUgraph clone, CUgraphNode node)
+{
+    CUgraphNode found = NULL;
+    for (size_t i = 0; i < clone->num_nodes && found == NULL; i++)
+        if (clone->nodes[i]->work.kind == WORK_LOOP)
+            found = graph_find(clone->nodes[i]->work.loop.body, node);
+    return found;
+}
+
 CUgraphNode graph_find(CUgraph clone, CUgraphNode node)
 {
     if (node->graph->family != clone->family)
-        return NULL;
+        return find_in_bodies(clone, node);
     size_t low = 0, high = clone->num_nodes; // ids grow with the index
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -208,6 +219,14 @@ CUgraphNode graph_find(CUgraph clone, CUgraphNode node)
             high = middle;
     }
     return low < clone->num_nodes && clone->nodes[low]->id == node->id ? clone->nodes[low] : NULL;
+}
+
+bool graph_has_loops(CUgraph graph)
+{
+    bool has = false;
+    for (size_t i = 0; i < graph->num_nodes; i++)
+        has |= graph->nodes[i]->work.kind == WORK_LOOP;
+    return has;
 }
 
 // Marks nodes whose predecessors are all marked, until nothing changes.
@@ -245,6 +264,8 @@ CUgraphNodeType graph_node_type(const struct work *work)
         return CU_GRAPH_NODE_TYPE_HOST;
     case WORK_CHILD:
         return CU_GRAPH_NODE_TYPE_GRAPH;
+    case WORK_LOOP:
+        return CU_GRAPH_NODE_TYPE_CONDITIONAL;
     case WORK_EVENT_WAIT:
         return CU_GRAPH_NODE_TYPE_WAIT_EVENT;
     case WORK_EVENT_RECORD:

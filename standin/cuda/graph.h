@@ -33,7 +33,9 @@ struct CUgraph_st {
     uint64_t family; // the same in private clones: says whether a node's id means anything here
     uint64_t next_id;
     int references;
-    bool public; // a program holds it: it and its nodes are in the set of handles
+    bool public;                  // a program holds it: it and its nodes are in the set of handles
+    bool is_body;                 // a loop's, which is destroyed with that
+    struct condition *conditions; // made for it; see condition.h
 };
 
 // All of these expect the world's lock.
@@ -50,7 +52,9 @@ void graph_remove(CUgraphNode node);
 CUresult graph_add_edge(CUgraphNode from, CUgraphNode to, CUgraphEdgeData data);
 CUresult graph_remove_edge(CUgraphNode from, CUgraphNode to);
 
-CUgraphNode graph_find(CUgraph clone, CUgraphNode node); // the clone's own node, or NULL
+CUgraphNode graph_find(CUgraph clone,
+                       CUgraphNode node); // the clone's own node, also in a body, or NULL
+bool graph_has_loops(CUgraph graph);
 bool graph_has_cycle(CUgraph graph, bool *out_no_memory);
 CUgraphNodeType graph_node_type(const struct work *work);
 

@@ -30,7 +30,7 @@ CUresult cuGraphDestroy(CUgraph graph)
     if (result != CUDA_SUCCESS)
         return result;
     world_lock();
-    if (handles_known(HANDLE_GRAPH, graph))
+    if (handles_known(HANDLE_GRAPH, graph) && !graph->is_body)
         graph_drop(graph);
     else
         result = CUDA_ERROR_INVALID_VALUE;
@@ -45,8 +45,11 @@ CUresult cuGraphClone(CUgraph *out_graph, CUgraph graph)
         return result;
     world_lock();
     bool known = out_graph != NULL && handles_known(HANDLE_GRAPH, graph);
-    CUgraph clone = known ? graph_clone(graph, true) : NULL;
+    bool has_loops = known && graph_has_loops(graph);
+    CUgraph clone = known && !has_loops ? graph_clone(graph, true) : NULL;
     world_unlock();
+    if (has_loops)
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (clone == NULL)
         return known ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     *out_graph = clone;

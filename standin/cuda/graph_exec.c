@@ -26,6 +26,8 @@ void graph_exec_set_context(CUgraph graph, CUcontext context)
             work->context = context;
         if (work->kind == WORK_CHILD)
             graph_exec_set_context(work->child, context);
+        if (work->kind == WORK_LOOP)
+            graph_exec_set_context(work->loop.body, context);
     }
 }
 
@@ -46,6 +48,13 @@ CUgraphNode graph_exec_writable(CUgraphExec exec, CUgraphNode node, CUresult *ou
     return graph_find(exec->plan, node);
 }
 
+// What the device does by itself, as it does bodies of loops.
+static bool may_loop(const struct work *work)
+{
+    return work->kind == WORK_KERNEL || work->kind == WORK_COPY || work->kind == WORK_FILL ||
+           work->kind == WORK_EMPTY || work->kind == WORK_CHILD || work->kind == WORK_LOOP;
+}
+
 static CUresult check_graph(CUgraph graph)
 {
     bool no_memory = false;
@@ -54,8 +63,14 @@ static CUresult check_graph(CUgraph graph)
     if (graph_has_cycle(graph, &no_memory))
         return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++)
-        result = launch_check_room(&graph->nodes[i]->work);
+    for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++) {
+        const struct work *work = &graph->nodes[i]->work;
+        result = launch_check_room(work);
+        if (result == CUDA_SUCCESS && graph->is_body && !may_loop(work))
+            result = CUDA_ERROR_INVALID_VALUE;
+        if (result == CUDA_SUCCESS && work->kind == WORK_LOOP)
+            result = check_graph(work->loop.body);
+    }
     return result;
 }
 

@@ -93,7 +93,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
         function->body = do_nothing;
     function->carveout = -1;
     bool is_walked = island_is(function) && island_has_bodies(module); // by host functions
-    if (function->body == NULL && setting(SETTING_PTX) && !is_walked)
+    if (function->body == NULL && (setting(SETTING_PTX) || entry->sets_conditions) && !is_walked)
         function->code = read_code(image, entry->name);
     return true;
 }

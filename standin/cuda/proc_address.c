@@ -28,6 +28,7 @@ static const struct {
     { "cuGraphAddDependencies", "cuGraphAddDependencies", 10000 },
     { "cuGraphAddKernelNode", "cuGraphAddKernelNode_v2", 12000 },
     { "cuGraphAddKernelNode", "cuGraphAddKernelNode", 10000 },
+    { "cuGraphAddNode", "cuGraphAddNode_v2", 12030 },
     { "cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams_v2", 12000 },
     { "cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams", 10010 },
     { "cuGraphExecUpdate", "cuGraphExecUpdate_v2", 12000 },

@@ -125,6 +125,7 @@ static void read_body(const char **text, struct ptx_entry *entry)
     bool control = false, ended = false;
     while (!ended && next_token(text, token, sizeof(token))) {
         entry->returns |= strcmp(token, "%braid_beyond") == 0;
+        entry->sets_conditions |= strcmp(token, "cudaGraphSetConditional") == 0;
         entry->waits |= control && strcmp(token, ".wait") == 0;
         entry->triggers |= control && strcmp(token, ".launch_dependents") == 0;
         control = strcmp(token, "griddepcontrol") == 0;

@@ -20,6 +20,7 @@ struct ptx_entry {
     bool stamps;          // its last parameters are braid_stamps and braid_mask: see stamps.h
     bool reads_grid;      // its last parameter is braid_grid_from
     bool returns;         // blocks beyond what is there
+    bool sets_conditions; // of loops: it calls cudaGraphSetConditional
     int num_clock_reads;  // of %globaltimer, in its body
 };
 

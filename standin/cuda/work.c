@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "condition.h"
 #include "graph.h"
 #include "memory.h"
 #include "module.h"
@@ -23,6 +24,11 @@ bool work_clone(const struct work *work, struct work *out_clone)
         clone.child = graph_clone(work->child, false);
         if (clone.child == NULL)
             return false;
+    } else if (work->kind == WORK_LOOP) {
+        clone.loop.body = graph_clone(work->loop.body, false);
+        if (clone.loop.body == NULL)
+            return false;
+        condition_hold(clone.loop.condition);
     }
     *out_clone = clone;
     return true;
@@ -49,6 +55,10 @@ void work_finish(struct work *work)
         break;
     case WORK_CHILD:
         graph_drop(work->child);
+        break;
+    case WORK_LOOP:
+        graph_drop(work->loop.body);
+        condition_drop(work->loop.condition);
         break;
     case WORK_LAUNCH:
         finish_launch(&work->launch);

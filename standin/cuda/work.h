@@ -21,6 +21,7 @@ enum work_kind {
     WORK_EVENT_RECORD, // in a graph only; in a stream a record is empty work with a ticket
     WORK_EVENT_WAIT,   // in a graph only
     WORK_CHILD,        // a graph within a graph
+    WORK_LOOP,         // a graph within a graph, again and again
     WORK_LAUNCH,       // of an instantiated graph
     WORK_ARRIVE,       // memory allocated in stream order
     WORK_BURY,         // memory freed in stream order
@@ -79,6 +80,10 @@ struct work {
         struct ticket *ticket;
         CUevent event;
         CUgraph child;
+        struct {
+            struct condition *condition;
+            CUgraph body;
+        } loop;
         struct launch launch;
         void *memory;
     };

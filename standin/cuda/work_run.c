@@ -6,6 +6,7 @@
 
 #include "../ptx/ptx_run.h"
 #include "../standin_control.h"
+#include "condition.h"
 #include "context.h"
 #include "entry.h"
 #include "faults.h"
@@ -144,7 +145,8 @@ static void run_code(CUcontext context, const struct kernel_call *call)
     struct text error = { 0 };
     struct grid grid = { .shared_bytes = call->shared_bytes,
                          .arguments = call->arguments,
-                         .seed = random_start((uint64_t)(uintptr_t)call) };
+                         .seed = random_start((uint64_t)(uintptr_t)call),
+                         .set_condition = condition_set };
     memcpy(grid.grid, call->grid, sizeof(grid.grid));
     memcpy(grid.block, call->block, sizeof(grid.block));
     if (!code_run(call->function->code, &grid, &error)) {
@@ -256,6 +258,22 @@ static void run_child(CUgraph child)
     graph_run(child, NULL, atomic_fetch_add_explicit(&number, 1, memory_order_relaxed));
 }
 
+static bool goes_on(const struct work *work)
+{
+    world_lock();
+    bool result = condition_goes_on(work->loop.condition, work->context);
+    world_unlock();
+    return result;
+}
+
+static void run_launch(const struct launch *launch)
+{
+    world_lock();
+    conditions_begin(launch->plan);
+    world_unlock();
+    graph_run(launch->plan, launch->tickets, launch->number);
+}
+
 void work_run(const struct work *work, struct ticket *ticket)
 {
     switch (work->kind) {
@@ -277,8 +295,12 @@ void work_run(const struct work *work, struct ticket *ticket)
     case WORK_CHILD:
         run_child(work->child);
         return;
+    case WORK_LOOP:
+        while (goes_on(work))
+            run_child(work->loop.body);
+        return;
     case WORK_LAUNCH:
-        graph_run(work->launch.plan, work->launch.tickets, work->launch.number);
+        run_launch(&work->launch);
         return;
     case WORK_WAIT:
     case WORK_EVENT_RECORD:

@@ -63,6 +63,16 @@ static void read_opcode(struct reader *reader, const char *word, struct instruct
     }
 }
 
+// call.uni cudaGraphSetConditional, (handle, value);
+static void read_callee(struct reader *reader)
+{
+    char word[CODE_WORD];
+    if (strcmp(reader_next(reader, word), "cudaGraphSetConditional") != 0)
+        reader_fail(reader, "the stand-in does not call", word);
+    reader_next_is(reader, ",");
+    reader_next_is(reader, "(");
+}
+
 static void read_instruction(struct reader *reader, char *word)
 {
     struct instruction instruction = { .line = reader->line, .guard = SIZE_MAX };
@@ -74,12 +84,15 @@ static void read_instruction(struct reader *reader, char *word)
         reader_next(reader, word);
     }
     read_opcode(reader, word, &instruction);
+    if (instruction.operation == OP_call)
+        read_callee(reader);
     while (!reader->failed && !reader_next_is(reader, ";") && *reader->at) {
         if (instruction.num_operands == CODE_MOST_OPERANDS)
             reader_fail(reader, "too many operands of", word);
         else
             reader_operand(reader, &instruction.operands[instruction.num_operands++]);
         reader_next_is(reader, ",");
+        reader_next_is(reader, ")");
     }
     struct code *code = reader->code;
     if (code->num == reader->capacity) {
@@ -132,6 +145,8 @@ static void read_directive(struct reader *reader, const char *word)
     else if (strcmp(word, ".shared") == 0)
         reader_variable(reader, NAME_SHARED, &reader->code->shared_bytes);
     else if (strcmp(word, ".local") == 0)
+        reader_variable(reader, NAME_LOCAL, &reader->code->local_bytes);
+    else if (strcmp(word, ".param") == 0) // of a call
         reader_variable(reader, NAME_LOCAL, &reader->code->local_bytes);
     else if (strcmp(word, ".loc") == 0)
         reader->at += strcspn(reader->at, "\n");

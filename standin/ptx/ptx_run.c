@@ -10,6 +10,17 @@ enum { MOST_TURN = 12, MOST_ROUNDS = 100000 };
 
 // ---- instructions ----
 
+// cudaGraphSetConditional(handle, value), which is all that can be called.
+static void call(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    uint64_t handle;
+    uint32_t value;
+    memcpy(&handle, thread->local + instruction->operands[0].value, sizeof(handle));
+    memcpy(&value, thread->local + instruction->operands[1].value, sizeof(value));
+    if (!run->grid->set_condition || !run->grid->set_condition(handle, value))
+        machine_fail(run, thread, "a condition of no loop");
+}
+
 static void jump(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
     const struct operand *to = &instruction->operands[0];
@@ -106,6 +117,9 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
     case OP_atom:
     case OP_red:
         machine_atomic(run, thread, instruction);
+        break;
+    case OP_call:
+        call(run, thread, instruction);
         break;
     case OP_mov:
         move(run, thread, instruction);

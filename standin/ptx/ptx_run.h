@@ -7,8 +7,9 @@
 
 struct grid {
     unsigned grid[3], block[3], shared_bytes;
-    const void *arguments; // packed, as the entry's parameters lie
-    uint64_t seed;         // of the order in which threads run
+    const void *arguments;                                  // packed, as the entry's parameters lie
+    uint64_t seed;                                          // of the order in which threads run
+    bool (*set_condition)(uint64_t handle, unsigned value); // of a loop; false: there is none
 };
 
 // False: it could not be run to its end, and why is in `error`: a trap, an operation that is not

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions of loops in graphs, and the entry points that make them and their loops.
+#include "condition.h"
+
+#include <stdlib.h>
+
+#include "context.h"
+#include "entry.h"
+#include "graph.h"
+#include "graph_node.h"
+#include "handles.h"
+#include "report.h"
+
+// Guarded by the world's lock. Clones of a loop share the condition.
+struct condition {
+    struct condition *next;          // of all
+    struct condition *next_in_graph; // of those that the same graph holds
+    uint64_t handle;                 // never used again
+    CUgraph graph;                   // that it was made for, while that lives
+    int references;                  // the graph's, and one of each loop
+    unsigned first_value;
+    bool has_first_value, is_set, is_used;
+    unsigned value;
+};
+
+static struct condition *conditions;
+static uint64_t last_handle;
+
+struct condition *condition_hold(struct condition *condition)
+{
+    condition->references++;
+    return condition;
+}
+
+void condition_drop(struct condition *condition)
+{
+    struct condition **link = &conditions;
+    if (--condition->references > 0)
+        return;
+    while (*link != condition)
+        link = &(*link)->next;
+    *link = condition->next;
+    free(condition);
+}
+
+void conditions_drop_of(CUgraph graph)
+{
+    while (graph->conditions != NULL) {
+        struct condition *condition = graph->conditions;
+        graph->conditions = condition->next_in_graph;
+        condition->graph = NULL;
+        condition_drop(condition);
+    }
+}
+
+static struct condition *find(uint64_t handle)
+{
+    struct condition *condition = conditions;
+    while (condition != NULL && condition->handle != handle)
+        condition = condition->next;
+    return condition;
+}
+
+void conditions_begin(CUgraph plan)
+{
+    for (size_t i = 0; i < plan->num_nodes; i++) {
+        const struct work *work = &plan->nodes[i]->work;
+        if (work->kind != WORK_LOOP)
+            continue;
+        struct condition *condition = work->loop.condition;
+        condition->is_set = condition->has_first_value;
+        condition->value = condition->first_value;
+        conditions_begin(work->loop.body);
+    }
+}
+
+bool condition_goes_on(const struct condition *condition, CUcontext context)
+{
+    if (!condition->is_set) {
+        complain("a loop begins with a condition that nobody has set");
+        context_poison(context, CUDA_ERROR_LAUNCH_FAILED);
+    }
+    return context->fault == CUDA_SUCCESS && condition->value != 0;
+}
+
+bool condition_set(uint64_t handle, unsigned value)
+{
+    world_lock();
+    struct condition *condition = find(handle);
+    if (condition != NULL) {
+        condition->is_set = true;
+        condition->value = value;
+    }
+    world_unlock();
+    return condition != NULL;
+}
+
+static struct condition *make(CUgraph graph, unsigned first_value, bool has_first_value)
+{
+    struct condition *condition = calloc(1, sizeof(*condition));
+    if (condition == NULL)
+        return NULL;
+    *condition = (struct condition){ .next = conditions,
+                                     .next_in_graph = graph->conditions,
+                                     .handle = ++last_handle,
+                                     .graph = graph,
+                                     .references = 1,
+                                     .first_value = first_value,
+                                     .has_first_value = has_first_value };
+    conditions = condition;
+    graph->conditions = condition;
+    return condition;
+}
+
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out_handle, CUgraph graph,
+                                        CUcontext context, unsigned first_value, unsigned flags)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_handle == NULL || flags > CU_GRAPH_COND_ASSIGN_DEFAULT)
+        return CUDA_ERROR_INVALID_VALUE;
+    world_lock();
+    if (!handles_known(HANDLE_GRAPH, graph))
+        result = CUDA_ERROR_INVALID_VALUE;
+    else if (context != NULL)
+        result = context_check(context);
+    if (result == CUDA_SUCCESS) {
+        const struct condition *condition =
+            make(graph, first_value, flags == CU_GRAPH_COND_ASSIGN_DEFAULT);
+        if (condition != NULL)
+            *out_handle = condition->handle;
+        else
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    world_unlock();
+    return result;
+}
+
+// Expects the world's lock.
+static CUresult add_loop(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                         const CUgraphEdgeData *edges, size_t num_after,
+                         CUDA_CONDITIONAL_NODE_PARAMS *params)
+{
+    struct condition *condition = find(params->handle);
+    struct work work = { .kind = WORK_LOOP };
+    if (!handles_known(HANDLE_GRAPH, graph) || condition == NULL || condition->graph == NULL ||
+        condition->is_used || params->type != CU_GRAPH_COND_TYPE_WHILE || params->size != 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = node_set_context(&work, params->ctx);
+    work.loop.body = result == CUDA_SUCCESS ? graph_create(true) : NULL;
+    if (work.loop.body == NULL)
+        return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
+    work.loop.body->is_body = true;
+    work.loop.condition = condition_hold(condition);
+    result = graph_add(graph, &work, after, edges, num_after, out_node);
+    if (result != CUDA_SUCCESS)
+        return result;
+    condition->is_used = true;
+    params->phGraph_out = &(*out_node)->work.loop.body;
+    return CUDA_SUCCESS;
+}
+
+// Of the nodes that this call adds, loops alone.
+CUresult cuGraphAddNode_v2(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                           const CUgraphEdgeData *edges, size_t num_after,
+                           CUgraphNodeParams *params)
+{
+    CUresult result = entry_begin_in_context(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out_node == NULL || params == NULL || (after == NULL && num_after > 0))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    world_lock();
+    result = add_loop(out_node, graph, after, edges, num_after, &params->conditional);
+    world_unlock();
+    return result;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions of loops in graphs: words that kernels set and that loops read.
+#ifndef BRAID_STANDIN_CONDITION_H
+#define BRAID_STANDIN_CONDITION_H
+
+#include <stdbool.h>
+
+#include "cuda_abi.h"
+
+struct condition;
+
+// These expect the world's lock.
+struct condition *condition_hold(struct condition *condition);
+void condition_drop(struct condition *condition);
+void conditions_drop_of(CUgraph graph); // those that it holds
+// A launch begins: conditions of its loops have the default value, or none yet.
+void conditions_begin(CUgraph plan);
+// Whether a loop goes on; one that nobody has set is a fault of the context.
+bool condition_goes_on(const struct condition *condition, CUcontext context);
+
+// What a kernel's cudaGraphSetConditional does, without the lock. False: there is no such handle.
+bool condition_set(uint64_t handle, unsigned value);
+
+#endif

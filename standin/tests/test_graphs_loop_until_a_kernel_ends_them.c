@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop in a graph runs its body until a kernel sets its condition to 0.
+#include "driver.h"
+
+static void say_nothing(void *user)
+{
+    (void)user;
+}
+
+// begin(handle, first) sets a condition to `first`; next(left, handle) counts down to 0.
+static const char loop_kernels[] = ".version 8.3\n"
+                                   ".target sm_90\n"
+                                   ".address_size 64\n"
+                                   ".extern .func cudaGraphSetConditional(.param .b64 h,\n"
+                                   "    .param .b32 v);\n"
+                                   ".visible .entry begin(.param .u64 handle, .param .u32 first)\n"
+                                   "{\n"
+                                   "    .reg .b32 %r;\n"
+                                   "    .reg .b64 %d;\n"
+                                   "    .param .b64 h;\n"
+                                   "    .param .b32 v;\n"
+                                   "    ld.param.u64 %d, [handle];\n"
+                                   "    ld.param.u32 %r, [first];\n"
+                                   "    st.param.b64 [h], %d;\n"
+                                   "    st.param.b32 [v], %r;\n"
+                                   "    call.uni cudaGraphSetConditional, (h, v);\n"
+                                   "    ret;\n"
+                                   "}\n"
+                                   ".visible .entry next(.param .u64 left, .param .u64 handle)\n"
+                                   "{\n"
+                                   "    .reg .b32 %r;\n"
+                                   "    .reg .b64 %d<2>;\n"
+                                   "    ld.param.u64 %d0, [left];\n"
+                                   "    ld.param.u64 %d1, [handle];\n"
+                                   "    ld.global.u32 %r, [%d0];\n"
+                                   "    sub.u32 %r, %r, 1;\n"
+                                   "    st.global.u32 [%d0], %r;\n"
+                                   "    {\n"
+                                   "    .param .b64 h;\n"
+                                   "    .param .b32 v;\n"
+                                   "    st.param.b64 [h], %d1;\n"
+                                   "    st.param.b32 [v], %r;\n"
+                                   "    call.uni cudaGraphSetConditional, (h, v);\n"
+                                   "    }\n"
+                                   "    ret;\n"
+                                   "}\n";
+
+struct loop {
+    CUmodule module;
+    CUfunction begin, next;
+    struct words words;
+    unsigned *memory; // what is left, and what is added to
+    CUgraph graph, body;
+    CUgraphConditionalHandle handle;
+    CUgraphNode node, add;
+};
+
+static CUgraphNode add_kernel(CUgraph graph, CUgraphNode after, CUfunction function, void **params)
+{
+    const CUDA_KERNEL_NODE_PARAMS node = { function, 1, 1, 1, 1, 1, 1, 0, params };
+    CUgraphNode added;
+    must(cuGraphAddKernelNode_v2(&added, graph, &after, after != NULL, &node));
+    return added;
+}
+
+static CUgraphNodeParams loop_node(CUgraphConditionalHandle handle)
+{
+    CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+    params.conditional.handle = handle;
+    params.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+    params.conditional.size = 1;
+    return params;
+}
+
+// A loop that adds 1 in each of `left` iterations. Whether its condition is set before it, or has a
+// first value.
+static void make_loop(struct loop *loop, unsigned left, bool begins, unsigned flags)
+{
+    unsigned first = 1, *target;
+    *loop = (struct loop){ .words = load_words(), .memory = make_memory(2) };
+    target = &loop->memory[1];
+    loop->memory[0] = left;
+    must(cuModuleLoadData(&loop->module, loop_kernels));
+    must(cuModuleGetFunction(&loop->begin, loop->module, "begin"));
+    must(cuModuleGetFunction(&loop->next, loop->module, "next"));
+    must(cuGraphCreate(&loop->graph, 0));
+    must(cuGraphConditionalHandleCreate(&loop->handle, loop->graph, NULL, 1, flags));
+    CUgraphNode before = NULL;
+    if (begins)
+        before = add_kernel(loop->graph, NULL, loop->begin, (void *[]){ &loop->handle, &first });
+    CUgraphNodeParams params = loop_node(loop->handle);
+    must(cuGraphAddNode_v2(&loop->node, loop->graph, &before, NULL, before != NULL, &params));
+    loop->body = params.conditional.phGraph_out[0];
+    loop->add = add_kernel(loop->body, NULL, loop->words.add_one, (void *[]){ &target });
+    add_kernel(loop->body, loop->add, loop->next, (void *[]){ &loop->memory, &loop->handle });
+}
+
+static void free_loop(struct loop *loop)
+{
+    must(cuGraphDestroy(loop->graph));
+    free_memory(loop->memory);
+    must(cuModuleUnload(loop->module));
+    must(cuModuleUnload(loop->words.module));
+}
+
+static void run(CUgraphExec exec)
+{
+    must(cuGraphLaunch(exec, NULL));
+    must(cuStreamSynchronize(NULL));
+}
+
+static void a_loop_runs_until_its_condition_is_0(void **state)
+{
+    (void)state;
+    for (int begins = 0; begins < 2; begins++) {
+        struct loop loop;
+        CUgraphExec exec;
+        make_loop(&loop, 5, begins, begins ? 0 : CU_GRAPH_COND_ASSIGN_DEFAULT);
+        must(cuGraphInstantiateWithFlags(&exec, loop.graph, 0));
+        run(exec);
+        assert_int_equal(loop.memory[1], 5);
+        loop.memory[0] = 3;
+        run(exec);
+        assert_int_equal(loop.memory[1], 8);
+        must(cuGraphExecDestroy(exec));
+        free_loop(&loop);
+    }
+}
+
+static void nodes_of_a_body_take_new_parameters(void **state)
+{
+    (void)state;
+    struct loop loop;
+    CUgraphExec exec;
+    make_loop(&loop, 4, true, 0);
+    must(cuGraphInstantiateWithFlags(&exec, loop.graph, 0));
+    unsigned *other = make_memory(1);
+    void *params[] = { &other };
+    const CUDA_KERNEL_NODE_PARAMS node = { loop.words.add_one, 1, 1, 1, 1, 1, 1, 0, params };
+    must(cuGraphExecKernelNodeSetParams_v2(exec, loop.add, &node));
+    run(exec);
+    assert_int_equal(other[0], 4);
+    assert_int_equal(loop.memory[1], 0);
+    loop.memory[0] = 2;
+    must(cuGraphNodeSetEnabled(exec, loop.add, 0));
+    run(exec);
+    assert_int_equal(other[0], 4);
+    assert_int_equal(loop.memory[0], 0);
+    must(cuGraphExecDestroy(exec));
+    free_memory(other);
+    free_loop(&loop);
+}
+
+static void a_condition_that_nobody_sets_is_a_fault(void **state)
+{
+    (void)state;
+    struct loop loop;
+    CUgraphExec exec;
+    make_loop(&loop, 5, false, 0);
+    must(cuGraphInstantiateWithFlags(&exec, loop.graph, 0));
+    must(cuGraphLaunch(exec, NULL));
+    must_be(cuStreamSynchronize(NULL), CUDA_ERROR_LAUNCH_FAILED);
+    standin_forget_faults();
+    must(cuGraphExecDestroy(exec));
+    free_loop(&loop);
+}
+
+static void what_a_body_cannot_have_is_refused(void **state)
+{
+    (void)state;
+    struct loop loop;
+    CUgraphExec exec;
+    CUgraph clone;
+    CUgraphNode node;
+    make_loop(&loop, 5, true, 0);
+    CUgraphNodeParams params = loop_node(loop.handle);
+    must_be(cuGraphAddNode_v2(&node, loop.graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphDestroy(loop.body), CUDA_ERROR_INVALID_VALUE);
+    must_be(cuGraphClone(&clone, loop.graph), CUDA_ERROR_NOT_SUPPORTED);
+    must(cuGraphCreate(&clone, 0));
+    must_be(cuGraphAddChildGraphNode(&node, clone, NULL, 0, loop.graph), CUDA_ERROR_NOT_SUPPORTED);
+    must(cuGraphDestroy(clone));
+    const CUDA_HOST_NODE_PARAMS host = { say_nothing, NULL };
+    must(cuGraphAddHostNode(&node, loop.body, NULL, 0, &host));
+    must_be(cuGraphInstantiateWithFlags(&exec, loop.graph, 0), CUDA_ERROR_INVALID_VALUE);
+    free_loop(&loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loop_runs_until_its_condition_is_0),
+        cmocka_unit_test(nodes_of_a_body_take_new_parameters),
+        cmocka_unit_test(a_condition_that_nobody_sets_is_a_fault),
+        cmocka_unit_test(what_a_body_cannot_have_is_refused),
+    };
+    return cmocka_run_group_tests(tests, open_driver, close_driver);
+}
