@@ -181,8 +181,10 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
         return status;
     const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
     const union work *work = (const void *)(works + exec->tasks.offsets[loop.index]);
-    const struct frame *frame = &exec->frames.slots[(num - 1) % exec->frames.num].frame;
-    *out_num = atomic_load(&frame->iterations[work->loop.number]);
+    const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
+    uint32_t number = work->loop.number;
+    *out_num = exec->player->num_iterations ? exec->player->num_iterations(slot->playing, number)
+                                            : atomic_load(&slot->frame.iterations[number]);
     return BRAID_OK;
 }
 

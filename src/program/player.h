@@ -107,6 +107,9 @@ struct player {
     // As launch, for several frames in a row. Each has the values that `update` gave it.
     braid_status (*launch_many)(struct playing *playing, braid_stream *stream, uint32_t num_frames,
                                 struct play_result *out_result);
+    // Optional, for players that count iterations elsewhere than in the frame: how many a loop has
+    // had in the frame that has ended last. The loop is a number of work_loop.
+    uint64_t (*num_iterations)(const struct playing *playing, uint32_t loop);
     // Optional: after the device failed, adds what was running in islands, as far as can be told.
     void (*find_running)(const struct playing *playing, struct running *running);
     // Optional: waits for each stream of its own, if some fail for the others, and, as those that

@@ -62,11 +62,15 @@ static inline void add_body(const struct counting *counting)
     add_step(counting->graph, "more", counting->sum, counting->numbers + 1, 1);
 }
 
-// Whether the device plays loops in that mode: driver graphs do not yet, and no stream of HIP does.
 static inline bool plays_loops(const struct contract *contract)
 {
-    bool is_hip = strcmp(contract->backend, "hip") == 0;
-    return contract->mode == BRAID_MODE_STREAMS ? !is_hip : contract_is_on_host();
+    return strcmp(contract->backend, "hip") != 0;
+}
+
+// Of a mode that plays loops.
+static inline bool loops_refuse_the_host(const struct contract *contract)
+{
+    return !contract_is_on_host() && contract->mode == BRAID_MODE_GRAPH;
 }
 
 static inline braid_exec *make_exec(struct contract *contract, const braid_graph *graph)

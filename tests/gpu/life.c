@@ -251,7 +251,7 @@ static braid_status run_changes(struct world *world)
     return life_run_changes(&world->changes, world->frame.stream);
 }
 
-// Driver graphs play none, and HIP's streams neither.
+// HIP plays none.
 static bool has_loop(const struct world *world)
 {
     return strcmp(world->life->backend, "hip") != 0;
@@ -259,9 +259,7 @@ static bool has_loop(const struct world *world)
 
 static braid_status create_loop(struct world *world)
 {
-    const bool is_cpu = strcmp(world->life->backend, "cpu") == 0;
-    return life_create_loop(world->frame.device, is_cpu ? world->life->mode : BRAID_MODE_STREAMS,
-                            &world->loop);
+    return life_create_loop(world->frame.device, world->life->mode, &world->loop);
 }
 
 static braid_status run_loop(struct world *world)

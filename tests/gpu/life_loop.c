@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a life does with a loop, whose iterations a thread queues.
+// What a life does with a loop.
 #include "gpu/life_loop.h"
 
 #include "gpu/frame.h"
@@ -33,7 +33,24 @@ static braid_status add_sum(braid_graph *graph, braid_resource to, braid_resourc
     return braid_graph_add_kernel(graph, &launch, NULL);
 }
 
-static braid_status fill_graph(braid_graph *graph, braid_node *out_loop)
+// Its memory grows, and with it all addresses of the frame change.
+static braid_status add_scratch(braid_graph *graph, braid_resource from,
+                                braid_resource *out_scratch)
+{
+    const uint32_t one = 1;
+    braid_status status =
+        braid_graph_add_scratch(graph, "scratch", LIFE_SCRATCH_BYTES, 0, out_scratch);
+    const braid_access access = { from, BRAID_READ };
+    const braid_kernel_node launch = {
+        .node = { .accesses = &access, .num_accesses = 1 },
+        .kernel = &sum_kernel,
+        BRAID_ARGS(braid_resource_address(out_scratch), braid_resource_address(&from),
+                   braid_resource_address(&from), BRAID_ARG(one)),
+    };
+    return status ? status : braid_graph_add_kernel(graph, &launch, NULL);
+}
+
+static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
 {
     braid_resource left, less, other;
     braid_status status = add_word(graph, "left", LIFE_ITERATIONS, &left);
@@ -43,13 +60,15 @@ static braid_status fill_graph(braid_graph *graph, braid_node *out_loop)
         status = add_word(graph, "other", 1, &other);
     const braid_loop outer = { .condition = left, .most = 50 }, inner = { .times = 2 };
     if (!status)
-        status = braid_graph_begin_loop(graph, &outer, out_loop);
+        status = braid_graph_begin_loop(graph, &outer, &loop->node);
     if (!status)
         status = add_sum(graph, left, less);
     if (!status)
         status = braid_graph_begin_loop(graph, &inner, NULL);
     if (!status)
         status = add_sum(graph, other, less);
+    if (!status)
+        status = add_scratch(graph, less, &loop->scratch);
     if (!status)
         status = braid_graph_end(graph);
     return status ? status : braid_graph_end(graph);
@@ -61,11 +80,18 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
     const braid_exec_options options = { .mode = mode };
     braid_status status = braid_graph_create(&graph);
     if (!status)
-        status = fill_graph(graph, &loop->node);
+        status = fill_graph(graph, loop);
     if (!status)
         status = braid_exec_create(device, graph, &options, &loop->exec);
     braid_graph_destroy(graph);
+    loop->scratch_bytes = LIFE_SCRATCH_BYTES;
     return status;
+}
+
+braid_status life_grow_loop(struct life_loop *loop)
+{
+    loop->scratch_bytes *= 2;
+    return braid_exec_set_scratch(loop->exec, loop->scratch, loop->scratch_bytes);
 }
 
 braid_status life_run_loop(struct life_loop *loop, braid_stream *stream)

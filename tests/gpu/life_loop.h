@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a life does with a loop, whose iterations a thread queues.
+// What a life does with a loop.
 #ifndef BRAID_TESTS_GPU_LIFE_LOOP_H
 #define BRAID_TESTS_GPU_LIFE_LOOP_H
 
@@ -8,15 +8,20 @@
 struct life_loop {
     braid_exec *exec;
     braid_node node;
+    braid_resource scratch; // that a node of the body has
+    uint64_t scratch_bytes;
     uint64_t num; // iterations of the last run
 };
 
-enum { LIFE_ITERATIONS = 3 };
+enum { LIFE_ITERATIONS = 3, LIFE_SCRATCH_BYTES = 64 };
 
 // An exec of a graph with a loop inside a loop. Errors as braid_exec_create.
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop);
 
 // Launches, waits, and asks for the iterations.
 braid_status life_run_loop(struct life_loop *loop, braid_stream *stream);
+
+// The next launch finds new addresses for all memory of the frame.
+braid_status life_grow_loop(struct life_loop *loop);
 
 #endif

@@ -82,6 +82,8 @@ static void check_graph_calls()
     DRIVER(graph_add_record, cuGraphAddEventRecordNode);
     DRIVER(graph_add_wait, cuGraphAddEventWaitNode);
     DRIVER(graph_add_child, cuGraphAddChildGraphNode);
+    DRIVER(graph_add_node, cuGraphAddNode);
+    DRIVER(graph_create_condition, cuGraphConditionalHandleCreate);
     DRIVER(graph_add_edges, cuGraphAddDependencies);
     DRIVER(node_set_attribute, cuGraphKernelNodeSetAttribute);
     DRIVER(graph_instantiate, cuGraphInstantiateWithFlags);
@@ -195,6 +197,16 @@ ABI_MEMBER(cuda_fill_parameters, value, CUDA_MEMSET_NODE_PARAMS, value);
 ABI_MEMBER(cuda_fill_parameters, value_bytes, CUDA_MEMSET_NODE_PARAMS, elementSize);
 ABI_MEMBER(cuda_fill_parameters, width, CUDA_MEMSET_NODE_PARAMS, width);
 ABI_MEMBER(cuda_fill_parameters, height, CUDA_MEMSET_NODE_PARAMS, height);
+
+static_assert(sizeof(cuda_loop_parameters) == sizeof(CUgraphNodeParams));
+static_assert(GPU_NODE_CONDITIONAL == CU_GRAPH_NODE_TYPE_CONDITIONAL);
+static_assert(GPU_CONDITION_WHILE == CU_GRAPH_COND_TYPE_WHILE);
+ABI_MEMBER(cuda_loop_parameters, type, CUgraphNodeParams, type);
+ABI_MEMBER(cuda_loop_parameters, condition, CUgraphNodeParams, conditional.handle);
+ABI_MEMBER(cuda_loop_parameters, condition_type, CUgraphNodeParams, conditional.type);
+ABI_MEMBER(cuda_loop_parameters, num_bodies, CUgraphNodeParams, conditional.size);
+ABI_MEMBER(cuda_loop_parameters, bodies, CUgraphNodeParams, conditional.phGraph_out);
+ABI_MEMBER(cuda_loop_parameters, context, CUgraphNodeParams, conditional.ctx);
 
 static_assert(sizeof(cuda_wait_value) == sizeof(CUstreamBatchMemOpParams));
 static_assert(CUDA_WAIT_VALUE_32 == CU_STREAM_MEM_OP_WAIT_VALUE_32);

@@ -20,7 +20,7 @@ CALL = re.compile(r"\b(?:[a-z_]+(?:->|\.))*(?:api|vendor|nodes|ops|player)->([a-
 NO_STATUS = {"describe", "close_device", "stream_cost_model", "graph_cost_model", "hip_error_name",
              "hip_error_string", "close", "get_info", "get_cost_model", "get_link", "release", "stream_handle",
              "kernel_unload", "task_finish", "task_goes_on", "destroy", "query", "follow", "most_frames",
-             "find_running", "orders_frames"}
+             "find_running", "orders_frames", "num_iterations"}
 VOID_OPS = {"stream_destroy", "event_destroy", "finish", "settle"}  # of the backend and parts; the driver's have one
 
 # Results that mean nothing, or calls that no library under test makes: with the reason.

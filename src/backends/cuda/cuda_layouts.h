@@ -46,6 +46,18 @@ struct cuda_operation_parameters {
     uint32_t flags;
 };
 
+// CUgraphNodeParams of a conditional node.
+struct cuda_loop_parameters {
+    int type;
+    int reserved[3];
+    uint64_t condition;
+    int condition_type;
+    uint32_t num_bodies;
+    gpu_graph *bodies; // the driver's
+    gpu_context context;
+    uint64_t unused[26];
+};
+
 // One side of CUDA_MEMCPY3D.
 struct cuda_copy_side {
     size_t x, y, z, lod;

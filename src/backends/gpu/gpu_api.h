@@ -63,6 +63,8 @@ enum {
     GPU_EDGE_PORT_BEGUN = 2,        // all blocks have begun
     GPU_SIGNAL_MEMORY = 2,          // of hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
+    GPU_NODE_CONDITIONAL = 13,      // type of a node
+    GPU_CONDITION_WHILE = 1,        // type of such a node
 };
 
 typedef int gpu_device;
@@ -219,6 +221,11 @@ struct gpu_api {
                                  size_t num_after, gpu_event event); // CUDA
     gpu_result (*graph_add_child)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                   size_t num_after, gpu_graph child);
+    gpu_result (*graph_add_node)(gpu_node *node, gpu_graph graph, const gpu_node *after,
+                                 const struct gpu_edge_data *data, size_t num_after,
+                                 void *parameters); // CUDA
+    gpu_result (*graph_create_condition)(uint64_t *condition, gpu_graph graph, gpu_context context,
+                                         unsigned first_value, unsigned flags); // CUDA
     gpu_result (*graph_add_edges)(gpu_graph graph, const gpu_node *from, const gpu_node *to,
                                   const struct gpu_edge_data *data, size_t num_edges); // CUDA
     gpu_result (*node_set_attribute)(gpu_node node, int attribute,

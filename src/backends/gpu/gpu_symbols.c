@@ -104,6 +104,8 @@ static const struct gpu_symbol driver_rows[] = {
       MAY_HIP("hipGraphAddEventWaitNode") },
     { SLOT(graph_add_child), CUDA("cuGraphAddChildGraphNode"),
       MAY_HIP("hipGraphAddChildGraphNode") },
+    { SLOT(graph_add_node), MAY_CUDA("cuGraphAddNode_v2") },
+    { SLOT(graph_create_condition), MAY_CUDA("cuGraphConditionalHandleCreate") },
     { SLOT(graph_add_edges), MAY_CUDA("cuGraphAddDependencies_v2") },
     { SLOT(node_set_attribute), MAY_CUDA("cuGraphKernelNodeSetAttribute") },
     { SLOT(graph_instantiate), CUDA("cuGraphInstantiateWithFlags"),

@@ -71,6 +71,10 @@ struct gpu_vendor_nodes {
     gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_place *place,
                                  void *word, uint32_t value, gpu_node *out_node,
                                  const void **out_slot);
+    // Optional: goes round while the condition is not 0. The body is the node's own.
+    gpu_result (*add_loop)(const struct gpu_backend *gpu, const struct gpu_place *place,
+                           uint64_t condition, gpu_node *out_node, gpu_graph *out_body,
+                           const void **out_slot);
     gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
                            void *to, const void *from, size_t bytes, const void **out_slot);
     gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,

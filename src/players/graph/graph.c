@@ -31,6 +31,7 @@ static void free_playing(struct graph_playing *playing)
 {
     braid_graph_islands_finish(playing->gpu, &playing->islands);
     braid_graph_times_destroy(playing->times);
+    braid_graph_loops_destroy(playing->loops);
     braid_graph_frames_leave(playing->frames);
     free(playing->nodes);
     free(playing->states);
@@ -123,6 +124,8 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     if (!status && stage->num_profiled)
         status = braid_graph_times_create(stage, &playing->times);
     if (!status)
+        status = braid_graph_loops_create(stage, &playing->loops);
+    if (!status)
         status = create_frames(stage, playing);
     if (playing->frames)
         playing->base.num_events = stage->program->num_frame_positions;
@@ -187,6 +190,8 @@ static braid_status check(const struct stage *stage)
         status = find_max_fan_out(stage->program, &max_fan_out);
     if (!status)
         status = gpu->vendor->check_graph ? gpu->vendor->check_graph(gpu, max_fan_out) : BRAID_OK;
+    if (!status)
+        status = braid_graph_loops_check(stage);
     return status ? status : braid_graph_playing_check_changes(stage);
 }
 
@@ -285,6 +290,11 @@ static braid_status read_clock(struct playing *base, struct profile *profile)
     return braid_graph_times_read_clock(((const struct graph_playing *)base)->times, profile);
 }
 
+static uint64_t num_iterations(const struct playing *base, uint32_t loop)
+{
+    return braid_graph_loops_num_iterations(((const struct graph_playing *)base)->loops, loop);
+}
+
 static void find_running(const struct playing *base, struct running *running)
 {
     braid_graph_islands_find_running(&((const struct graph_playing *)base)->islands, running);
@@ -319,8 +329,10 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
     .orders_frames = braid_graph_frames_orders, .create = create, .update = update,                \
     .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
 
-const struct player braid_graph_player = { GRAPH_PLAYER, .find_fits = find_fits,
-                                           .read_times = read_times, .read_clock = read_clock };
+const struct player braid_graph_player = {
+    GRAPH_PLAYER,           .plays_loops = true,      .num_iterations = num_iterations,
+    .find_fits = find_fits, .read_times = read_times, .read_clock = read_clock
+};
 const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
 
 #undef GRAPH_PLAYER

@@ -5,6 +5,7 @@
 
 #include "backends/gpu/gpu_backend.h"
 #include "players/graph/graph_islands.h"
+#include "players/graph/graph_loops.h"
 #include "program/player.h"
 
 struct graph_node_state {
@@ -20,10 +21,11 @@ struct graph_playing {
     const struct places *places; // NULL: there is no other
     gpu_graph graph;             // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
-    gpu_node *nodes; // by task index; NULL: in an island, or without work
+    gpu_node *nodes; // by task index, also in bodies; NULL: in an island, or without work
     struct graph_node_state *states;
     struct graph_islands islands;
     struct graph_times *times;   // NULL: nobody asked for times
+    struct graph_loops *loops;   // NULL: there are none
     struct graph_frames *frames; // shared; NULL: no nodes of two frames are ordered
     uint32_t num_nodes;          // for messages
 };

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/ranges.h"
-#include "players/graph/graph_capture.h"
 #include "players/graph/graph_frames.h"
 #include "players/graph/graph_nodes.h"
 
@@ -51,7 +50,9 @@ static braid_status enter_place(struct graph_builder *builder, uint32_t place)
 static braid_status add_root(struct graph_builder *builder, uint32_t place)
 {
     gpu_function function = NULL;
-    if (count_roots(builder->stage->program, place) < ROOTS_WORTH_A_KERNEL)
+    const struct program *program = builder->stage->program;
+    bool is_body = program->region != PLAN_NONE; // no launch begins it
+    if (is_body || count_roots(program, place) < ROOTS_WORTH_A_KERNEL)
         return BRAID_OK;
     braid_status status = enter_place(builder, place);
     struct gpu_backend *gpu = builder->gpu;
@@ -65,7 +66,7 @@ static braid_status add_root(struct graph_builder *builder, uint32_t place)
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
     };
-    struct gpu_place at = { .graph = builder->playing->graph };
+    struct gpu_place at = { .graph = builder->graph };
     const void *slot = NULL;
     gpu_result result =
         gpu->vendor->nodes->add_kernel(gpu, &at, &launch, &builder->roots[place], &slot);
@@ -101,115 +102,6 @@ static void collect_after(struct graph_builder *builder, const struct graph_lane
         builder->after[builder->num_after++] = root;
 }
 
-// Only the edge from the lane's task before it, a kernel, is programmatic; those of waits stay
-// ordinary. On an H200 both beside each other were right, and faster than with all of them
-// programmatic: a kernel pays for each such edge that leaves it (docs/cuda.md).
-static bool may_start_early(const struct graph_builder *builder,
-                            const struct backend_launch *launch, const struct graph_lane *state)
-{
-    return launch->start && builder->gpu->api->graph_add_edges && state->last &&
-           state->last_is_kernel;
-}
-
-static braid_status add_kernel(struct graph_builder *builder, const struct backend_task *task,
-                               const struct backend_launch *launch, const struct graph_lane *state,
-                               gpu_node *out_node)
-{
-    const struct gpu_edge_data early = {
-        .from_port = launch->start == BACKEND_STARTS_AS_BLOCKS_BEGIN ? GPU_EDGE_PORT_BEGUN
-                                                                     : GPU_EDGE_PORT_PROGRAMMATIC,
-        .type = GPU_EDGE_PROGRAMMATIC,
-    };
-    struct gpu_backend *gpu = builder->gpu;
-    struct gpu_place place = graph_place_here(builder);
-    bool starts_early = may_start_early(builder, launch, state);
-    if (starts_early) { // what it is launched early behind comes first
-        place.after++;
-        place.num_after--;
-    }
-    const void *slot = NULL;
-    gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
-    if (result == GPU_SUCCESS)
-        result = gpu->vendor->nodes->add_kernel(gpu, &place, launch, out_node, &slot);
-    if (result) {
-        char detail[200];
-        braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));
-        return braid_gpu_check_task(gpu, result, slot, task, detail);
-    }
-    if (starts_early) {
-        builder->playing->states[task->node].is_early = true;
-        builder->playing->states[state->last_task].is_early = true;
-        result = gpu->api->graph_add_edges(place.graph, &state->last, out_node, &early, 1);
-    }
-    return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
-}
-
-static braid_status add_queue_call(struct graph_builder *builder, const struct backend_task *task,
-                                   gpu_node *out_node)
-{
-    const struct gpu_place place = graph_place_here(builder);
-    struct stage stage = *builder->stage;
-    stage.device = places_device(stage.places, stage.device, task->place);
-    gpu_stream stream = builder->capture_streams[task->place];
-    return braid_graph_add_captured(&stage, &place, task, stream, out_node);
-}
-
-static braid_status add_node(struct graph_builder *builder, const struct backend_task *task,
-                             const struct graph_lane *state, gpu_node *out_node)
-{
-    if (task->kind == WORK_KERNEL)
-        return add_kernel(builder, task, &task->launch, state, out_node);
-    bool joins =
-        task->kind == WORK_POST && braid_gpu_post_joins(task); // with what is captured later
-    if (task->kind == WORK_QUEUE || (task->kind == WORK_POST && !joins))
-        return add_queue_call(builder, task, out_node);
-    const struct gpu_place place = graph_place_here(builder);
-    braid_status status = joins ? braid_gpu_post(NULL, task) : BRAID_OK;
-    return status ? status : braid_graph_add_plain(builder->gpu, &place, task, out_node);
-}
-
-static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
-                              bool ended, gpu_node *out_node)
-{
-    const struct gpu_place place = graph_place_here(builder);
-    builder->playing->num_nodes++;
-    return braid_graph_times_add_stamp(builder->playing->times, &place, task, ended, out_node);
-}
-
-// The node between two that write the time; *state then ends with the second.
-static braid_status add_between_stamps(struct graph_builder *builder,
-                                       const struct backend_task *task, struct graph_lane *state,
-                                       gpu_node *out_node)
-{
-    gpu_node stamp;
-    state->last_is_kernel = false; // it does not start early behind what it is parted from
-    braid_status status = add_stamp(builder, task, false, &stamp);
-    builder->after[0] = stamp;
-    builder->num_after = 1;
-    if (!status)
-        status = add_node(builder, task, state, out_node);
-    builder->after[0] = *out_node;
-    return status ? status : add_stamp(builder, task, true, &state->last);
-}
-
-// A kernel that can writes its times itself.
-static braid_status add_timed(struct graph_builder *builder, const struct backend_task *task,
-                              struct graph_lane *state, gpu_node *out_node)
-{
-    struct backend_launch launch;
-    bool inside = false;
-    braid_status status = BRAID_OK;
-    if (task->kind == WORK_KERNEL)
-        status = braid_graph_times_launch(builder->playing->times, task, &launch, &inside);
-    if (!status && !inside)
-        return add_between_stamps(builder, task, state, out_node);
-    if (!status)
-        status = add_kernel(builder, task, &launch, state, out_node);
-    state->last = *out_node;
-    state->last_is_kernel = true;
-    return status;
-}
-
 // The island that the lane's next operation is in, or NULL.
 static const struct program_island *island_at(const struct graph_builder *builder,
                                               struct graph_lane *state)
@@ -235,7 +127,7 @@ static braid_status begin_island(struct graph_builder *builder, struct graph_lan
     if (status || !item->island)
         return status;
     collect_after(builder, state);
-    status = add_kernel(builder, &item->task, &item->task.launch, state, &item->node);
+    status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     if (status)
         return status;
     state->first_wait = state->num_done + island->num_ops;
@@ -245,29 +137,6 @@ static braid_status begin_island(struct graph_builder *builder, struct graph_lan
     playing->num_nodes++;
     playing->base.num_islands++;
     playing->base.num_island_nodes += island->num_calls;
-    return BRAID_OK;
-}
-
-static braid_status run_task(struct graph_builder *builder, struct graph_lane *state,
-                             uint32_t index)
-{
-    const struct backend_task *task = &builder->stage->frame->tasks[index];
-    gpu_node *node = &builder->playing->nodes[index];
-    collect_after(builder, state);
-    ranges_begin(task->name); // tools tell of a graph's node where it was added
-    braid_status status = builder->playing->times ? add_timed(builder, task, state, node)
-                                                  : add_node(builder, task, state, node);
-    ranges_end();
-    if (status)
-        return status;
-    if (!builder->playing->times) {
-        state->last = *node;
-        state->last_is_kernel = task->kind == WORK_KERNEL;
-    }
-    builder->playing->states[index].is_detoured = task->detour && task->kind != WORK_HOST;
-    state->last_task = index;
-    state->first_wait = state->num_done + 1;
-    builder->playing->num_nodes++;
     return BRAID_OK;
 }
 
@@ -283,7 +152,8 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
     if (status || (island && builder->playing->islands.items[state->island].island) ||
         !program_runs(program, op))
         return status;
-    return run_task(builder, state, op->node);
+    collect_after(builder, state);
+    return braid_graph_build_task(builder, state, op->node);
 }
 
 // Behind waits that no task follows a position is the end of nodes of other lanes: one without work
@@ -328,6 +198,34 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
     return BRAID_OK;
 }
 
+static braid_status build_region(const struct graph_builder *from, const struct program *program,
+                                 gpu_graph graph);
+
+// The loop is one node, and its body is built into the graph of that.
+static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
+                          const braid_step *op)
+{
+    const struct program *program = builder->stage->program;
+    const struct program *body = &program->bodies[op->position];
+    const struct backend_task *task = &builder->stage->frame->tasks[op->node];
+    struct graph_playing *playing = builder->playing;
+    gpu_graph inside = NULL;
+    collect_after(builder, state);
+    const struct gpu_place place = graph_place_here(builder);
+    ranges_begin(task->name);
+    braid_status status = braid_graph_loops_add(playing->loops, &place, program, body, task,
+                                                &playing->nodes[op->node], &inside);
+    if (!status)
+        status = build_region(builder, body, inside);
+    ranges_end();
+    state->last = playing->nodes[op->node];
+    state->last_is_kernel = false;
+    state->last_task = op->node;
+    state->first_wait = state->num_done + 1;
+    playing->num_nodes += 2;
+    return status;
+}
+
 static braid_status walk_ops(struct graph_builder *builder)
 {
     const struct program *program = builder->stage->program;
@@ -340,6 +238,8 @@ static braid_status walk_ops(struct graph_builder *builder)
             status = run(builder, state, op);
         else if (op->kind == BRAID_STEP_RECORD)
             status = publish(builder, state, op);
+        else if (op->kind == BRAID_STEP_LOOP)
+            status = enter(builder, state, op);
         else if (op->kind != BRAID_STEP_WAIT)
             status = order_frames(builder, state, op);
         state->num_done++;
@@ -347,17 +247,30 @@ static braid_status walk_ops(struct graph_builder *builder)
     return status;
 }
 
-// Behind the last node of every lane.
-static braid_status add_keep(struct graph_builder *builder)
+static void collect_ends(struct graph_builder *builder)
 {
     builder->num_after = 0;
     for (uint32_t i = 0; i < builder->stage->program->num_lanes; i++) {
         if (builder->lanes[i].last)
             builder->after[builder->num_after++] = builder->lanes[i].last;
     }
+}
+
+// Behind the last node of every lane.
+static braid_status add_end(struct graph_builder *builder)
+{
+    const struct stage *stage = builder->stage;
+    struct graph_playing *playing = builder->playing;
+    bool is_body = stage->program->region != PLAN_NONE;
+    if (!is_body && !playing->times)
+        return BRAID_OK;
+    collect_ends(builder);
     const struct gpu_place place = graph_place_here(builder);
-    builder->playing->num_nodes++;
-    return braid_graph_times_add_keep(builder->playing->times, &place);
+    playing->num_nodes++;
+    if (!is_body)
+        return braid_graph_times_add_keep(playing->times, &place);
+    return braid_graph_loops_add_next(playing->loops, &place,
+                                      &stage->frame->tasks[stage->program->node]);
 }
 
 static braid_status build(struct graph_builder *builder)
@@ -366,27 +279,30 @@ static braid_status build(struct graph_builder *builder)
     for (uint32_t i = 0; i < count_places(builder->stage) && !status; i++)
         status = add_root(builder, i);
     status = status ? status : walk_ops(builder);
-    if (!status && builder->playing->times)
-        status = add_keep(builder);
+    if (!status)
+        status = add_end(builder);
     braid_status left = enter_place(builder, 0);
     return status ? status : left;
 }
 
-braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
-                                       const gpu_stream *capture_streams)
+// Of the frame, or of a loop's body, into a graph; `from` says with what.
+static braid_status build_region(const struct graph_builder *from, const struct program *program,
+                                 gpu_graph graph)
 {
-    const struct program *program = stage->program;
+    struct stage stage = *from->stage;
     struct graph_builder builder = {
-        .gpu = playing->gpu,
-        .stage = stage,
-        .playing = playing,
-        .capture_streams = capture_streams,
-        .roots = braid_allocate_zeroed(count_places(stage), sizeof(gpu_node)),
+        .gpu = from->playing->gpu,
+        .stage = &stage,
+        .playing = from->playing,
+        .graph = graph,
+        .capture_streams = from->capture_streams,
+        .roots = braid_allocate_zeroed(count_places(&stage), sizeof(gpu_node)),
         .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*builder.lanes)),
         .published = braid_allocate_zeroed(program->num_positions, sizeof(gpu_node)),
         .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 2,
                                        sizeof(gpu_node)),
     };
+    stage.program = program;
     braid_status status = BRAID_OK;
     if (!builder.roots || !builder.lanes || !builder.published || !builder.after)
         status = braid_error_no_memory("a program");
@@ -397,4 +313,13 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
     free(builder.published);
     free(builder.after);
     return status;
+}
+
+braid_status braid_graph_playing_build(const struct stage *stage, struct graph_playing *playing,
+                                       const gpu_stream *capture_streams)
+{
+    const struct graph_builder from = { .stage = stage,
+                                        .playing = playing,
+                                        .capture_streams = capture_streams };
+    return build_region(&from, stage->program, playing->graph);
 }

@@ -21,6 +21,7 @@ struct graph_builder {
     struct gpu_scope scope; // of that place, where it is another than 0
     const struct stage *stage;
     struct graph_playing *playing;
+    gpu_graph graph;                   // of the frame, or of a loop's body
     const gpu_stream *capture_streams; // by place; NULL where no task needs one
     gpu_node *roots;                   // by place; NULL: none
     struct graph_lane *lanes;          // by lane
@@ -32,9 +33,18 @@ struct graph_builder {
 
 static inline struct gpu_place graph_place_here(const struct graph_builder *builder)
 {
-    return (struct gpu_place){ .graph = builder->playing->graph,
+    return (struct gpu_place){ .graph = builder->graph,
                                .after = builder->after,
                                .num_after = builder->num_after };
 }
+
+// graph_task.c: adds a kernel behind what is collected.
+braid_status braid_graph_build_kernel(struct graph_builder *builder,
+                                      const struct backend_task *task,
+                                      const struct backend_launch *launch,
+                                      const struct graph_lane *state, gpu_node *out_node);
+// Adds what a task is, with its times, behind what is collected: the lane's next node.
+braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
+                                    uint32_t index);
 
 #endif

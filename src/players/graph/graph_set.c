@@ -185,6 +185,8 @@ static braid_status set_values(const struct graph_playing *playing,
         return set_host(playing, node, task);
     case WORK_QUEUE:
         return set_queue_call(playing, node, task);
+    case WORK_LOOP:
+        return braid_graph_loops_set(playing->loops, playing->executable, task);
     default: // nothing of it can change
         return BRAID_OK;
     }

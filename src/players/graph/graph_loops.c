@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops as nodes of the driver's graph: what stands around a body and counts its iterations.
+#include "players/graph/graph_loops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_island_memory.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/node_text.h"
+
+static const char what_loops[] = "the loops of a graph";
+
+enum { FIRST_VERSION = 12040 }; // of CUDA: loops inside loops
+
+// Numbers on the device, of each loop.
+struct graph_counters {
+    uint64_t num;   // iterations since it was entered
+    uint64_t total; // in the frame
+};
+
+struct graph_loop {
+    uint64_t condition;   // the driver's
+    gpu_node begin, next; // kernels: before the loop, and behind its body
+    uint32_t num_cleared; // counters that it clears: with those of loops inside; 0: the outer's
+};
+
+struct graph_loops {
+    struct gpu_backend *gpu;
+    struct graph_loop *items;        // by number, like the next two
+    struct graph_counters *counters; // on the device
+    uint64_t *iterations;            // in host memory
+    struct gpu_kernel begin, next;   // GPU_OWN_LOOP_BEGIN and GPU_OWN_LOOP_NEXT
+};
+
+// What one of the kernels is given.
+struct loop_launch {
+    struct backend_launch launch;
+    struct graph_counters *counters;
+    uint64_t *iterations;
+    uint64_t condition;
+    const uint32_t *word;
+    uint32_t num;
+    uint64_t most;
+    void *args[5];
+};
+
+static void begin_launch(struct loop_launch *launch, const struct gpu_kernel *kernel, void *last)
+{
+    void *const args[] = { &launch->counters, &launch->iterations, &launch->condition,
+                           &launch->word, last };
+    memcpy(launch->args, args, sizeof(args));
+    launch->launch = (struct backend_launch){
+        .kernel = (struct backend_kernel *)(uintptr_t)&kernel->base,
+        .grid = { 1, 1, 1 },
+        .block = { 1, 1, 1 },
+        .num_args = 5,
+        .args = launch->args,
+    };
+}
+
+static void fill_in(const struct graph_loops *loops, const struct work_loop *how, bool is_begin,
+                    struct loop_launch *out_launch)
+{
+    const struct graph_loop *loop = &loops->items[how->number];
+    *out_launch = (struct loop_launch){
+        .counters = loops->counters + how->number,
+        .iterations = loops->iterations + how->number,
+        .condition = loop->condition,
+        .word = is_begin && !how->tests_first ? NULL : how->condition,
+        .num = loop->num_cleared,
+        .most = how->most,
+    };
+    if (is_begin)
+        begin_launch(out_launch, &loops->begin, &out_launch->num);
+    else
+        begin_launch(out_launch, &loops->next, &out_launch->most);
+}
+
+// ---- checks ----
+
+static braid_status refuse(const struct stage *stage, uint32_t node, uint32_t loop,
+                           const char *what)
+{
+    const struct backend_task *tasks = stage->frame->tasks;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s is %s inside loop %s, which the device plays without the host",
+                       braid_node_text(node, tasks[node].name).text, what,
+                       braid_node_text(loop, tasks[loop].name).text);
+}
+
+// What a node of a body is that a device does not do by itself; NULL: it does.
+static const char *find_guest(const struct backend_task *task)
+{
+    if (task->kind == WORK_QUEUE)
+        return "a queue call";
+    if (task->kind == WORK_HOST)
+        return "a host call";
+    return task->detour ? "a copy or fill of host memory that the driver does not know" : NULL;
+}
+
+static braid_status check_bodies(const struct stage *stage, const struct program *program)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++) {
+        const struct program *body = &program->bodies[i];
+        for (size_t k = 0; k < body->num_ops && !status; k++) {
+            uint32_t node = body->ops[k].node;
+            const char *what =
+                program_runs(body, &body->ops[k]) ? find_guest(&stage->frame->tasks[node]) : NULL;
+            if (what)
+                status = refuse(stage, node, body->node, what);
+        }
+        status = status ? status : check_bodies(stage, body);
+    }
+    return status;
+}
+
+static braid_status refuse_driver(const struct stage *stage)
+{
+    uint32_t node = stage->program->bodies[0].node;
+    return braid_error(BRAID_UNSUPPORTED,
+                       "%s: loop %s needs graphs that loop, which drivers have from CUDA 12.4 on",
+                       stage->device->label,
+                       braid_node_text(node, stage->frame->tasks[node].name).text);
+}
+
+braid_status braid_graph_loops_check(const struct stage *stage)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    if (!stage->program->num_bodies)
+        return BRAID_OK;
+    if (!gpu->api->graph_add_node || !gpu->api->graph_create_condition ||
+        gpu->version < FIRST_VERSION)
+        return refuse_driver(stage);
+    return check_bodies(stage, stage->program);
+}
+
+// ---- making ----
+
+static braid_status find_kernels(const struct stage *stage, struct graph_loops *loops)
+{
+    struct gpu_backend *gpu = loops->gpu;
+    braid_status status = braid_gpu_find_own(gpu, GPU_OWN_LOOP_BEGIN, &loops->begin.function);
+    if (!status)
+        status = braid_gpu_find_own(gpu, GPU_OWN_LOOP_NEXT, &loops->next.function);
+    if (status)
+        return status;
+    return loops->begin.function && loops->next.function ? BRAID_OK : refuse_driver(stage);
+}
+
+static braid_status fill(const struct stage *stage, struct graph_loops *loops)
+{
+    uint32_t num = stage->program->tasks->num_loops;
+    void *counters = NULL, *iterations = NULL;
+    loops->items = braid_allocate_zeroed(num, sizeof(*loops->items));
+    if (!loops->items)
+        return braid_error_no_memory(what_loops);
+    braid_status status = find_kernels(stage, loops);
+    if (!status)
+        status = braid_gpu_island_memory_take(loops->gpu, BRAID_MEMORY_DEVICE,
+                                              num * sizeof(*loops->counters), &counters);
+    loops->counters = counters;
+    if (!status)
+        status = braid_gpu_island_memory_take(loops->gpu, BRAID_MEMORY_HOST,
+                                              num * sizeof(*loops->iterations), &iterations);
+    loops->iterations = iterations;
+    if (!status)
+        memset(iterations, 0, num * sizeof(*loops->iterations));
+    return status;
+}
+
+braid_status braid_graph_loops_create(const struct stage *stage, struct graph_loops **out_loops)
+{
+    if (!stage->program->num_bodies)
+        return BRAID_OK;
+    struct graph_loops *loops = calloc(1, sizeof(*loops));
+    if (!loops)
+        return braid_error_no_memory(what_loops);
+    loops->gpu = gpu_from(stage->device->backend);
+    braid_status status = fill(stage, loops);
+    if (status)
+        braid_graph_loops_destroy(loops);
+    else
+        *out_loops = loops;
+    return status;
+}
+
+void braid_graph_loops_destroy(struct graph_loops *loops)
+{
+    if (!loops)
+        return;
+    braid_gpu_island_memory_leave(loops->gpu, loops->counters);
+    braid_gpu_island_memory_leave(loops->gpu, loops->iterations);
+    free(loops->items);
+    free(loops);
+}
+
+// ---- nodes ----
+
+static uint32_t count_loops(const struct program *body)
+{
+    uint32_t num = 1;
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        num += count_loops(&body->bodies[i]);
+    return num;
+}
+
+static braid_status add_kernel(struct graph_loops *loops, const struct gpu_place *place,
+                               const struct backend_task *task, bool is_begin, gpu_node *out_node)
+{
+    struct loop_launch launch;
+    const void *slot = NULL;
+    fill_in(loops, &task->work.loop, is_begin, &launch);
+    gpu_result result =
+        loops->gpu->vendor->nodes->add_kernel(loops->gpu, place, &launch.launch, out_node, &slot);
+    return braid_gpu_check_task(loops->gpu, result, slot, task, NULL);
+}
+
+// The device reads it.
+static braid_status check_condition(const struct graph_loops *loops,
+                                    const struct backend_task *task)
+{
+    const struct gpu_backend *gpu = loops->gpu;
+    enum gpu_memory_place place = GPU_ELSEWHERE;
+    const void *slot = NULL;
+    if (!task->work.loop.condition)
+        return BRAID_OK;
+    gpu_result result = gpu->vendor->find_memory(gpu, task->work.loop.condition, &place, &slot);
+    if (result || place != GPU_PAGEABLE)
+        return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_error(BRAID_UNSUPPORTED,
+                       "loop %s: the device reads its condition, which lies in host memory that "
+                       "the driver does not know",
+                       braid_node_text(task->node, task->name).text);
+}
+
+braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
+                                   const struct program *program, const struct program *body,
+                                   const struct backend_task *task, gpu_node *out_node,
+                                   gpu_graph *out_body)
+{
+    struct gpu_backend *gpu = loops->gpu;
+    struct graph_loop *loop = &loops->items[task->work.loop.number];
+    struct gpu_place behind = { .graph = place->graph, .after = &loop->begin, .num_after = 1 };
+    braid_status status = check_condition(loops, task);
+    if (status)
+        return status;
+    gpu_result result =
+        gpu->api->graph_create_condition(&loop->condition, place->graph, gpu->context, 0, 0);
+    status = braid_gpu_check_task(gpu, result, &gpu->api->graph_create_condition, task, NULL);
+    loop->num_cleared = program->region == PLAN_NONE ? count_loops(body) : 0;
+    if (!status)
+        status = add_kernel(loops, place, task, true, &loop->begin);
+    if (status)
+        return status;
+    const void *slot = NULL;
+    result = gpu->vendor->nodes->add_loop(gpu, &behind, loop->condition, out_node, out_body, &slot);
+    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+}
+
+braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
+                                        const struct backend_task *task)
+{
+    return add_kernel(loops, place, task, false, &loops->items[task->work.loop.number].next);
+}
+
+braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executable executable,
+                                   const struct backend_task *task)
+{
+    const struct gpu_backend *gpu = loops->gpu;
+    const struct graph_loop *loop = &loops->items[task->work.loop.number];
+    gpu_result result = GPU_SUCCESS;
+    for (int is_begin = 0; is_begin < 2 && !result; is_begin++) {
+        struct loop_launch launch;
+        fill_in(loops, &task->work.loop, is_begin, &launch);
+        result = gpu->vendor->nodes->set_kernel(
+            gpu, executable, is_begin ? loop->begin : loop->next, &launch.launch);
+    }
+    return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
+}
+
+uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop)
+{
+    return loops->iterations[loop];
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops as nodes of the driver's graph: what stands around a body and counts its iterations.
+//
+// The driver plays a body while a condition is not 0, which kernels on the device set. A kernel
+// before the loop sets it first, and the last node of the body is a kernel that counts the
+// iteration and sets it again. So no launch and no wait of the host is needed between iterations.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "program/player.h"
+
+struct graph_loops;
+
+// BRAID_UNSUPPORTED, and why, where the driver plays none of the stage's loops, or not this one.
+braid_status braid_graph_loops_check(const struct stage *stage);
+
+// For a stage with loops; *out_loops is NULL where there are none. The device is current.
+// Errors: BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_graph_loops_create(const struct stage *stage, struct graph_loops **out_loops);
+void braid_graph_loops_destroy(struct graph_loops *loops); // NULL does nothing
+
+// Adds a loop, whose nodes go into *out_body. `body` is that of `program`.
+braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
+                                   const struct program *program, const struct program *body,
+                                   const struct backend_task *task, gpu_node *out_node,
+                                   gpu_graph *out_body);
+// Adds what ends an iteration, behind all other nodes of the body.
+braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
+                                        const struct backend_task *task);
+
+// Gives a loop other values for later launches.
+braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executable executable,
+                                   const struct backend_task *task);
+
+// See player.num_iterations.
+uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the memory of a frame moves, the loop's condition moves with it. A launch that cannot tell
+// the driver so fails, and the next one tells it again.
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "gpu/life_loop.h"
+#include "support/check.h"
+
+// Of three kernels of the bodies, and of two around the body whose loop has a condition.
+enum { NUM_CALLS = 5 };
+
+static void run(struct life_loop *loop)
+{
+    check_ok(life_run_loop(loop, NULL));
+    assert_int_equal(loop->num, LIFE_ITERATIONS);
+}
+
+// Whether there was such a call.
+static bool fail_nth(braid_exec_mode mode, int nth)
+{
+    static const char function[] = "cuGraphExecKernelNodeSetParams";
+    struct life_loop loop = { 0 };
+    braid_device *device;
+    char rule[64];
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(life_create_loop(device, mode, &loop));
+    run(&loop);
+    check_ok(life_grow_loop(&loop));
+    long before = standin_calls(function);
+    snprintf(rule, sizeof(rule), "%s:%d=999", function, nth);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    braid_status status = life_run_loop(&loop, NULL);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    bool failed = standin_calls(function) - before >= nth;
+    assert_int_equal(status, failed ? BRAID_DEVICE_ERROR : BRAID_OK);
+    if (failed)
+        assert_non_null(strstr(braid_error_message(), function));
+    run(&loop);
+    braid_exec_destroy(loop.exec);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+    return failed;
+}
+
+static void as_a_graph(void **state)
+{
+    (void)state;
+    int num = 0;
+    while (fail_nth(BRAID_MODE_GRAPH, num + 1))
+        num++;
+    assert_int_equal(num, NUM_CALLS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_a_graph),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph with a loop is refused by name where the driver has no graphs that loop, or does not take
+// the kernels that stand around a body.
+#include <string.h>
+
+#include "backends/gpu/gpu_backend.h"
+#include "device/device.h"
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+static braid_status create(braid_device *device, braid_exec **out_exec)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    check_ok(
+        braid_graph_begin_loop(graph, &(braid_loop){ .node.name = "again", .times = 2 }, NULL));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    check_ok(braid_graph_end(graph));
+    braid_status status = braid_exec_create(device, graph, &options, out_exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+static braid_device *open_device(void)
+{
+    braid_device *device;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    return device;
+}
+
+static void before_cuda_12_4(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    struct gpu_backend *gpu = gpu_from(device->backend);
+    braid_exec *exec;
+    int version = gpu->version;
+    gpu->version = 12030;
+    check_fails(create(device, &exec), BRAID_UNSUPPORTED,
+                "cuda:0: loop 0 'again' needs graphs that loop");
+    gpu->version = version;
+    check_ok(create(device, &exec));
+    braid_exec_destroy(exec);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+static void without_the_calls(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    struct gpu_backend *gpu = gpu_from(device->backend);
+    const struct gpu_api *api = gpu->api;
+    struct gpu_api less = *api;
+    braid_exec *exec;
+    less.graph_create_condition = NULL;
+    gpu->api = &less;
+    check_fails(create(device, &exec), BRAID_UNSUPPORTED, "needs graphs that loop");
+    less = *api;
+    less.graph_add_node = NULL;
+    check_fails(create(device, &exec), BRAID_UNSUPPORTED, "needs graphs that loop");
+    gpu->api = api;
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+static void without_the_kernels(void **state)
+{
+    (void)state;
+    for (int nth = 1; nth <= 2; nth++) {
+        braid_device *device = open_device();
+        char rule[64];
+        braid_exec *exec;
+        snprintf(rule, sizeof(rule), "cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+        check_fails(create(device, &exec), BRAID_UNSUPPORTED, "needs graphs that loop");
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        check_ok(braid_device_close(device));
+        check_nothing_is_left();
+    }
+}
+
+static void a_condition_that_the_device_cannot_read(void **state)
+{
+    (void)state;
+    static uint32_t word;
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
+    braid_device *device = open_device();
+    braid_resource condition;
+    braid_graph *graph;
+    braid_exec *exec;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "word", &word, sizeof(word), &condition));
+    const braid_access writes = { condition, BRAID_WRITE };
+    check_ok(braid_graph_begin_loop(
+        graph, &(braid_loop){ .node.name = "again", .condition = condition, .most = 2 }, NULL));
+    check_ok(braid_graph_add_empty(
+        graph, &(braid_empty){ .node = { .accesses = &writes, .num_accesses = 1 } }, NULL));
+    check_ok(braid_graph_end(graph));
+    check_fails(braid_exec_create(device, graph, &options, &exec), BRAID_UNSUPPORTED,
+                "loop 0 'again': the device reads its condition");
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_cuda_12_4),
+        cmocka_unit_test(without_the_calls),
+        cmocka_unit_test(without_the_kernels),
+        cmocka_unit_test(a_condition_that_the_device_cannot_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
