@@ -344,14 +344,18 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
 // is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
 // ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU plays loops in graph mode and on streams, CUDA on streams. On streams a thread of the
+// The CPU and CUDA play loops in graph mode and on streams. On streams of the CPU a thread of the
 // device queues the body again and again. If the thread cannot queue an iteration, the loop
 // ends early. The exec's next wait, query or launch returns that failure, and the exec can be
 // launched again. If the exec is destroyed before, only the log tells. These refuse a graph with
 // loops and name the loop (BRAID_UNSUPPORTED):
-// - driver graphs and islands of CUDA, and HIP in all modes;
+// - islands, and HIP in all modes;
 // - groups, graphs with communicators, and times of frames;
-// - streams, if the driver cannot wait for a word in memory, or if a queue call is inside a loop.
+// - all modes, if a queue call is inside a loop;
+// - CUDA with a driver before 12.4;
+// - CUDA, if a node inside is a host call;
+// - CUDA, if a node inside copies or fills memory of the host that the driver does not know;
+// - CUDA, if the condition lies in such memory.
 // Errors, which name the loop:
 // - BRAID_INVALID_ARGUMENT: no condition and no `times`, a condition without a bound, two bounds, a
 //   condition that is no uint32_t of this graph in one place, options that a loop has not;

@@ -115,9 +115,6 @@ struct backend_ops {
     // The steps in which such events tell times, and those in which nodes of driver graphs do: what
     // is seen to take less than it takes to see it takes one at least.
     uint64_t event_step_ns, stamp_step_ns;
-    // Streams may share a queue of the hardware, where one that waits holds up the others. Then no
-    // stream may wait for work that is queued on another one later.
-    bool streams_share_queues;
 
     braid_status (*allocate)(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                              void **out_memory);

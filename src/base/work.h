@@ -48,9 +48,6 @@ struct work_host {
     braid_host_function *call;
     void *user;
     bool is_blocking; // it sleeps: it takes no core
-    // Instead of a blocking call for which no thread can be started, on a thread of the driver's,
-    // which must not call the driver. NULL: the call itself is made there.
-    braid_host_function *without_thread;
 };
 
 struct work_queue {

@@ -45,6 +45,9 @@ struct player {
     braid_exec_mode mode; // by which the public interface asks for it
 
     bool plays_loops; // graphs with loops are refused otherwise
+    // Streams: another player, which plays each loop as a program of its own; NULL: they queue the
+    // body again and again.
+    const struct player *plays_loops_by;
 
     bool is_island; // taken only where the program allows islands, and by its predicted time
 

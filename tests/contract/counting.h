@@ -67,12 +67,6 @@ static inline bool plays_loops(const struct contract *contract)
     return strcmp(contract->backend, "hip") != 0;
 }
 
-// Of a mode that plays loops.
-static inline bool loops_refuse_the_host(const struct contract *contract)
-{
-    return !contract_is_on_host() && contract->mode == BRAID_MODE_GRAPH;
-}
-
 static inline braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
 {
     const braid_exec_options options = { .mode = contract->mode,

@@ -45,19 +45,31 @@ static bool fail_nth(braid_exec_mode mode, int nth)
     return failed;
 }
 
+static void fail_each(braid_exec_mode mode)
+{
+    int num = 0;
+    while (fail_nth(mode, num + 1))
+        num++;
+    assert_int_equal(num, NUM_CALLS);
+}
+
 static void as_a_graph(void **state)
 {
     (void)state;
-    int num = 0;
-    while (fail_nth(BRAID_MODE_GRAPH, num + 1))
-        num++;
-    assert_int_equal(num, NUM_CALLS);
+    fail_each(BRAID_MODE_GRAPH);
+}
+
+static void on_streams(void **state)
+{
+    (void)state;
+    fail_each(BRAID_MODE_STREAMS);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_a_graph),
+        cmocka_unit_test(on_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ struct life_loop {
     uint64_t num; // iterations of the last run
 };
 
-enum { LIFE_ITERATIONS = 3, LIFE_SCRATCH_BYTES = 64 };
+enum { LIFE_LOOPS = 2, LIFE_ITERATIONS = 3, LIFE_SCRATCH_BYTES = 64 };
 
 // An exec of a graph with a loop inside a loop. Errors as braid_exec_create.
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop);

@@ -30,11 +30,11 @@ enum gpu_own_index {
     GPU_OWN_KEEP,
     GPU_OWN_WAIT, // only waits for what it was launched early behind
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num):
-    // clears the loop's count, and all counters of `num` loops from this one on; the condition is
+    // clears the loop's count, and all counters of `num` loops from this one on. The condition is
     // the word, or 1 where that is NULL.
     GPU_OWN_LOOP_BEGIN,
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint64_t most):
-    // counts an iteration; the condition is the word, or 1 where that is NULL, and 0 behind the
+    // counts an iteration. The condition is the word, or 1 where that is NULL, and 0 behind the
     // last of `most`. Where it is 0 it writes how many iterations the frame has had.
     GPU_OWN_LOOP_NEXT,
     GPU_NUM_OWN,

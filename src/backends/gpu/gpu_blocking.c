@@ -61,8 +61,7 @@ static void hand_over(void *user)
         atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
     if (braid_blockers_run(&detour->gpu->blockers, detour))
         return;
-    const struct work_host *host = &detour->task.host;
-    (host->without_thread ? host->without_thread : host->call)(host->user);
+    make_call(detour);
     end_call(NULL, detour);
 }
 

@@ -277,7 +277,6 @@ static braid_status create_backend(const struct backend_driver *driver,
     gpu->ops.timing_adds_ns = vendor->index == GPU_CUDA ? 4400 : 0;
     gpu->ops.event_step_ns = 500; // by both manuals; %globaltimer goes by 32 ns on an H200
     gpu->ops.stamp_step_ns = 32;
-    gpu->ops.streams_share_queues = vendor->index == GPU_HIP;
     gpu->base.ops = &gpu->ops;
     gpu->vendor = vendor;
     gpu->api = &libraries[vendor->index].api;

@@ -53,10 +53,11 @@ static braid_status instantiate(const struct gpu_backend *gpu, struct graph_play
     return braid_gpu_check(gpu, result, &gpu->api->graph_instantiate, what);
 }
 
-static bool has_queue_calls(const struct tasks *tasks, uint32_t place)
+// Loops have none inside.
+static bool has_queue_calls(const struct program *program, uint32_t place)
 {
-    for (uint32_t i = 0; i < tasks->num; i++) {
-        const struct backend_task *task = &tasks->items[i];
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const struct backend_task *task = &program->tasks->items[program->ops[i].node];
         bool is_captured = task->kind == WORK_QUEUE || task->kind == WORK_POST;
         if (is_captured && task->place == place)
             return true;
@@ -97,7 +98,7 @@ static braid_status build(const struct stage *stage, struct graph_playing *playi
     uint32_t num = stage->places ? stage->places->num : 1;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num && !status; i++) {
-        if (has_queue_calls(stage->program->tasks, i))
+        if (has_queue_calls(stage->program, i))
             status = open_capture(stage, i, &streams[i]);
     }
     if (!status)

@@ -285,7 +285,7 @@ static braid_status build(struct graph_builder *builder)
     return status ? status : left;
 }
 
-// Of the frame, or of a loop's body, into a graph; `from` says with what.
+// Builds the frame, or a loop's body, into a graph, for the stage and the playing of `from`.
 static braid_status build_region(const struct graph_builder *from, const struct program *program,
                                  gpu_graph graph)
 {

@@ -38,12 +38,12 @@ static inline struct gpu_place graph_place_here(const struct graph_builder *buil
                                .num_after = builder->num_after };
 }
 
-// graph_task.c: adds a kernel behind what is collected.
+// graph_task.c: adds a kernel behind the nodes collected.
 braid_status braid_graph_build_kernel(struct graph_builder *builder,
                                       const struct backend_task *task,
                                       const struct backend_launch *launch,
                                       const struct graph_lane *state, gpu_node *out_node);
-// Adds what a task is, with its times, behind what is collected: the lane's next node.
+// Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                     uint32_t index);
 

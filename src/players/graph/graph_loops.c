@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops as nodes of the driver's graph: what stands around a body and counts its iterations.
+// Loops as nodes of the driver's graph, and the kernels around a body that count its iterations.
 #include "players/graph/graph_loops.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct graph_loops {
     struct gpu_kernel begin, next;   // GPU_OWN_LOOP_BEGIN and GPU_OWN_LOOP_NEXT
 };
 
-// What one of the kernels is given.
+// The arguments of one of the kernels.
 struct loop_launch {
     struct backend_launch launch;
     struct graph_counters *counters;
@@ -90,7 +90,7 @@ static braid_status refuse(const struct stage *stage, uint32_t node, uint32_t lo
                        braid_node_text(loop, tasks[loop].name).text);
 }
 
-// What a node of a body is that a device does not do by itself; NULL: it does.
+// A kind of node that a device does not do by itself; NULL: it does this one.
 static const char *find_guest(const struct backend_task *task)
 {
     if (task->kind == WORK_QUEUE)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops as nodes of the driver's graph: what stands around a body and counts its iterations.
+// Loops as nodes of the driver's graph, and the kernels around a body that count its iterations.
 //
 // The driver plays a body while a condition is not 0, which kernels on the device set. A kernel
-// before the loop sets it first, and the last node of the body is a kernel that counts the
-// iteration and sets it again. So no launch and no wait of the host is needed between iterations.
+// before the loop sets it first. The last node of the body is a kernel that counts the iteration
+// and sets it again. So no launch and no wait of the host is needed between iterations.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
 
@@ -25,7 +25,7 @@ braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_p
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,
                                    gpu_graph *out_body);
-// Adds what ends an iteration, behind all other nodes of the body.
+// Adds the kernel that ends an iteration, behind all other nodes of the body.
 braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
                                         const struct backend_task *task);
 

@@ -52,20 +52,29 @@ static bool is_several(const struct backend_task *task)
     return task->detour && task->kind != WORK_HOST;
 }
 
-braid_status braid_graph_playing_check_changes(const struct stage *stage)
+static braid_status check_program(const struct graph_playing *nothing, const struct stage *stage,
+                                  const struct program *program)
 {
-    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
-    const struct graph_playing nothing = { .gpu = (struct gpu_backend *)(uintptr_t)gpu };
-    for (uint32_t i = 0; i < stage->program->tasks->num; i++) {
-        const struct backend_task *task = &stage->frame->tasks[i];
+    const struct gpu_api *api = nothing->gpu->api;
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const struct backend_task *task = &stage->frame->tasks[program->ops[i].node];
         if (!task->varies)
             continue;
         bool is_disabled = task->varies & 1u << BRAID_TARGET_ENABLED;
-        const char *reason = is_several(task) ? detoured : find_reason(gpu->api, task, is_disabled);
+        const char *reason = is_several(task) ? detoured : find_reason(api, task, is_disabled);
         if (reason)
-            return refuse(&nothing, task, reason);
+            return refuse(nothing, task, reason);
     }
-    return BRAID_OK;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++)
+        status = check_program(nothing, stage, &program->bodies[i]);
+    return status;
+}
+
+braid_status braid_graph_playing_check_changes(const struct stage *stage)
+{
+    const struct graph_playing nothing = { .gpu = gpu_from(stage->device->backend) };
+    return check_program(&nothing, stage, stage->program);
 }
 
 static braid_status set_kernel(const struct graph_playing *playing, gpu_node node,

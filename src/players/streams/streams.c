@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "players/players.h"
 
 static void return_event(braid_event *event)
 {
@@ -14,6 +15,7 @@ static void return_event(braid_event *event)
 void braid_streams_destroy(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
+    braid_streams_played_destroy(streams->played);
     braid_streams_loops_destroy(streams);
     for (uint32_t i = 0; streams->lanes && i < streams->num_lanes; i++) {
         if (streams->lanes[i].stream)
@@ -191,7 +193,8 @@ braid_status braid_streams_create(const struct stage *stage, struct streams_loop
     streams->program = stage->program;
     braid_status status = lease(streams, stage);
     if (!status)
-        status = braid_streams_loops_create(streams, stage);
+        status = stage->player->plays_loops_by ? braid_streams_played_create(streams, stage)
+                                               : braid_streams_loops_create(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
@@ -247,17 +250,27 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     backend->ops->get_cost_model(backend, out_model);
 }
 
-// Arguments are captured when a task is submitted, so there is no update.
+// Arguments are captured when a task is submitted: only loops have an update. HIP plays none: its
+// streams would wait for each other where they share a queue of the hardware.
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
-    .starts_early_if_adjacent = true, .plays_loops = true, .get_cost_model = get_cost_model,       \
-    .check = braid_streams_check, .create = create, .update = braid_streams_update,                \
-    .tell_failure = braid_streams_tell_failure, .orders_frames = orders_frames, .follow = follow,  \
-    .launch = braid_streams_launch, .read_times = braid_streams_times_read,                        \
-    .read_clock = braid_streams_read_clock, .synchronize = braid_streams_synchronize,              \
-    .destroy = braid_streams_destroy
+    .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
+    .orders_frames = orders_frames, .follow = follow, .launch = braid_streams_launch,              \
+    .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
+    .synchronize = braid_streams_synchronize, .destroy = braid_streams_destroy
 
-const struct player braid_streams_player = { STREAMS_PLAYER };
+const struct player braid_streams_player = { STREAMS_PLAYER, .plays_loops = true,
+                                             .check = braid_streams_check,
+                                             .update = braid_streams_update,
+                                             .tell_failure = braid_streams_tell_failure };
+const struct player braid_looping_streams_player = {
+    STREAMS_PLAYER,
+    .plays_loops = true,
+    .plays_loops_by = &braid_graph_player,
+    .update = braid_streams_played_update,
+    .check_task = braid_streams_played_check_task,
+    .num_iterations = braid_streams_played_num_iterations,
+};
 const struct player braid_renewing_streams_player = { STREAMS_PLAYER, .renews_events = true };
 
 #undef STREAMS_PLAYER

@@ -56,7 +56,8 @@ struct streams_playing {
     uint32_t num_frame_events;
     const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
     const struct program *program;
-    uint32_t *event_of; // by position
+    uint32_t *event_of;            // by position
+    struct streams_played *played; // loops that another player plays; NULL: there are none
     // streams_loops.h. NULL where the graph has no loops; the bodies share them.
     struct streams_loops *loops;
     struct stream_loop *inner;     // by body of the program
@@ -95,6 +96,21 @@ braid_status braid_streams_check(const struct stage *stage);
 braid_status braid_streams_update(struct playing *playing, const struct backend_task *const *tasks,
                                   uint32_t num, uint32_t frame);
 braid_status braid_streams_tell_failure(struct playing *playing);
+
+// streams_played.c: loops that another player plays.
+braid_status braid_streams_played_create(struct streams_playing *streams,
+                                         const struct stage *stage);
+void braid_streams_played_destroy(struct streams_played *played); // NULL does nothing
+// Launches a loop on the lane.
+braid_status braid_streams_played_launch(struct streams_playing *streams, const braid_step *op,
+                                         const struct stream_lane *lane);
+// Of the player, see player.h.
+braid_status braid_streams_played_update(struct playing *playing,
+                                         const struct backend_task *const *tasks, uint32_t num,
+                                         uint32_t frame);
+braid_status braid_streams_played_check_task(const struct playing *playing,
+                                             const struct backend_task *task);
+uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop);
 
 // streams_times.c
 // Keeps the times of the last `num_frames` frames of a playing that has its lanes.

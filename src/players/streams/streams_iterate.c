@@ -72,17 +72,13 @@ static braid_status await(struct stream_loop *loop)
     return backend->ops->stream_synchronize(backend, device_backend_stream(loop->stream));
 }
 
+// The condition lies in the host's memory.
 static braid_status read_condition(struct stream_loop *loop, const uint32_t *condition,
                                    bool *out_goes_on)
 {
-    struct backend *backend = loop->body->device->backend;
-    loop->read.copy.from = condition;
-    braid_status status =
-        backend->ops->submit(backend, device_backend_stream(loop->stream), &loop->read);
+    braid_status status = await(loop);
     if (!status)
-        status = await(loop);
-    if (!status)
-        *out_goes_on = *(const volatile uint32_t *)loop->word != 0;
+        *out_goes_on = *(const volatile uint32_t *)condition != 0;
     return status;
 }
 
@@ -150,16 +146,6 @@ void braid_streams_iterate(void *user)
         note_failure(loop, status);
     if (has_failed(loop))
         settle(loop);
-    braid_streams_values_leave(loops, loop->body->values);
-    end(loops);
-}
-
-void braid_streams_have_no_thread(void *user)
-{
-    struct stream_loop *loop = user;
-    struct streams_loops *loops = loop->loops;
-    begin(loop);
-    note_failure(loop, braid_error_no_memory("a thread"));
     braid_streams_values_leave(loops, loop->body->values);
     end(loops);
 }

@@ -145,7 +145,9 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
         ranges_end();
         return status;
     }
-    if (op->kind == BRAID_STEP_LOOP)
+    if (op->kind == BRAID_STEP_LOOP && streams->played)
+        status = braid_streams_played_launch(streams, op, lane);
+    else if (op->kind == BRAID_STEP_LOOP)
         status = braid_streams_enter(streams, op, lane);
     else if (op->kind == BRAID_STEP_RECORD)
         status = record(events[streams->event_of[op->position]], stream);

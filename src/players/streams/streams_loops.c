@@ -23,27 +23,13 @@ static braid_status refuse_queue_calls(const struct program *program, const stru
     return status;
 }
 
-// The lane waits for bodies that a thread queues later.
-static braid_status refuse_shared_queues(const struct stage *stage)
-{
-    const struct program *program = stage->program;
-    if (!program->num_bodies || !stage->device->backend->ops->streams_share_queues)
-        return BRAID_OK;
-    uint32_t node = program->bodies[0].node;
-    return braid_error(BRAID_UNSUPPORTED,
-                       "%s: streams play no loop such as %s, since those that share a queue of the "
-                       "hardware would wait for each other",
-                       stage->device->label,
-                       braid_node_text(node, program->tasks->items[node].name).text);
-}
-
 braid_status braid_streams_check(const struct stage *stage)
 {
     const struct program *program = stage->program;
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
         status = refuse_queue_calls(&program->bodies[i], program->tasks);
-    return status ? status : refuse_shared_queues(stage);
+    return status;
 }
 
 static void mark_inside(const struct program *program, bool *is_inside)
@@ -74,43 +60,21 @@ static braid_status make_loops(struct streams_playing *streams, const struct sta
     return braid_streams_values_take(loops, &loops->now);
 }
 
-static braid_status prepare(struct backend *backend, struct backend_task *task)
-{
-    return backend->ops->task_prepare ? backend->ops->task_prepare(backend, task) : BRAID_OK;
-}
-
-// A driver that cannot wait for a word in memory would make the call on a thread that must not wait
-// itself.
-static braid_status prepare_call(struct backend *backend, struct stream_loop *loop)
-{
-    braid_status status = prepare(backend, &loop->call);
-    if (!status && backend->ops->task_prepare && !loop->call.detour)
-        status = braid_error(BRAID_UNSUPPORTED,
-                             "loop %s: streams of this driver do not wait for a word in memory",
-                             braid_node_text(loop->call.node, loop->call.name).text);
-    return status;
-}
-
 static braid_status make_loop(struct streams_playing *streams, const struct stage *stage,
                               const struct program *body, struct stream_loop *loop)
 {
-    struct backend *backend = streams->device->backend;
     const struct backend_task *task = &stage->frame->tasks[body->node];
-    const struct work_loop *how = &task->work.loop;
     struct stage inner = *stage;
     struct playing *playing = NULL;
     loop->loops = streams->loops;
     loop->is_outermost = stage->program->region == PLAN_NONE;
-    loop->counter = &stage->frame->iterations[how->number];
+    loop->counter = &stage->frame->iterations[task->work.loop.number];
     loop->call = (struct backend_task){
         .kind = WORK_HOST,
         .name = task->name,
         .node = task->node,
         .lane = task->lane,
-        .host = { .call = braid_streams_iterate,
-                  .user = loop,
-                  .is_blocking = true,
-                  .without_thread = braid_streams_have_no_thread },
+        .host = { .call = braid_streams_iterate, .user = loop, .is_blocking = true },
     };
     inner.program = body;
     braid_status status = braid_streams_create(&inner, streams->loops, &playing);
@@ -121,19 +85,7 @@ static braid_status make_loop(struct streams_playing *streams, const struct stag
     streams->base.num_events += playing->num_events;
     status = braid_device_lease_stream(streams->device, &loop->stream);
     streams->base.num_streams += !status;
-    if (!status)
-        status = prepare_call(backend, loop);
-    if (status || !how->condition)
-        return status;
-    status =
-        backend->ops->allocate(backend, BRAID_MEMORY_HOST, sizeof(*how->condition), &loop->word);
-    loop->read = loop->call;
-    loop->read.kind = WORK_COPY;
-    loop->read.detour = NULL;
-    loop->read.copy = (struct work_copy){ .to = loop->word,
-                                          .from = how->condition,
-                                          .bytes = sizeof(*how->condition) };
-    return status ? status : prepare(backend, &loop->read);
+    return status;
 }
 
 braid_status braid_streams_loops_create(struct streams_playing *streams, const struct stage *stage)
@@ -152,26 +104,12 @@ braid_status braid_streams_loops_create(struct streams_playing *streams, const s
     return status;
 }
 
-static void finish_task(struct backend *backend, struct backend_task *task)
-{
-    if (task->detour)
-        backend->ops->task_finish(backend, task);
-}
-
 static void free_loop(struct streams_playing *streams, struct stream_loop *loop)
 {
-    struct backend *backend = streams->device->backend;
-    finish_task(backend, &loop->call);
-    finish_task(backend, &loop->read);
     if (loop->body)
         braid_streams_destroy(&loop->body->base);
     if (loop->stream)
         braid_device_return_stream(streams->device, loop->stream);
-    if (loop->word)
-        backend->ops->release(backend, BRAID_MEMORY_HOST, loop->word);
-    const struct loop_call *queued = loop->queued.items;
-    for (size_t i = 0; i < loop->queued.num; i++) // the device has failed
-        braid_streams_values_leave(loop->loops, queued[i].values);
     braid_array_finish(&loop->queued);
 }
 
@@ -238,7 +176,7 @@ braid_status braid_streams_enter(struct streams_playing *streams, const braid_st
     if (!push(loop, streams))
         return braid_error_no_memory("a loop");
     braid_status status = braid_streams_submit(streams, &loop->call, lane);
-    if (status && !streams->going_on_there)
+    if (status)
         take_back(loop, streams->values);
     return status;
 }

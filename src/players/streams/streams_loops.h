@@ -47,9 +47,7 @@ struct stream_loop {
     struct streams_loops *loops;
     struct streams_playing *body;
     braid_stream *stream;      // leased; the body's lane that is its caller's
-    void *word;                // of the host, where the condition is copied to
     struct backend_task call;  // on the lane that enters the loop
-    struct backend_task read;  // the copy
     bool is_outermost;         //
     struct array queued;       // struct loop_call, of calls that have not begun; lock
     _Atomic uint64_t *counter; // iterations of the frame
@@ -65,8 +63,5 @@ void braid_streams_values_free(struct streams_values *values); // and those behi
 // streams_iterate.c
 // Runs a loop: `user` is the struct stream_loop.
 void braid_streams_iterate(void *user);
-// Instead, where no thread can be started: the loop ends before its first iteration, and the
-// frame's others end, too.
-void braid_streams_have_no_thread(void *user);
 
 #endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops on streams that another player plays: each is a program of its own, launched on the lane
+// that enters it.
+#include "base/array.h"
+#include "base/error.h"
+#include "players/streams/streams.h"
+
+// A program of one lane, which does nothing but enter the loop.
+struct played_loop {
+    struct program program;
+    braid_step op;
+    struct program_lane lane;
+    uint32_t lane_op;
+    struct playing *playing;
+};
+
+struct streams_played {
+    const struct player *player;
+    struct played_loop *loops; // by body
+    uint32_t num;
+    uint32_t *loop_of; // by task: an index of loops; PLAN_NONE: in none
+};
+
+static void fill_in(const struct program *program, const struct program *body,
+                    struct played_loop *loop)
+{
+    loop->op = (braid_step){ .kind = BRAID_STEP_LOOP, .node = body->node };
+    loop->lane = (struct program_lane){
+        .needs_fork = true, .needs_join = true, .has_work = true, .num_ops = 1
+    };
+    loop->program = (struct program){
+        .ops = &loop->op,
+        .num_ops = 1,
+        .lanes = &loop->lane,
+        .num_lanes = 1,
+        .lane_ops = &loop->lane_op,
+        .kinds = program->kinds,
+        .num_nodes = program->num_nodes,
+        .region = PLAN_NONE,
+        .bodies = (struct program *)(uintptr_t)body,
+        .num_bodies = 1,
+        .tasks = program->tasks,
+    };
+}
+
+static void note_tasks(struct streams_played *played, const struct program *body, uint32_t loop)
+{
+    played->loop_of[body->node] = loop;
+    for (size_t i = 0; i < body->num_ops; i++)
+        played->loop_of[body->ops[i].node] = loop;
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        note_tasks(played, &body->bodies[i], loop);
+}
+
+static braid_status make_loop(struct streams_played *played, const struct stage *stage,
+                              uint32_t index)
+{
+    struct played_loop *loop = &played->loops[index];
+    const struct program *body = &stage->program->bodies[index];
+    struct stage own = *stage;
+    fill_in(stage->program, body, loop);
+    note_tasks(played, body, index);
+    own.player = played->player;
+    own.program = &loop->program;
+    own.first = NULL; // which is on streams
+    braid_status status = played->player->check ? played->player->check(&own) : BRAID_OK;
+    return status ? status : played->player->create(&own, &loop->playing);
+}
+
+static braid_status make_loops(struct streams_played *played, const struct stage *stage)
+{
+    const struct program *program = stage->program;
+    braid_status status = BRAID_OK;
+    played->player = stage->player->plays_loops_by;
+    played->loops = braid_allocate_zeroed(program->num_bodies, sizeof(*played->loops));
+    played->loop_of = braid_allocate_zeroed(program->tasks->num, sizeof(*played->loop_of));
+    if (!played->loops || !played->loop_of)
+        return braid_error_no_memory("the loops of an exec");
+    for (uint32_t i = 0; i < program->tasks->num; i++)
+        played->loop_of[i] = PLAN_NONE;
+    for (played->num = 0; played->num < program->num_bodies && !status; played->num++)
+        status = make_loop(played, stage, played->num);
+    return status;
+}
+
+braid_status braid_streams_played_create(struct streams_playing *streams, const struct stage *stage)
+{
+    if (!stage->program->num_bodies)
+        return BRAID_OK;
+    streams->played = calloc(1, sizeof(*streams->played));
+    if (!streams->played)
+        return braid_error_no_memory("the loops of an exec");
+    return make_loops(streams->played, stage);
+}
+
+void braid_streams_played_destroy(struct streams_played *played)
+{
+    if (!played)
+        return;
+    for (uint32_t i = 0; i < played->num; i++) {
+        if (played->loops[i].playing)
+            played->player->destroy(played->loops[i].playing);
+    }
+    free(played->loops);
+    free(played->loop_of);
+    free(played);
+}
+
+braid_status braid_streams_played_launch(struct streams_playing *streams, const braid_step *op,
+                                         const struct stream_lane *lane)
+{
+    const struct streams_played *played = streams->played;
+    struct play_result result = { 0 };
+    return played->player->launch(played->loops[op->position].playing, lane->stream, &result);
+}
+
+// NULL: the task is in no loop.
+static struct playing *playing_of(const struct playing *playing, uint32_t task)
+{
+    const struct streams_played *played = ((const struct streams_playing *)playing)->played;
+    uint32_t loop = played ? played->loop_of[task] : PLAN_NONE;
+    return loop == PLAN_NONE ? NULL : played->loops[loop].playing;
+}
+
+braid_status braid_streams_played_update(struct playing *playing,
+                                         const struct backend_task *const *tasks, uint32_t num,
+                                         uint32_t frame)
+{
+    const struct streams_played *played = ((const struct streams_playing *)playing)->played;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        struct playing *loop = playing_of(playing, tasks[i]->node);
+        if (loop)
+            status = played->player->update(loop, &tasks[i], 1, frame);
+    }
+    return status;
+}
+
+braid_status braid_streams_played_check_task(const struct playing *playing,
+                                             const struct backend_task *task)
+{
+    const struct streams_played *played = ((const struct streams_playing *)playing)->played;
+    const struct playing *loop = playing_of(playing, task->node);
+    return loop ? played->player->check_task(loop, task) : BRAID_OK;
+}
+
+// Each loop counts those of its own and of the loops inside, and has 0 of all others.
+uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop)
+{
+    const struct streams_played *played = ((const struct streams_playing *)playing)->played;
+    uint64_t num = 0;
+    for (uint32_t i = 0; i < played->num; i++)
+        num += played->player->num_iterations(played->loops[i].playing, loop);
+    return num;
+}
