@@ -133,11 +133,10 @@ typedef struct braid_kernel_node {
                                 // One that is an address in a buffer needs an access to that
     size_t num_args;
     // A grid that the device reads when the node's turn comes: the address of three uint32_t.
-    // Earlier nodes of the frame write them, and the node declares an access to them. No dimension
-    // counts as more than that of `grid`, the largest grid. A 0 runs no block. The kernel sees the
-    // values read as its grid. The CPU has this for every kernel, CUDA for kernels with source or
-    // PTX; HIP refuses it. CUDA launches `grid`, and surplus blocks return. All nodes of one kernel
-    // have it, or none.
+    // Earlier nodes of the frame write them, and the node declares an access to them. `grid` is the
+    // largest grid. A 0 runs no block. The kernel sees the values read as its grid. The CPU has
+    // this for every kernel, CUDA for kernels with source or PTX; HIP refuses it. All nodes of one
+    // kernel have it, or none.
     const void *grid_from;             // NULL: `grid` is the grid
     braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
     // True: a 0 in `grid` is no block, for grids that the program computes. The node then does
@@ -295,8 +294,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
 // Names an earlier version of a versioned buffer: that of the frame `frames_before` (1 to
 // num_versions - 1) frames before. In the first frames no frame has written it yet. The same
 // version again is the same resource. Nodes access and address it like any resource, apart from the
-// frame's own version. Between frames in flight, a reader waits for the nodes that write the
-// version in its own frame. The frame that gets the memory next waits for the readers.
+// frame's own version.
 // Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer of the graph, another number of frames).
 // BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status

@@ -165,13 +165,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
 // order ranks. Its other options have no effect.
 #define BRAID_ELSEWHERE UINT32_MAX
 
-// Declares a buffer that rank `owner` of the communicator owns. All ranks that read it, or that run
-// its readers, declare it with one size and one name. No other owned buffer of the graph has that
-// name, which identifies it where orders are compared. `address` is its memory on its owner, and
-// the memory for receiving on others. NULL: the plan chooses, as for a transient buffer; on the
-// owner a frame must then write it first. 0 bytes: no buffer, but a marker of the rank that runs a
-// task; only tasks of its owner access it. Ranges are sent and kept each by itself, so a neighbour
-// that reads a row receives a row. These rules hold:
+// Declares a buffer that rank `owner` of the communicator owns (docs/ranks.md). All ranks that read
+// it, or that run its readers, declare it with one size and one name. No other owned buffer of the
+// graph has that name. `address` is its memory on its owner, and the memory for receiving on
+// others. NULL: the plan chooses, as for a transient buffer; on the owner a frame must then write
+// it first. 0 bytes: no buffer, but a marker of the rank that runs a task; only tasks of its owner
+// access it. Ranges are sent and kept each by itself. These rules hold:
 // - All owned buffers that a task writes have one owner.
 // - braid_graph_add_communication, preludes and epilogues may read owned buffers of their own rank
 //   only, and write none.

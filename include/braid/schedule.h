@@ -90,30 +90,24 @@ typedef enum braid_policy {
 
 typedef struct braid_schedule_options {
     // 0: the planner chooses, up to 128. If costs are missing, it takes as many lanes as nodes may
-    // run at once, since an unmeasured node may be the longest. It takes fewer if the frame would
-    // otherwise be over half longer than with the best number, by the cost model with its default
-    // cost. Thousands of lanes take time and memory in proportion to lanes * waits. If that exceeds
-    // half a gibibyte, fewer are taken; with fixed_lanes, BRAID_NO_MEMORY names the lanes.
+    // run at once (docs/planner.md). If thousands of lanes would take over half a gibibyte, it
+    // takes fewer; with fixed_lanes, BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
     // True: use max_lanes lanes if there is work for them, however small the gain. It takes fewer
-    // only if that shortens the plan. A higher limit never makes a longer plan, with these
-    // exceptions:
-    // - Graphs too big to try fewer lanes.
-    // - Without fixed_lanes: missing costs. If issuing takes time, the loss is less than a lane
-    //   must gain (docs/planner.md).
-    // - With effort: the search may find more on fewer lanes.
+    // only if that shortens the plan. A higher limit never makes a longer plan; docs/planner.md has
+    // the exceptions.
     bool fixed_lanes;
     braid_policy policy;    // 0: list scheduling
     bool ignore_costs;      // plan as if nobody had given the graph's nodes a cost
     braid_cost_model costs; // all zero: waits and launches are free
-    // Steps of a search for a shorter plan after list scheduling, on as many lanes; 0: none. Each
-    // step takes about as long as planning on that number of lanes. So it suits graphs of up to
-    // some thousand nodes, and 200 steps find most of the gain. The plan is the same on every
-    // machine, and never longer than without. BRAID_POLICY_MAX_CONCURRENCY ignores it.
+    // Steps of a search for a shorter plan, on as many lanes; 0: none. Each step takes about as
+    // long as planning on that number of lanes: 200 steps find most of the gain. The plan is the
+    // same on every machine, and never longer than without. BRAID_POLICY_MAX_CONCURRENCY ignores
+    // it.
     uint32_t effort;
-    // Several devices, with max_lanes for each. The planner chooses a place for every node that
-    // names none. It adds copies if a node needs data that was written elsewhere (docs/places.md).
-    // NULL: one device; the places of nodes do not count.
+    // Several devices, with max_lanes for each (docs/places.md). The planner chooses a place for
+    // every node that names none, and adds copies. NULL: one device; the places of nodes do not
+    // count.
     const braid_place_model *places;
 } braid_schedule_options;
 

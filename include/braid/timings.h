@@ -32,21 +32,15 @@ typedef struct braid_frame_timing {
     // last. With several frames in flight a later frame may end first. Waits and callbacks then
     // report its end after the ends of all frames before; these times do not include that delay.
     braid_interval frame;
-    // The largest offset between times of the device and the host's clock. Times of the device have
-    // no offset against each other. On the CPU's walker it is some tens of nanoseconds. On a GPU it
-    // is half the fastest round trip of nine small kernels or events. Drift adds 100 millionths of
-    // the time between frame and reading.
+    // The largest offset between times of the device and the host's clock (docs/profile.md). Times
+    // of the device have no offset against each other.
     uint64_t error_ns;
 } braid_frame_timing;
 
-// How a node is timed. On the CPU's walker and on streams, marks around nodes give their times. In
-// a driver graph of CUDA:
-// - Kernels with source or PTX, and calls of islands, write their own times, from the first block's
-//   begin to the last block's end.
-// - Two small kernels stand around copies, fills, calls, and kernels of machine code.
-// - They also stand around a kernel if some of its threads end before a barrier of the others.
-//
-// The log says why a kernel is timed around when the first such exec loads it.
+// How a node is timed (docs/profile.md). On the CPU's walker and on streams, marks around nodes
+// give their times. In a driver graph of CUDA, kernels with source or PTX, and calls of islands,
+// write their own times. Two small kernels stand around all other nodes. The log says why a kernel
+// is timed around when the first such exec loads it.
 typedef enum braid_timed_by {
     BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
     BRAID_TIMED_AROUND, // from the end of what was before it, or a mark there: starting it is in it

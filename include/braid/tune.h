@@ -37,11 +37,10 @@ typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 
 typedef struct braid_tune_options {
-    // Time for timing frames; 0: two seconds. Measuring costs (ten frames, or three if these take
-    // as long as the budget) and planning come on top. Even with a short budget, each way runs two
-    // frames, of which the first does not count. The faster half (at least three ways) runs a third
-    // frame, and half of that a fourth. With `max_frames`, three frames run for each of these. With
-    // slow frames that may take many times the budget; `progress` is told before it begins.
+    // Time for timing frames; 0: two seconds. Measuring costs (three to ten frames) and planning
+    // come on top. Even with a short budget, each way runs two frames, the faster half a
+    // third, and half of that a fourth. With `max_frames` it is three frames for each of these.
+    // `progress` is told this time before it begins.
     uint64_t budget_ns;
     uint32_t max_lanes;  // that are tried, as far as so many nodes may run at once; 0: up to 32
     bool keep_costs;     // plan with the graph's costs; otherwise they are measured first, and set
@@ -52,22 +51,13 @@ typedef struct braid_tune_options {
     braid_tune_progress *progress; // NULL: nobody is told; with the same user
 } braid_tune_options;
 
-// Runs frames of the graph on the device's default stream and writes the options of the fastest
-// exec. With `max_frames` it runs them on its own stream. NULL options are all zero.
-// - First it measures the costs of the nodes (braid_exec_measure).
-// - It plans the graph for each mode on several numbers of lanes, and on one lane for each node
-//   that may run at once.
-// - Variants: with and without a search for a shorter plan (effort), and once without costs
-//   (ignore_costs).
-// - If the device has them: variants without early starts and as an island.
-// - With `max_frames`: the most promising plan of each mode with more frames in flight.
-//
-// It times the most promising plans in turns, so that a change of the machine's speed affects all
-// alike. After half and after three quarters of the budget it drops the slower half. Candidates for
-// the best are ways within 1 % of the fastest whose 95 % intervals of the median overlap its own.
-// Among these it takes the fewest lanes, then the fewest frames in flight. Kernels and calls run
-// with the arguments they were added with, as often as the budget allows: thousands of times if a
-// frame is short.
+// Runs frames of the graph on the device's default stream (with `max_frames`: on its own) and
+// writes the options of the fastest exec. NULL options are all zero. First it measures the costs of
+// the nodes (braid_exec_measure). Then it plans the graph in many ways (docs/profile.md) and times
+// the most promising in turns. It drops the slower half after half and after three quarters of the
+// budget. Candidates for the best are ways within 1 % of the fastest whose 95 % intervals of the
+// median overlap its own. Among these it takes the fewest lanes, then the fewest frames in flight.
+// Kernels and calls run with the arguments they were added with, as often as the budget allows.
 // Errors: those of braid_exec_create and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                                         const braid_tune_options *options,
