@@ -17,6 +17,7 @@
 #     stamped    which part of the code that writes times costs what; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
+#     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
@@ -244,6 +245,19 @@ times() {
     cat "$results/tuned.log" "$results/profile.log"
 }
 
+# With one connection to the device, too, which all streams share.
+loops() {
+    for mode in streams graph; do
+        for group in loops_run_until_they_end random_loops_run_as_written; do
+            BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode step "loops-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
+            BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 CUDA_DEVICE_MAX_CONNECTIONS=1 \
+                step "loops-$mode-in-flight-$group" timeout 60 "$build/tests/contract/contract" $group
+        done
+    done
+    step loops timeout 120 "$build/bench/bench_gpu_loops"
+    cat "$results/loops.log"
+}
+
 rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
@@ -420,11 +434,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide loops islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | islands | adapters | beside | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | islands | adapters | beside | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
