@@ -23,7 +23,10 @@ struct early_walk {
     const braid_schedule *schedule;
     const braid_graph *graph;
     struct plan_early_node *nodes;
+    bool adjacent;
+    uint32_t num_lanes;          // that run at once
     uint32_t room, most_waiting; // of each lane
+    uint32_t num_early;
 };
 
 static bool is_kernel(const struct early_walk *walk, uint32_t node)
@@ -64,46 +67,59 @@ static void go_on(const struct early_walk *walk, struct early_lane *lane, uint32
     lane->begun = true;
 }
 
-static struct early_walk begin_walk(const braid_schedule *schedule, const braid_graph *graph,
-                                    struct plan_early_node *nodes)
+static void walk_step(struct early_walk *walk, struct early_lane *lane, const braid_step *step)
 {
-    uint32_t num_lanes = schedule->info.num_lanes ? schedule->info.num_lanes : 1;
-    uint32_t waiting = MOST_KERNELS / 2 / num_lanes;
-    if (waiting > MOST_WAITING)
-        waiting = MOST_WAITING;
-    return (struct early_walk){ .schedule = schedule,
-                                .graph = graph,
-                                .nodes = nodes,
-                                .room = PLAN_EARLY_ROOM / num_lanes,
-                                .most_waiting = waiting ? waiting : 1 };
+    if (step->kind == BRAID_STEP_LOOP) // no kernel starts early behind one
+        *lane = (struct early_lane){ 0 };
+    lane->followed = lane->followed || step->kind != BRAID_STEP_RUN;
+    if (step->kind != BRAID_STEP_RUN)
+        return;
+    if (is_inside(walk, lane, step->node)) {
+        lane->last = step->node;
+        return;
+    }
+    struct plan_early_node *node = &walk->nodes[step->node];
+    bool is_apart = walk->adjacent && lane->followed;
+    node->early = is_apart ? PLAN_NOT_EARLY : choose(walk, lane, step->node);
+    walk->num_early += node->early != PLAN_NOT_EARLY;
+    go_on(walk, lane, step->node);
+}
+
+// The lanes of a body share the part of the device that the lane has which enters it.
+static braid_status walk_program(struct early_walk *outer, const struct program *program)
+{
+    struct early_walk walk = *outer;
+    uint64_t num_lanes = (uint64_t)outer->num_lanes * (program->num_lanes ? program->num_lanes : 1);
+    walk.num_lanes = num_lanes < PLAN_EARLY_ROOM ? (uint32_t)num_lanes : PLAN_EARLY_ROOM;
+    uint32_t waiting = MOST_KERNELS / 2 / walk.num_lanes;
+    walk.room = PLAN_EARLY_ROOM / walk.num_lanes;
+    walk.most_waiting = waiting > MOST_WAITING ? MOST_WAITING : waiting ? waiting : 1;
+    struct early_lane *lanes = calloc((size_t)program->num_lanes + 1, sizeof(*lanes));
+    if (!lanes)
+        return braid_error_no_memory("the early starts of a plan");
+    for (size_t i = 0; i < program->num_ops; i++)
+        walk_step(&walk, &lanes[program->ops[i].lane], &program->ops[i]);
+    free(lanes);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++)
+        status = walk_program(&walk, &program->bodies[i]);
+    outer->num_early = walk.num_early;
+    return status;
 }
 
 braid_status braid_plan_choose_early(const braid_schedule *schedule, const braid_graph *graph,
                                      bool adjacent, struct plan_early_node *nodes,
                                      uint32_t *out_num_early)
 {
-    struct early_walk walk = begin_walk(schedule, graph, nodes);
-    struct early_lane *lanes = calloc((size_t)schedule->info.num_lanes + 1, sizeof(*lanes));
-    if (!lanes)
-        return braid_error_no_memory("the early starts of a plan");
-    uint32_t num_early = 0;
-    for (size_t i = 0; i < schedule->program.num_ops; i++) {
-        const braid_step *step = &schedule->program.ops[i];
-        struct early_lane *lane = &lanes[step->lane];
-        if (step->kind != BRAID_STEP_RUN) {
-            lane->followed = true;
-            continue;
-        }
-        if (is_inside(&walk, lane, step->node)) {
-            lane->last = step->node;
-            continue;
-        }
-        struct plan_early_node *node = &nodes[step->node];
-        node->early = adjacent && lane->followed ? PLAN_NOT_EARLY : choose(&walk, lane, step->node);
-        num_early += node->early != PLAN_NOT_EARLY;
-        go_on(&walk, lane, step->node);
-    }
-    free(lanes);
-    *out_num_early = num_early;
-    return BRAID_OK;
+    struct early_walk walk = {
+        .schedule = schedule,
+        .graph = graph,
+        .nodes = nodes,
+        .adjacent = adjacent,
+        .num_lanes = 1,
+    };
+    braid_status status = walk_program(&walk, &schedule->program);
+    if (!status)
+        *out_num_early = walk.num_early;
+    return status;
 }

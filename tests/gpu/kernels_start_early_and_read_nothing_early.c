@@ -46,6 +46,8 @@ static const braid_kernel kernels[] = {
 };
 enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT, STRANGE_TEXT };
 
+static unsigned iterations = 1; // of a loop around the chain; 1: there is none
+
 struct chain {
     braid_device *device;
     braid_stream *stream;
@@ -81,7 +83,11 @@ static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_opt
     chain.word = memory;
     *chain.word = 0; // the stand-in's device memory is the host's
     check_ok(braid_graph_create(&graph));
+    if (iterations > 1)
+        check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = iterations }, NULL));
     add_chain(&chain, graph, &kernels[which], cost_ns);
+    if (iterations > 1)
+        check_ok(braid_graph_end(graph));
     check_ok(braid_exec_create(chain.device, graph, &without_islands, &chain.exec));
     braid_graph_destroy(graph);
     return chain;
@@ -100,7 +106,7 @@ static bool run_in_order(const struct chain *chain)
     for (unsigned frame = 0; frame < FRAMES; frame++)
         check_ok(braid_exec_launch(chain->exec, chain->stream));
     check_ok(braid_exec_wait(chain->exec));
-    return *chain->word == CHAIN * FRAMES;
+    return *chain->word == CHAIN * FRAMES * iterations;
 }
 
 static void close_chain(struct chain *chain)
@@ -128,6 +134,16 @@ static void text_and_source_start_early(void **state)
             check_chain(which, LONG_NS, (braid_exec_options){ .mode = (braid_exec_mode)mode },
                         CHAIN - 1);
     }
+}
+
+static void bodies_of_loops_start_early(void **state)
+{
+    (void)state;
+    iterations = 3;
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++)
+        check_chain(TEXT, LONG_NS, (braid_exec_options){ .mode = (braid_exec_mode)mode },
+                    CHAIN - 1);
+    iterations = 1;
 }
 
 static void an_option_turns_it_off(void **state)
@@ -370,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_and_source_start_early),
+        cmocka_unit_test(bodies_of_loops_start_early),
         cmocka_unit_test(an_option_turns_it_off),
         cmocka_unit_test(other_text_stays_as_it_is),
         cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
