@@ -96,19 +96,22 @@ def test_pageable_memory_is_refused_on_a_gpu(gpu):
 
 
 def refused_text(gpu, **case):
-    """All that the compiler wrote of a kernel."""
+    """All that the compiler wrote of a kernel; None: there is no compiler."""
     graph, memory = braid.Graph(), gpu.allocate(4)
     source = '#include "types.h"\nextern "C" __global__ void broken(element *x) {}'
     graph.kernel(braid.Kernel("broken", source=source, **case), 1, [memory], updates=memory)
-    with pytest.raises(braid.DeviceError, match="kernel 'broken'") as caught:
+    with pytest.raises((braid.DeviceError, braid.UnsupportedError), match="kernel 'broken'") as caught:
         braid.Exec(gpu, graph)
-    return caught.value.details
+    return None if "there is no run-time compiler" in str(caught.value) else caught.value.details
 
 
 def test_kernels_say_how_they_are_compiled(gpu):
     """The compiler refuses each, and its message tells what reached it."""
     known = {"types.h": "typedef int element;\n"}
-    assert "element" in refused_text(gpu, headers={"types.h": "// no element\n"})
+    text = refused_text(gpu, headers={"types.h": "// no element\n"})
+    if text is None:
+        pytest.skip("there is no run-time compiler for CUDA (libnvrtc)")
+    assert "element" in text
     assert "of a text\n" in refused_text(gpu, headers={"types.h": "#error of a text\n"})
     assert "option" in refused_text(gpu, headers=known, options=["no option"])
     refused_text(gpu, headers=known, name_expression="broken<1, 2>(")

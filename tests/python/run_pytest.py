@@ -16,7 +16,7 @@ class Tap:
     """One line for each case, with the reason before those that are skipped."""
 
     def __init__(self):
-        self.num = 0
+        self.num, self.reason = 0, None
 
     def pytest_configure(self, config):
         config.option.verbose = 0  # the terminal's, which is off; explanations of asserts ask for it
@@ -35,6 +35,8 @@ class Tap:
             print(report.longreprtext)
 
     def pytest_collectreport(self, report):
+        if report.skipped:
+            self.reason = report.longrepr[2]  # of the whole file
         if report.failed:
             print(report.longreprtext)
             print("not ok 1 - the file can be read")
@@ -43,6 +45,9 @@ class Tap:
 def main():
     tap = Tap()
     status = pytest.main(["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:capture", *sys.argv[1:]], [tap])
+    if tap.reason and not tap.num:
+        print(tap.reason)
+        return 77
     print(f"1..{tap.num}")
     return 0 if status == 0 else 1
 
