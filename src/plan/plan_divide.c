@@ -18,8 +18,6 @@
 
 enum {
     MOST_THREADS = 1024, // of the island's block
-    MOST_CALLS = 1500,   // what its lists and arguments take of shared memory stays under 100 KiB
-    MOST_ARG_BYTES = 30000,
     LEAST_GAIN = 3, // of 100
 };
 
@@ -79,8 +77,8 @@ static const char *why_not(const struct divider *divider, uint32_t node)
 
 static bool has_room(const struct stretch *stretch, const struct island_fit *fit)
 {
-    return stretch->end - stretch->first < MOST_CALLS &&
-           stretch->arg_bytes + fit->arg_bytes + 16 <= MOST_ARG_BYTES;
+    return stretch->end - stretch->first < PLAN_MOST_CALLS &&
+           stretch->arg_bytes + fit->arg_bytes + 16 <= PLAN_MOST_ARG_BYTES;
 }
 
 static void extend(struct stretch *stretch, const struct island_fit *fit)
@@ -154,9 +152,7 @@ static void end_stretch(const struct divider *divider, struct stretch *stretch)
     *stretch = (struct stretch){ .first = whole.end, .end = whole.end };
 }
 
-// Who gave a reason may be gone before the schedule is, so it keeps each once. NULL: memory ran
-// out.
-static const char *keep_text(struct plan_division *division, const char *text)
+const char *braid_plan_keep_text(struct plan_division *division, const char *text)
 {
     for (size_t i = 0; i < division->num_texts; i++) {
         if (strcmp(division->texts[i], text) == 0)
@@ -181,7 +177,7 @@ static void divide_lane(struct divider *divider, uint32_t lane)
         if (reason || divider->is_cut[node] || !has_room(&stretch, &divider->fits[node]))
             end_stretch(divider, &stretch);
         if (reason) {
-            const char *kept = keep_text(&schedule->division, reason);
+            const char *kept = braid_plan_keep_text(&schedule->division, reason);
             schedule->division.why_outside[node] = kept;
             divider->failed |= !kept;
             stretch.first = stretch.end = i + 1;
@@ -283,6 +279,8 @@ braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost
     braid_status status =
         has_memory ? divide(&divider) : braid_error_no_memory("the islands of a plan");
     free(divider.is_cut);
+    if (!status)
+        status = braid_plan_divide_loops(schedule, model, fits, always);
     if (!status)
         braid_plan_find_limit(schedule);
     return status;

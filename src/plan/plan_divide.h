@@ -11,12 +11,26 @@
 #include "base/island_fit.h"
 #include "plan/schedule.h"
 
+enum {
+    PLAN_MOST_CALLS = 1500, // an island's lists and arguments in shared memory stay under 100 KiB
+    PLAN_MOST_ARG_BYTES = 30000,
+};
+
 // Divides a schedule that is not divided. `fits` is by node. With `always`, every stretch of two or
 // more nodes that can be an island becomes one; otherwise those that the model expects to be
 // shorter, and only if the frame then is by 3 %. Changes the times of the plan to those with
 // islands. Nothing happens where the model has no islands. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost_model *model,
                                const struct island_fit *fits, bool always);
+
+// plan_divide_loops.c: the same for loops, after the frame's own lanes. All nodes of a body are in
+// one island, or none is. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const braid_cost_model *model,
+                                     const struct island_fit *fits, bool always);
+
+// Who gave a reason may be gone before the schedule is, so it keeps each once. NULL: memory ran
+// out.
+const char *braid_plan_keep_text(struct plan_division *division, const char *text);
 
 // What can be told of a graph's nodes without a device. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits);

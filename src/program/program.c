@@ -37,8 +37,17 @@ static uint32_t *find_islands(const braid_schedule *schedule, uint32_t lane, uin
     return calls;
 }
 
+// All nodes of a body are in one island, or none is.
+static bool is_island(const braid_schedule *schedule, const struct program *body)
+{
+    for (size_t i = 0; schedule->division.island_of && i < body->num_ops; i++)
+        if (body->ops[i].kind == BRAID_STEP_RUN)
+            return schedule->division.island_of[body->ops[i].node] != PLAN_NONE;
+    return false;
+}
+
 // The schedule's bodies with tasks.
-static bool copy_bodies(struct program *program)
+static bool copy_bodies(const braid_schedule *schedule, struct program *program)
 {
     const struct program *from = program->bodies;
     bool done = true;
@@ -48,7 +57,8 @@ static bool copy_bodies(struct program *program)
     for (uint32_t i = 0; program->bodies && i < program->num_bodies; i++) {
         program->bodies[i] = from[i];
         program->bodies[i].tasks = program->tasks;
-        done = copy_bodies(&program->bodies[i]) && done;
+        program->bodies[i].is_island = is_island(schedule, &from[i]);
+        done = copy_bodies(schedule, &program->bodies[i]) && done;
     }
     return done && (program->bodies || !program->num_bodies);
 }
@@ -61,7 +71,7 @@ braid_status braid_program_create(const braid_schedule *schedule, const struct t
     program.tasks = tasks;
     program.islands = braid_allocate_zeroed(num, sizeof(*program.islands));
     program.island_calls = braid_allocate_zeroed(num ? program.num_nodes : 0, sizeof(uint32_t));
-    if (!copy_bodies(&program) || !program.islands || !program.island_calls) {
+    if (!copy_bodies(schedule, &program) || !program.islands || !program.island_calls) {
         braid_program_finish(&program);
         return braid_error_no_memory("the program of an exec");
     }

@@ -275,18 +275,74 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     return done;
 }
 
-enum { NUM_UNTIMED = 7 }; // parameters; a timed island has more: stamps, first, room, num_in_lane
+// Parameters; a timed island has more: stamps, first, room, num_in_lane; and one that loops has:
+// condition, most, kind, total, counter.
+enum { NUM_PLAIN = 7 };
+
+static bool loops(const struct CUfunc_st *function)
+{
+    return function->num_parameters > NUM_PLAIN && function->parameters[NUM_PLAIN + 1].bytes == 8;
+}
 
 // The stamps of a frame of the launch, those of frames before it being for all lanes of all blocks.
 static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uint32_t frame,
                         uint32_t num_lanes, void **arguments)
 {
-    if (function->num_parameters == NUM_UNTIMED)
+    if (function->num_parameters == NUM_PLAIN || loops(function))
         return;
     uint32_t first = *(const uint32_t *)arguments[8], room = *(const uint32_t *)arguments[9];
     walk->num_in_lane = *(const uint32_t *)arguments[10];
     walk->stamps = *(uint64_t **)arguments[7] +
                    (size_t)2 * ((first + frame) % room) * num_lanes * walk->num_in_lane;
+}
+
+// False: it touched memory that it may not, or there was none for the lanes.
+static bool run_frames(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
+                       void **arguments)
+{
+    const uint32_t *words = *(const uint32_t **)arguments[0];
+    uint32_t num_frames = *(const uint32_t *)arguments[3];
+    const unsigned char *rows = *(const unsigned char **)arguments[4]; // NULL: all frames have [5]
+    for (uint32_t frame = 0; frame < num_frames && !walk->failed && walk->trap == CUDA_SUCCESS;
+         frame++) {
+        if (rows != NULL)
+            walk->arguments = rows + frame * function->parameters[5].bytes;
+        find_stamps(walk, function, frame, find_lanes(walk, words, num_blocks, NULL), arguments);
+        if (!run_lanes(walk, words, num_blocks))
+            return false;
+    }
+    return !walk->failed;
+}
+
+static bool goes_on(struct walk *walk, const uint32_t *condition, bool looks)
+{
+    if (condition == NULL || !looks)
+        return true;
+    world_lock();
+    bool result = memory_touch_argument(walk->context, condition);
+    walk->failed |= !result;
+    world_unlock();
+    return result && *(const volatile uint32_t *)condition != 0;
+}
+
+static bool run_loop(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
+                     void **arguments)
+{
+    void **more = &arguments[NUM_PLAIN];
+    const uint32_t *condition = *(const uint32_t **)more[0];
+    uint64_t most = *(const uint64_t *)more[1], num = 0;
+    uint32_t kind = *(const uint32_t *)more[2];
+    uint64_t *total = *(uint64_t **)more[3], *counter = *(uint64_t **)more[4];
+    while (num < most && goes_on(walk, condition, num > 0 || kind & 1)) {
+        if (!run_frames(walk, function, num_blocks, arguments))
+            return false;
+        if (walk->trap != CUDA_SUCCESS)
+            return true;
+        num++;
+    }
+    *total = num + (kind & 2 ? *total : 0);
+    *counter = *total;
+    return !walk->failed;
 }
 
 bool island_run(CUcontext context, const struct CUfunc_st *function, const unsigned grid[3],
@@ -298,18 +354,9 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
                          .notes = *(_Atomic uint32_t **)arguments[6],
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
-    const uint32_t *words = *(const uint32_t **)arguments[0];
-    uint32_t num_frames = *(const uint32_t *)arguments[3];
-    const unsigned char *rows = *(const unsigned char **)arguments[4]; // NULL: all frames have [5]
-    for (uint32_t frame = 0; frame < num_frames && !walk.failed && walk.trap == CUDA_SUCCESS;
-         frame++) {
-        if (rows != NULL)
-            walk.arguments = rows + frame * function->parameters[5].bytes;
-        find_stamps(&walk, function, frame, find_lanes(&walk, words, grid[0], NULL), arguments);
-        if (!run_lanes(&walk, words, grid[0]))
-            return false;
-    }
+    bool done = loops(function) ? run_loop(&walk, function, grid[0], arguments)
+                                : run_frames(&walk, function, grid[0], arguments);
     if (walk.trap != CUDA_SUCCESS)
         standin_trap((int)walk.trap);
-    return !walk.failed;
+    return done;
 }

@@ -120,11 +120,20 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[4] = &island->rows_now;
     island->parameters[5] = island->args;
     island->parameters[6] = &island->notes;
-    island->parameters[7] = &island->times;
-    island->parameters[8] = &island->times_first;
-    island->parameters[9] = &island->times_room;
-    island->parameters[10] = &island->times_of_lane;
     island->times_room = 1;
+    void **more = &island->parameters[ISLAND_PARAMETERS];
+    if (layout->loops) {
+        more[0] = &island->loop.condition;
+        more[1] = &island->loop.most;
+        more[2] = &island->loop.kind;
+        more[3] = &island->loop.total;
+        more[4] = &island->loop.counter;
+    } else {
+        more[0] = &island->times;
+        more[1] = &island->times_first;
+        more[2] = &island->times_room;
+        more[3] = &island->times_of_lane;
+    }
     island->launch = (struct backend_launch){
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
@@ -132,7 +141,9 @@ static void describe_launch(struct gpu_island *island)
         .shared_bytes =
             layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16,
         .cooperative = layout->num_blocks > 1,
-        .num_args = ISLAND_PARAMETERS + (layout->timed ? ISLAND_TIMES_PARAMETERS : 0),
+        .num_args = ISLAND_PARAMETERS + (layout->timed   ? ISLAND_TIMES_PARAMETERS
+                                         : layout->loops ? ISLAND_LOOP_PARAMETERS
+                                                         : 0),
         .args = island->parameters,
     };
 }
@@ -284,4 +295,9 @@ const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, 
     island->num_frames = num_frames;
     island->rows_now = NULL;
     return &island->launch;
+}
+
+void braid_gpu_island_set_loop(struct gpu_island *island, const struct island_loop *loop)
+{
+    island->loop = *loop;
 }

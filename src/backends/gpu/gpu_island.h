@@ -67,6 +67,9 @@ void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
 
+// Of an island whose lists loop: what the next launches go by.
+void braid_gpu_island_set_loop(struct gpu_island *island, const struct island_loop *loop);
+
 // Makes room for the arguments of several frames of one launch, and for notes of its own. The
 // device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);

@@ -29,6 +29,20 @@ struct island_lists {
     struct island_wait *waits;
     uint32_t num_waits;
     bool timed; // calls write when they begin and end
+    bool loops; // they run until a word is 0
+};
+
+// What a launch of lists that loop goes by; at first it runs no iteration.
+enum {
+    ISLAND_LOOP_TESTS_FIRST = 1, // the condition is read before the first iteration, too
+    ISLAND_LOOP_INSIDE = 2,      // of another loop, so that iterations add up
+};
+struct island_loop {
+    const uint32_t *condition; // on the device; NULL: `most` alone ends the loop
+    uint64_t most;             // iterations
+    uint64_t *total;           // on the device: iterations of the frame
+    uint64_t *counter;         // in host memory: the same
+    uint32_t kind;             // ISLAND_LOOP_*
 };
 
 // How the lanes are laid out on the device.
@@ -45,6 +59,7 @@ struct island_layout {
     bool wide;      // some call has several blocks
     bool early;     // it may be launched early: it waits for what is before it
     bool timed;     // calls write when they begin and end
+    bool loops;     // the lists run until a word is 0
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
     uint32_t lane_shared; // bytes of shared memory that kernels have in a lane
     uint32_t numbers;     // of kernels' barriers: bits

@@ -168,6 +168,7 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     layout->group_threads = group;
     layout->chain = chain;
     layout->timed = maker->island->lists.timed;
+    layout->loops = maker->island->lists.loops;
     layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;

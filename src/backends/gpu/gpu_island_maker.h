@@ -8,6 +8,7 @@
 enum {
     ISLAND_PARAMETERS = 7,
     ISLAND_TIMES_PARAMETERS = 4, // more, where it is timed
+    ISLAND_LOOP_PARAMETERS = 5,  // more, where it loops
     ISLAND_MOST_THREADS = 1024,
 };
 
@@ -29,8 +30,9 @@ struct gpu_island {
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;
+    struct island_loop loop;
     struct gpu_island *replaced; // what it was before; a frame in flight may still run it
-    void *parameters[ISLAND_PARAMETERS + ISLAND_TIMES_PARAMETERS];
+    void *parameters[ISLAND_PARAMETERS + ISLAND_LOOP_PARAMETERS];
 };
 
 struct gpu_island_maker {
