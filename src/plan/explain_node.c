@@ -2,6 +2,20 @@
 // Explains one node: why it is inside an island, or outside, and what parameters change of it.
 #include "plan/explain.h"
 
+// The body that a node is directly in; NULL: it is none of a loop's.
+static const struct program *find_body(const struct program *program, uint32_t node)
+{
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        const struct program *body = &program->bodies[i], *inner = find_body(body, node);
+        for (size_t k = 0; k < body->num_ops && !inner; k++)
+            if (body->ops[k].kind == BRAID_STEP_RUN && body->ops[k].node == node)
+                inner = body;
+        if (inner)
+            return inner;
+    }
+    return NULL;
+}
+
 // Islands are stretches of lanes: the node's neighbours tell.
 static void explain_inside(struct plan_text *text, const struct braid_schedule *schedule,
                            uint32_t node)
@@ -9,6 +23,12 @@ static void explain_inside(struct plan_text *text, const struct braid_schedule *
     const uint32_t *island_of = schedule->division.island_of;
     uint32_t lane = schedule->lane_of[node], call = 0, num = 0;
     uint32_t first = PLAN_NONE, last = PLAN_NONE;
+    const struct program *body = find_body(&schedule->program, node);
+    if (body) {
+        plan_text_add(text, "in island %u, which is the loop '%s'", island_of[node],
+                      braid_schedule_node_name(schedule, body->node));
+        return;
+    }
     for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
         uint32_t other = schedule->lane_nodes[i];
         if (island_of[other] != island_of[node])

@@ -18,7 +18,7 @@
 
 enum {
     MOST_THREADS = 1024, // of the island's block
-    LEAST_GAIN = 3, // of 100
+    LEAST_GAIN = 3,      // of 100
 };
 
 static const char not_alone[] = "no neighbour on its lane can be inside with it";

@@ -4,6 +4,10 @@
 // An iteration of such a kernel costs no launch. On an H200 it takes 0.45 us around an empty node,
 // and a loop of the driver's graph takes 4.6 us. But all blocks of a node share one multiprocessor.
 // So a loop is inside if all nodes of its body can be, and no node is expected to be slower there.
+//
+// Blocks of a node run side by side only if the island has one lane. Nodes that read memory may
+// then take 1 us longer than on several multiprocessors, so few of unknown cost may have several
+// blocks.
 #include "base/error.h"
 #include "plan/plan_divide.h"
 #include "plan/plan_inside.h"
@@ -11,7 +15,10 @@
 static const char not_narrow[] = "a node of its loop would take longer inside";
 static const char not_all[] = "not all nodes of its loop can be inside";
 static const char has_loops[] = "its loop has loops inside";
+static const char no_room[] = "its loop has lanes side by side, and it has several blocks";
 static const char too_many[] = "its loop has too many nodes or arguments";
+static const char is_one[] = "it is an island itself";
+static const char is_loop[] = "the device's own graph plays it";
 
 struct loop_divider {
     struct braid_schedule *schedule;
@@ -31,7 +38,15 @@ static bool is_guess(const struct braid_schedule *schedule, uint32_t node)
     return schedule->unknown && schedule->unknown[node];
 }
 
-// If the blocks of a call run side by side inside as well, the call is as fast there.
+enum { MOST_GUESSED = 4 }; // nodes of unknown cost with several blocks
+
+// The needs of a body in an island.
+struct body_needs {
+    uint32_t num, arg_bytes, num_guessed;
+    bool has_blocks; // some node has several
+    struct plan_block block;
+};
+
 static bool is_slower(const struct loop_divider *divider, uint32_t node,
                       const struct plan_room *room)
 {
@@ -46,12 +61,10 @@ static bool is_slower(const struct loop_divider *divider, uint32_t node,
            braid_plan_inside_ns(fit, room, cost) + model->island_call_ns > cost + launch;
 }
 
-// Why a loop stays outside; NULL: it is inside, with *out_num calls.
-static const char *find_reason(const struct loop_divider *divider, const struct program *body,
-                               uint32_t *out_num)
+// Why a loop stays outside; NULL: it may be inside.
+static const char *find_needs(const struct loop_divider *divider, const struct program *body,
+                              struct body_needs *needs)
 {
-    struct plan_block block = { 0 };
-    uint32_t num = 0, arg_bytes = 0;
     for (size_t i = 0; i < body->num_ops; i++) {
         const braid_step *op = &body->ops[i];
         if (!has_call(divider, op))
@@ -59,19 +72,34 @@ static const char *find_reason(const struct loop_divider *divider, const struct 
         const struct island_fit *fit = &divider->fits[op->node];
         if (fit->why_not)
             return not_all;
-        braid_plan_block_add(&block, fit);
-        arg_bytes += fit->arg_bytes + 16;
-        if (++num > PLAN_MOST_CALLS || arg_bytes > PLAN_MOST_ARG_BYTES)
+        braid_plan_block_add(&needs->block, fit);
+        needs->arg_bytes += fit->arg_bytes + 16;
+        needs->has_blocks |= fit->blocks > 1;
+        needs->num_guessed += fit->blocks > 1 && is_guess(divider->schedule, op->node);
+        if (++needs->num > PLAN_MOST_CALLS || needs->arg_bytes > PLAN_MOST_ARG_BYTES)
             return too_many;
     }
-    const struct plan_room room = { .groups = braid_plan_groups_of_a_block(block),
+    if (divider->always)
+        return needs->num ? NULL : not_all;
+    if (needs->has_blocks && body->num_lanes > 1)
+        return no_room;
+    return !needs->num ? not_all : needs->num_guessed > MOST_GUESSED ? not_narrow : NULL;
+}
+
+// The same, with *out_num calls.
+static const char *find_reason(const struct loop_divider *divider, const struct program *body,
+                               uint32_t *out_num)
+{
+    struct body_needs needs = { 0 };
+    const char *reason = find_needs(divider, body, &needs);
+    const struct plan_room room = { .groups = braid_plan_groups_of_a_block(needs.block),
                                     .round_ns = divider->model->island_round_ns,
                                     .max_threads = divider->model->max_threads };
-    for (size_t i = 0; i < body->num_ops; i++)
+    for (size_t i = 0; i < body->num_ops && !reason; i++)
         if (has_call(divider, &body->ops[i]) && is_slower(divider, body->ops[i].node, &room))
-            return not_narrow;
-    *out_num = num;
-    return num ? NULL : not_all;
+            reason = not_narrow;
+    *out_num = reason ? 0 : needs.num;
+    return reason;
 }
 
 static void set_outside(struct loop_divider *divider, uint32_t node, const char *reason)
@@ -98,6 +126,7 @@ static void divide_body(struct loop_divider *divider, const struct program *body
         else
             schedule->division.island_of[op->node] = schedule->info.num_islands;
     }
+    schedule->division.why_outside[body->node] = reason ? is_loop : is_one;
     schedule->info.num_islands += !reason;
     schedule->info.num_island_nodes += num;
 }

@@ -34,6 +34,18 @@ static uint64_t wait_of(const struct braid_schedule *schedule, const braid_cost_
     return from == to ? model->wait_ns : placed_link(&schedule->placed->model, from, to)->wait_ns;
 }
 
+// A body keeps its times from the start of its loop on. The difference may be negative, modulo
+// 2^64.
+static void move_body(const struct braid_schedule *schedule, const struct program *body,
+                      uint64_t by_ns)
+{
+    for (size_t i = 0; i < body->num_ops; i++)
+        if (program_has_node(&body->ops[i]))
+            schedule->start_ns[body->ops[i].node] += by_ns;
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        move_body(schedule, &body->bodies[i], by_ns);
+}
+
 // Sets when each node starts; returns when the last one ends.
 static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
                            const struct lane_times *work)
@@ -47,7 +59,7 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
             seen += wait_of(schedule, model, step);
             *ready = seen > *ready ? seen : *ready;
             work->lane_waits[step->lane] = true;
-        } else if (step->kind == BRAID_STEP_RUN) {
+        } else if (program_has_node(step)) {
             uint64_t *free_ns = &work->lane_free_ns[step->lane];
             uint32_t *last = &work->lane_last[step->lane];
             if (*last != PLAN_NONE) {
@@ -57,6 +69,9 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
             work->lane_waits[step->lane] = false;
             uint64_t start = *free_ns > *ready ? *free_ns : *ready;
             uint64_t end = start + schedule->cost_ns[step->node];
+            if (step->kind == BRAID_STEP_LOOP)
+                move_body(schedule, &schedule->program.bodies[step->position],
+                          start - schedule->start_ns[step->node]);
             schedule->start_ns[step->node] = start;
             *free_ns = end;
             *last = step->node;

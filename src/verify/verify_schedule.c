@@ -40,6 +40,30 @@ static braid_status check_node(const braid_schedule *schedule, const struct lane
     return BRAID_OK;
 }
 
+// All of a body is one island, which nothing else is in, or none of it is in one.
+static braid_status check_body(const braid_schedule *schedule, const struct program *body,
+                               bool *has_begun)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    uint32_t first = PLAN_NONE;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < body->num_ops && !status; i++) {
+        const braid_step *step = &body->ops[i];
+        if (step->kind != BRAID_STEP_RUN)
+            continue;
+        struct lane_end end = { .node = first };
+        status = check_node(schedule, &end, step->node, has_begun);
+        if (!status && first != PLAN_NONE && island_of[first] != island_of[step->node])
+            status =
+                braid_error(BRAID_INTERNAL, "node %s and node %s of one loop are not in one island",
+                            name(schedule, first).text, name(schedule, step->node).text);
+        first = step->node;
+    }
+    for (uint32_t i = 0; i < body->num_bodies && !status; i++)
+        status = check_body(schedule, &body->bodies[i], has_begun);
+    return status;
+}
+
 static braid_status check_islands(const braid_schedule *schedule)
 {
     if (!schedule->division.island_of)
@@ -62,6 +86,8 @@ static braid_status check_islands(const braid_schedule *schedule)
             end->is_cut = true;
         }
     }
+    for (uint32_t i = 0; i < schedule->program.num_bodies && !status; i++)
+        status = check_body(schedule, &schedule->program.bodies[i], has_begun);
     free(ends);
     free(has_begun);
     return status;

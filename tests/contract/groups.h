@@ -30,6 +30,7 @@ int run_concurrency(void);
 int run_sparse(void);
 int run_loops(void);
 int run_loop_calls(void);
+int run_loop_lanes(void);
 int run_random_loops(void);
 int run_threads(void);
 int run_queue_calls(void);

@@ -40,6 +40,7 @@ static const struct group groups[] = {
     { "sparse_loops_take_their_preludes_along", run_sparse },
     { "loops_run_until_they_end", run_loops },
     { "each_iteration_makes_its_frames_call", run_loop_calls },
+    { "loops_have_lanes_of_many_threads", run_loop_lanes },
     { "random_loops_run_as_written", run_random_loops },
     { "every_call_works_from_any_thread", run_threads },
     { "queue_calls_find_their_device_current", run_queue_calls },

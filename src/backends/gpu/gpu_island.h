@@ -67,7 +67,7 @@ void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
 
-// Of an island whose lists loop: what the next launches go by.
+// Sets the loop of the next launches, for an island whose lists loop.
 void braid_gpu_island_set_loop(struct gpu_island *island, const struct island_loop *loop);
 
 // Makes room for the arguments of several frames of one launch, and for notes of its own. The

@@ -32,7 +32,7 @@ struct island_lists {
     bool loops; // they run until a word is 0
 };
 
-// What a launch of lists that loop goes by; at first it runs no iteration.
+// The loop of a launch of such lists. At first it runs no iteration.
 enum {
     ISLAND_LOOP_TESTS_FIRST = 1, // the condition is read before the first iteration, too
     ISLAND_LOOP_INSIDE = 2,      // of another loop, so that iterations add up

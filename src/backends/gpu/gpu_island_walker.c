@@ -33,8 +33,8 @@
 //
 // Lines with an exclamation mark are only in islands that loop. Such an island runs its one frame
 // until a word is 0. If several blocks read the word, one block could write it again before another
-// has read it. So lane 0 waits for all lanes, reads the word, and tells one of two numbers behind the
-// last of the frame: 1 more ends the loop, 2 more begins the next iteration.
+// has read it. So lane 0 waits for all lanes, reads the word, and tells a number behind the last of
+// the frame. The number is 1 more if the loop ends, and 2 more if the next iteration begins.
 const char *const braid_island_walker_text[] = {
     "struct braid_island_shape {\n",
     "    unsigned entry, threads, blocks, varies;\n",

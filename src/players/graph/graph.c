@@ -121,11 +121,11 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     playing->states = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->states));
     if (!playing->nodes || !playing->states)
         return braid_error_no_memory("a program");
-    braid_status status = braid_graph_islands_create(gpu, stage->program, &playing->islands);
+    braid_status status = braid_graph_loops_create(stage, &playing->loops);
+    if (!status)
+        status = braid_graph_islands_create(gpu, stage->program, playing->loops, &playing->islands);
     if (!status && stage->num_profiled)
         status = braid_graph_times_create(stage, &playing->times);
-    if (!status)
-        status = braid_graph_loops_create(stage, &playing->loops);
     if (!status)
         status = create_frames(stage, playing);
     if (playing->frames)

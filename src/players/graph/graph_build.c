@@ -201,12 +201,41 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
 static braid_status build_region(const struct graph_builder *from, const struct program *program,
                                  gpu_graph graph);
 
+// The loop is one kernel; *out_done false: it cannot be.
+static braid_status enter_island(struct graph_builder *builder, struct graph_lane *state,
+                                 const struct program *body, bool *out_done)
+{
+    struct graph_playing *playing = builder->playing;
+    struct graph_island *item = NULL;
+    bool is_inside = builder->stage->program->region != PLAN_NONE;
+    braid_status status = braid_graph_islands_make_loop(&playing->islands, builder->gpu,
+                                                        builder->stage, body, is_inside, &item);
+    *out_done = item != NULL;
+    if (!item)
+        return status;
+    collect_after(builder, state);
+    status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
+    state->last = item->node;
+    state->last_is_kernel = false; // what is behind it would wait on the device for all iterations
+    state->last_task = body->node;
+    state->first_wait = state->num_done + 1;
+    playing->num_nodes++;
+    playing->base.num_islands++;
+    for (size_t i = 0; i < body->num_ops; i++)
+        playing->base.num_island_nodes += program_runs(body, &body->ops[i]);
+    return status;
+}
+
 // The loop is one node, and its body is built into the graph of that.
 static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
                           const braid_step *op)
 {
     const struct program *program = builder->stage->program;
     const struct program *body = &program->bodies[op->position];
+    bool done = false;
+    braid_status made = body->is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
+    if (made || done)
+        return made;
     const struct backend_task *task = &builder->stage->frame->tasks[op->node];
     struct graph_playing *playing = builder->playing;
     gpu_graph inside = NULL;

@@ -3,7 +3,7 @@
 //
 // Arguments of all its calls are parameters of that node, and their grids where these may vary. A
 // change is a copy of some bytes here; the driver is told once an update, and a frame in flight
-// keeps its own.
+// keeps its own. The body of a loop is such a node as well, if all of it can be inside.
 #include "players/graph/graph_islands.h"
 
 #include <stdlib.h>
@@ -12,15 +12,27 @@
 #include "backends/gpu/gpu_island_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "players/island/island_program.h"
 
 #define OUTSIDE UINT32_MAX
 
+static uint32_t count_loops(const struct program *program)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < program->num_bodies; i++)
+        num += program->bodies[i].is_island + count_loops(&program->bodies[i]);
+    return num;
+}
+
 braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct program *program,
+                                        struct graph_loops *loops,
                                         struct graph_islands *out_islands)
 {
     braid_status status = BRAID_OK;
     uint32_t num_tasks = program->tasks->num;
-    struct graph_islands islands = { .num = program->num_islands };
+    struct graph_islands islands = { .num = program->num_islands + count_loops(program),
+                                     .num_stretches = program->num_islands,
+                                     .loops = loops };
     if (islands.num == 0) {
         *out_islands = islands;
         return BRAID_OK;
@@ -72,25 +84,20 @@ static braid_status make_lists(const struct stage *stage, const struct program_i
     return BRAID_OK;
 }
 
-static braid_status make(struct gpu_backend *gpu, const struct stage *stage,
-                         const struct program_island *island, struct gpu_island **out_island)
-{
-    struct island_lists lists;
-    braid_status status = make_lists(stage, island, &lists);
-    return status ? status : braid_gpu_island_create(gpu, &lists, true, out_island);
-}
-
-// What an island has no memory for may have some as ordinary nodes; the log tells of it.
+// The lists are taken over. What an island has no memory for may have some as ordinary nodes; the
+// log tells of it.
 static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *stage,
-                                const struct program_island *island, struct gpu_island **out_island)
+                                struct island_lists *lists, struct gpu_island **out_island)
 {
     struct error_attempt attempt;
+    uint32_t num_calls = lists->num_calls;
+    bool chain = lists->num_lanes == 1;
     if (stage->must_have_islands)
-        return make(gpu, stage, island, out_island);
+        return braid_gpu_island_create(gpu, lists, chain, out_island);
     braid_error_begin_attempt(&attempt);
-    braid_status status = make(gpu, stage, island, out_island);
+    braid_status status = braid_gpu_island_create(gpu, lists, chain, out_island);
     if (status == BRAID_NO_MEMORY) {
-        status = braid_error(status, "%u nodes stay outside of an island: %s", island->num_calls,
+        status = braid_error(status, "%u nodes stay outside of an island: %s", num_calls,
                              braid_error_message());
         braid_error_end_noted(&attempt, status);
         return BRAID_OK;
@@ -123,7 +130,10 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
 {
     const struct program_island *island = &stage->program->islands[index];
     struct graph_island *item = &islands->items[index];
-    braid_status status = try_to_make(gpu, stage, island, &item->island);
+    struct island_lists lists;
+    braid_status status = make_lists(stage, island, &lists);
+    if (!status)
+        status = try_to_make(gpu, stage, &lists, &item->island);
     if (status || !item->island)
         return status;
     if (islands->notes)
@@ -141,6 +151,60 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
         islands->island_of[island->calls[i]] = index;
         islands->call_of[island->calls[i]] = i;
     }
+    return BRAID_OK;
+}
+
+static const struct backend_task *first_task(const struct stage *stage)
+{
+    size_t i = 0;
+    while (!program_runs(stage->program, &stage->program->ops[i]))
+        i++;
+    return &stage->frame->tasks[stage->program->ops[i].node];
+}
+
+static void note_calls(struct graph_islands *islands, const struct program *body, uint32_t index)
+{
+    for (size_t i = 0; i < body->num_ops; i++)
+        if (program_runs(body, &body->ops[i]))
+            islands->island_of[body->ops[i].node] = index;
+    islands->island_of[body->node] = index;
+}
+
+braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
+                                           const struct stage *stage, const struct program *body,
+                                           bool is_inside, struct graph_island **out_item)
+{
+    const uint32_t index = islands->num_stretches + islands->num_loops++;
+    struct graph_island *item = &islands->items[index];
+    struct stage inner = *stage;
+    struct island_lists lists;
+    struct island_loop loop;
+    item->task = stage->frame->tasks[body->node];
+    inner.program = body;
+    *out_item = NULL;
+    braid_status status = braid_graph_loops_describe(islands->loops, &item->task, &loop);
+    if (!status)
+        status = braid_island_lists_of_program(&inner, islands->call_of, &lists);
+    if (status)
+        return status;
+    lists.loops = true;
+    if (lists.num_lanes == 1 && islands->notes)
+        item->note = &islands->notes[index];
+    status = try_to_make(gpu, stage, &lists, &item->island);
+    if (status || !item->island)
+        return status;
+    item->loop_kind = is_inside ? ISLAND_LOOP_INSIDE : 0;
+    loop.kind |= item->loop_kind;
+    braid_gpu_island_set_loop(item->island, &loop);
+    braid_gpu_island_set_note(item->island, item->note);
+    item->task.kind = WORK_KERNEL;
+    const struct backend_task *first = first_task(&inner);
+    const struct backend_launch priority = { .priority = first->kind == WORK_KERNEL
+                                                             ? first->launch.priority
+                                                             : 0 };
+    describe(item, &priority);
+    note_calls(islands, body, index);
+    *out_item = item;
     return BRAID_OK;
 }
 
@@ -174,16 +238,38 @@ braid_status braid_graph_islands_check(const struct graph_islands *islands,
     return braid_gpu_island_check_call(item->island, islands->call_of[task->node], task);
 }
 
-braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,
-                                     const struct backend_task *task)
+static braid_status set_call(struct graph_islands *islands, struct graph_island *item,
+                             struct gpu_backend *gpu, const struct backend_task *task)
 {
-    struct graph_island *item = &islands->items[islands->island_of[task->node]];
     uint32_t call = islands->call_of[task->node];
     braid_status status = BRAID_OK;
     if (braid_gpu_island_must_change(item->island, call, task))
         status = let_grids_vary(item, gpu, task);
+    return status ? status : braid_gpu_island_set(gpu, item->island, call, task);
+}
+
+static braid_status set_loop(const struct graph_islands *islands, struct graph_island *item,
+                             struct gpu_backend *gpu, const struct backend_task *task)
+{
+    struct island_loop loop;
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter_task(gpu, &scope, task);
+    if (status)
+        return status;
+    status = braid_graph_loops_describe(islands->loops, task, &loop);
+    loop.kind |= item->loop_kind;
     if (!status)
-        status = braid_gpu_island_set(gpu, item->island, call, task);
+        braid_gpu_island_set_loop(item->island, &loop);
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}
+
+braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,
+                                     const struct backend_task *task)
+{
+    struct graph_island *item = &islands->items[islands->island_of[task->node]];
+    braid_status status = task->kind == WORK_LOOP ? set_loop(islands, item, gpu, task)
+                                                  : set_call(islands, item, gpu, task);
     if (!status)
         item->changed = islands->changed = true;
     return status;

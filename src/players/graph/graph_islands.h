@@ -4,6 +4,7 @@
 #define BRAID_PLAYERS_GRAPH_GRAPH_ISLANDS_H
 
 #include "backends/gpu/gpu_island.h"
+#include "players/graph/graph_loops.h"
 #include "players/graph/graph_times.h"
 #include "program/player.h"
 
@@ -11,12 +12,16 @@ struct graph_island {
     struct gpu_island *island; // NULL: it could not be made, and its tasks are nodes of their own
     gpu_node node;
     struct backend_task task; // its launch, for messages under the name of its first task
+    uint32_t *note;           // of a loop; NULL: it takes none
+    uint32_t loop_kind;       // ISLAND_LOOP_INSIDE or 0
     bool changed;             // it has arguments that the executable's node has not
 };
 
 struct graph_islands {
-    struct graph_island *items; // as in the program
-    uint32_t num;
+    struct graph_island *items;    // as in the program, and loops behind them
+    uint32_t num, num_stretches;   // those of the program
+    uint32_t num_loops;            // that there are so far
+    struct graph_loops *loops;     // that the islands of loops count for
     uint32_t *island_of, *call_of; // by task; island_of is UINT32_MAX outside
     uint32_t *notes;               // one of each item, in host memory; NULL: they take none
     bool changed;                  // some item is
@@ -24,6 +29,7 @@ struct graph_islands {
 
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct program *program,
+                                        struct graph_loops *loops,
                                         struct graph_islands *out_islands);
 // No launch is in flight. The device need not be current.
 void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands);
@@ -35,6 +41,12 @@ void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *i
 braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
                                       const struct stage *stage, uint32_t index,
                                       struct graph_times *times);
+
+// The same of a loop's body, as an island that goes round; `is_inside` another loop. *out_item is
+// NULL if it stays without.
+braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
+                                           const struct stage *stage, const struct program *body,
+                                           bool is_inside, struct graph_island **out_item);
 
 bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task);
 

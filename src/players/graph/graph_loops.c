@@ -236,6 +236,21 @@ static braid_status check_condition(const struct graph_loops *loops,
                        braid_node_text(task->node, task->name).text);
 }
 
+braid_status braid_graph_loops_describe(const struct graph_loops *loops,
+                                        const struct backend_task *task,
+                                        struct island_loop *out_loop)
+{
+    const struct work_loop *how = &task->work.loop;
+    *out_loop = (struct island_loop){
+        .condition = how->condition,
+        .most = how->most,
+        .kind = how->tests_first ? ISLAND_LOOP_TESTS_FIRST : 0,
+        .total = &loops->counters[how->number].total,
+        .counter = &loops->iterations[how->number],
+    };
+    return check_condition(loops, task);
+}
+
 braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,

@@ -7,7 +7,7 @@
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
 
-#include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_island_lists.h"
 #include "program/player.h"
 
 struct graph_loops;
@@ -19,6 +19,12 @@ braid_status braid_graph_loops_check(const struct stage *stage);
 // Errors: BRAID_UNSUPPORTED, BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_graph_loops_create(const struct stage *stage, struct graph_loops **out_loops);
 void braid_graph_loops_destroy(struct graph_loops *loops); // NULL does nothing
+
+// Describes the loop of a task for an island. Errors: BRAID_UNSUPPORTED (the device cannot
+// read the condition), BRAID_DEVICE_ERROR.
+braid_status braid_graph_loops_describe(const struct graph_loops *loops,
+                                        const struct backend_task *task,
+                                        struct island_loop *out_loop);
 
 // Adds a loop, whose nodes go into *out_body. `body` is that of `program`.
 braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,

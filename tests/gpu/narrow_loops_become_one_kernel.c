@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop whose nodes are narrow is one kernel that goes round; others are loops of the driver's.
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { MOST_STEPS = 4, NUM_WORDS = 3 + MOST_STEPS };
+
+// What a loop is like. Each step adds 1 to a word of its own, so that steps are on lanes of their
+// own where the plan has some; then the condition goes down by 1.
+struct shape {
+    uint32_t num_steps, grid; // blocks of each step
+    uint32_t begin;           // the condition before the loop
+    uint32_t around;          // times of a loop around it; 0: there is none
+    bool tests_first;
+    braid_exec_options options;
+};
+
+struct looped {
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    uint32_t *memory, *read;
+    braid_resource words[NUM_WORDS]; // condition, minus 1, 0, and the steps'
+    braid_node loop, step;
+};
+
+static void fill(struct looped *looped, uint32_t word, uint32_t value)
+{
+    const braid_access access = { looped->words[word], BRAID_WRITE };
+    const braid_fill node = {
+        .node = { .accesses = &access, .num_accesses = 1 },
+        .to = looped->memory + word,
+        .value = value,
+        .value_bytes = 4,
+        .num_values = 1,
+    };
+    check_ok(braid_graph_add_fill(looped->graph, &node, NULL));
+}
+
+static void add(struct looped *looped, uint32_t to, uint32_t from, uint32_t c, uint32_t grid)
+{
+    const braid_access accesses[] = { { looped->words[to], BRAID_READ_WRITE },
+                                      { looped->words[from], BRAID_READ } };
+    uint32_t *at = looped->memory + to, *other = looped->memory + from;
+    const braid_kernel_node node = {
+        .node = { .accesses = accesses, .num_accesses = 2 },
+        .kernel = &sum_kernel,
+        .grid = { grid, 1, 1 },
+        BRAID_ARGS(BRAID_ARG(at), BRAID_ARG(at), BRAID_ARG(other), BRAID_ARG(c)),
+    };
+    check_ok(braid_graph_add_kernel(looped->graph, &node, &looped->step));
+}
+
+static void add_loop(struct looped *looped, const struct shape *shape)
+{
+    fill(looped, 0, shape->begin);
+    check_ok(braid_graph_begin_loop(looped->graph,
+                                    &(braid_loop){ .node.name = "until 0",
+                                                   .condition = looped->words[0],
+                                                   .most = 100,
+                                                   .tests_first = shape->tests_first },
+                                    &looped->loop));
+    for (uint32_t i = 0; i < shape->num_steps; i++)
+        add(looped, 3 + i, 2, 1, shape->grid);
+    add(looped, 0, 1, 0, 1);
+    check_ok(braid_graph_end(looped->graph));
+}
+
+static struct looped make(const struct shape *shape)
+{
+    struct looped looped = { 0 };
+    void *memory;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &looped.device));
+    check_ok(braid_memory_allocate(looped.device, BRAID_MEMORY_DEVICE, 4 * NUM_WORDS, &memory));
+    looped.memory = memory;
+    check_ok(braid_memory_allocate(looped.device, BRAID_MEMORY_HOST, 4 * NUM_WORDS, &memory));
+    looped.read = memory;
+    check_ok(braid_graph_create(&looped.graph));
+    for (uint32_t i = 0; i < NUM_WORDS; i++) {
+        check_ok(
+            braid_graph_add_buffer(looped.graph, "word", looped.memory + i, 4, &looped.words[i]));
+        if (i)
+            fill(&looped, i, i == 1 ? UINT32_MAX : 0);
+    }
+    braid_node around;
+    if (shape->around)
+        check_ok(
+            braid_graph_begin_loop(looped.graph, &(braid_loop){ .times = shape->around }, &around));
+    add_loop(&looped, shape);
+    if (shape->around)
+        check_ok(braid_graph_end(looped.graph));
+    check_ok(braid_exec_create(looped.device, looped.graph, &shape->options, &looped.exec));
+    return looped;
+}
+
+static void run(struct looped *looped)
+{
+    check_ok(braid_exec_launch(looped->exec, NULL));
+    check_ok(braid_exec_wait(looped->exec));
+    check_ok(braid_stream_copy(looped->device, NULL, looped->read, looped->memory, 4 * NUM_WORDS));
+    check_ok(braid_stream_synchronize(looped->device, NULL));
+}
+
+static void finish(struct looped *looped)
+{
+    braid_exec_destroy(looped->exec);
+    braid_graph_destroy(looped->graph);
+    braid_memory_free(looped->device, BRAID_MEMORY_HOST, looped->read);
+    braid_memory_free(looped->device, BRAID_MEMORY_DEVICE, looped->memory);
+    check_ok(braid_device_close(looped->device));
+    check_nothing_is_left();
+}
+
+// How many loops the driver was given.
+static long count_driver_loops(void)
+{
+    return standin_calls("cuGraphConditionalHandleCreate");
+}
+
+// Runs two frames, each of which does as many iterations.
+static braid_exec_info check_shape(struct shape shape, uint64_t iterations)
+{
+    struct looped looped = make(&shape);
+    braid_exec_info info;
+    braid_exec_get_info(looped.exec, &info);
+    for (int frame = 0; frame < 2; frame++) {
+        uint64_t num;
+        run(&looped);
+        check_ok(braid_exec_get_iterations(looped.exec, looped.loop, &num));
+        assert_int_equal(num, iterations);
+        assert_int_equal(looped.read[0], 0);
+        for (uint32_t i = 0; i < shape.num_steps; i++)
+            assert_int_equal(looped.read[3 + i], iterations);
+    }
+    finish(&looped);
+    return info;
+}
+
+static void one_lane(void **state)
+{
+    (void)state;
+    long before = count_driver_loops();
+    braid_exec_info info = check_shape(
+        (struct shape){ .num_steps = 3, .grid = 1, .begin = 5, .options.plan.max_lanes = 1 }, 5);
+    assert_int_equal(info.num_islands, 1);
+    assert_int_equal(info.num_island_nodes, 4);
+    assert_int_equal(count_driver_loops(), before);
+}
+
+static void several_lanes(void **state)
+{
+    (void)state;
+    const braid_schedule_options plan = { .max_lanes = 4, .fixed_lanes = true };
+    braid_exec_info info = check_shape(
+        (struct shape){ .num_steps = 4, .grid = 1, .begin = 7, .options.plan = plan }, 7);
+    assert_int_equal(info.num_island_nodes, 5);
+}
+
+static void no_iteration_at_all(void **state)
+{
+    (void)state;
+    braid_exec_info info =
+        check_shape((struct shape){ .num_steps = 2, .grid = 1, .tests_first = true }, 0);
+    assert_int_equal(info.num_islands, 1);
+}
+
+// Iterations are those of the frame.
+static void inside_a_loop_of_the_drivers(void **state)
+{
+    (void)state;
+    long before = count_driver_loops();
+    braid_exec_info info =
+        check_shape((struct shape){ .num_steps = 2, .grid = 1, .begin = 3, .around = 4 }, 12);
+    assert_int_equal(info.num_islands, 1);
+    assert_int_equal(info.num_island_nodes, 3);
+    assert_int_equal(count_driver_loops(), before + 1);
+}
+
+static void never_if_nobody_wants_islands(void **state)
+{
+    (void)state;
+    long before = count_driver_loops();
+    braid_exec_info info = check_shape(
+        (struct shape){
+            .num_steps = 2, .grid = 1, .begin = 5, .options.islands = BRAID_ISLANDS_NEVER },
+        5);
+    assert_int_equal(info.num_islands, 0);
+    assert_int_equal(count_driver_loops(), before + 1);
+}
+
+static void check_reason(const struct looped *looped, const char *reason)
+{
+    char text[200];
+    check_ok(braid_schedule_explain(braid_exec_schedule(looped->exec), &looped->step, 1, text,
+                                    sizeof(text)));
+    assert_string_equal(text, reason);
+}
+
+// The blocks of a wide node would share one multiprocessor.
+static void a_wide_node_keeps_the_loop_outside(void **state)
+{
+    (void)state;
+    struct shape shape = { .num_steps = 1, .grid = 3000, .begin = 2, .options.plan.max_lanes = 1 };
+    struct looped looped = make(&shape);
+    braid_exec_info info;
+    braid_exec_get_info(looped.exec, &info);
+    assert_int_equal(info.num_islands, 0);
+    check_reason(&looped, "not in an island: a node of its loop would take longer inside");
+    finish(&looped);
+    shape.grid = 1;
+    looped = make(&shape);
+    check_reason(&looped, "in island 0, which is the loop 'until 0'");
+    finish(&looped);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_lane),
+        cmocka_unit_test(several_lanes),
+        cmocka_unit_test(no_iteration_at_all),
+        cmocka_unit_test(inside_a_loop_of_the_drivers),
+        cmocka_unit_test(never_if_nobody_wants_islands),
+        cmocka_unit_test(a_wide_node_keeps_the_loop_outside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
