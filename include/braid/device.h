@@ -24,7 +24,7 @@ typedef struct braid_device braid_device;
 typedef struct braid_backend_info {
     const char *name;     // "cuda", "hip" or "cpu"
     uint32_t num_devices; // 0: none; `reason` says why
-    char reason[512];     // what was tried and why it failed; "" when there are devices
+    char reason[512];     // the attempts and why they failed; "" when there are devices
 } braid_backend_info;
 
 // Tells whether this process can use a backend, by its name. A backend without a device is no

@@ -274,8 +274,8 @@ typedef struct braid_exec_info {
     uint32_t num_early_starts; // kernels launched while their lane predecessor still runs
     uint32_t num_island_nodes; // nodes that are calls inside an island
     // Device memory in bytes. Frames of one exec share the memory of transient buffers.
-    uint64_t transient_bytes;          // what the transient buffers of a frame take
-    uint64_t unshared_transient_bytes; // what they would take if no two shared memory
+    uint64_t transient_bytes;          // of the transient buffers of a frame
+    uint64_t unshared_transient_bytes; // the same if no two shared memory
     uint64_t transient_bound_bytes;    // no packing takes less: the most that may be alive at once
     uint64_t memory_bytes;             // all that was allocated for the exec
     uint32_t num_islands;              // kernels that are islands
@@ -285,7 +285,7 @@ typedef struct braid_exec_info {
     // By the plan's times: the time of one more frame with so many in flight, and of a frame alone.
     // If both are equal, more frames in flight gain nothing.
     uint64_t frame_period_ns, frame_alone_ns;
-    char frames_reason[256]; // how far frames overlap, why not further, and what that gains
+    char frames_reason[256]; // how far frames overlap, why not further, and the gain
 } braid_exec_info;
 
 BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);

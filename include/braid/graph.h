@@ -88,7 +88,7 @@ typedef struct braid_node_options {
     const char *name;             // NULL: the kernel's name, or the kind of node
     const braid_node *after;      // nodes that must end before this one starts
     size_t num_after;             // how many
-    const braid_access *accesses; // what it touches
+    const braid_access *accesses; // its accesses
     size_t num_accesses;          // how many
     uint64_t cost_ns;             // how long it runs; 0: not known, the planner takes
                                   // braid_cost_model.default_cost_ns

@@ -74,7 +74,7 @@ typedef struct braid_kernel {
     const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4". Braid adds the
                                 // architecture. An option that the compiler refuses is an error.
     size_t num_options;
-    const char *const *include_folders; // where the compiler looks for what the source includes
+    const char *const *include_folders; // where the compiler looks for included files
     size_t num_include_folders;
     const braid_header *headers; // texts that the source may include by name
     size_t num_headers;

@@ -59,7 +59,7 @@ typedef struct braid_cost_model {
 
 // From one place to another.
 typedef struct braid_place_link {
-    uint64_t latency_ns;   // what a copy takes beside its bytes
+    uint64_t latency_ns;   // the time of a copy without its bytes
     uint64_t bytes_per_us; // how fast they go; 0: at once
     uint64_t wait_ns; // from the end of a node there to the start of one here that waits for it,
                       // instead of braid_cost_model.wait_ns
@@ -71,7 +71,7 @@ typedef struct braid_place_link {
 // times 1000 / speed. The model is read during the call that takes it.
 typedef struct braid_place_model {
     uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
-    const uint32_t *speeds;        // of each; 1000: nodes take what their costs say; NULL: all 1000
+    const uint32_t *speeds;        // of each; 1000: the costs as given; NULL: all 1000
     const braid_place_link *links; // from * num_places + to; NULL: `link` is any of them
     braid_place_link link;
 } braid_place_model;
@@ -181,9 +181,9 @@ typedef enum braid_limit {
     BRAID_LIMITED_BY_CRITICAL_PATH = 1,  // its nodes run one after another, almost without a gap
     BRAID_LIMITED_BY_LANES = 2,          // all are busy nearly all the time
     BRAID_LIMITED_BY_LAUNCH_COST = 3,    // starting nodes and waits one after another takes longest
-    BRAID_LIMITED_BY_RESOURCES = 4,      // more pairs of nodes are kept apart by what they access
+    BRAID_LIMITED_BY_RESOURCES = 4,      // more pairs of nodes are kept apart by accesses
                                          // than for lack of lanes
-    BRAID_LIMITED_BY_WAIT_COST = 5,      // more for what waits between lanes cost
+    BRAID_LIMITED_BY_WAIT_COST = 5,      // more by the cost of waits between lanes
     BRAID_LIMITED_BY_PATH_AND_LANES = 6, // none of these alone
 } braid_limit;
 

@@ -37,15 +37,15 @@ typedef enum braid_status {
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it
     BRAID_NO_MEMORY = 2,        // host or device memory ran out
     BRAID_CYCLE = 3,            // the graph has a cycle; the message lists its nodes
-    BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message says what was tried
+    BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message lists the attempts
     BRAID_UNSUPPORTED = 5,      // this device or mode cannot do it; the message says why
     BRAID_NOT_READY = 6,        // a query: the work has not ended yet (no message is written)
     BRAID_DEVICE_ERROR = 7,     // the driver or a queue call reported a failure, or the device
                                 // has failed before
     BRAID_IO_ERROR = 8,         // a file could not be written or read
     BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
-    BRAID_BUSY = 10,            // still in use; the message says by what
-    BRAID_TIMEOUT = 11, // the time limit of a wait passed; the message says what was awaited
+    BRAID_BUSY = 10,            // still in use; the message names the users
+    BRAID_TIMEOUT = 11, // the time limit of a wait passed; the message names the awaited work
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.

@@ -28,7 +28,7 @@ typedef struct braid_event braid_event;
 typedef void braid_host_function(void *user);
 
 typedef struct braid_stream_options {
-    int32_t priority; // smaller is more urgent; clamped to what the device has; 0: normal
+    int32_t priority; // smaller is more urgent; clamped to the device's range; 0: normal
 } braid_stream_options;
 
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

@@ -27,7 +27,7 @@ typedef struct braid_spread {
 
 // One of the frames kept. All intervals of timings are by the host's clock (CLOCK_MONOTONIC).
 typedef struct braid_frame_timing {
-    braid_interval launch; // on the host: the call that launched it, but for waiting for a place
+    braid_interval launch; // on the host: the call that launched it, without waiting for a place
     // On the device, from the begin of the first node (on streams: of the frame) to the end of the
     // last. With several frames in flight a later frame may end first. Waits and callbacks then
     // report its end after the ends of all frames before; these times do not include that delay.
@@ -43,7 +43,7 @@ typedef struct braid_frame_timing {
 // is timed around when the first such exec loads it.
 typedef enum braid_timed_by {
     BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
-    BRAID_TIMED_AROUND, // from the end of what was before it, or a mark there: starting it is in it
+    BRAID_TIMED_AROUND, // from the end of the work before it, or a mark there: its start is in it
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
 
