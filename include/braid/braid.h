@@ -17,11 +17,10 @@
 #include <braid/tune.h>
 
 // Cancelling threads (pthread_cancel). No call that waits for work of the CPU is a cancellation
-// point. Neither are kernels and host calls that run on the waiting thread meanwhile. Such a thread
-// is cancelled at the next cancellation point after the call. Other calls may open files, write
-// messages or be in a driver. A thread that may be cancelled must disable cancellation round them
-// (pthread_setcancelstate). A thread with asynchronous cancellation must not call Braid. A signal
-// handler must not call Braid.
+// point, nor are kernels and host calls that it runs. Other calls may open files, write messages or
+// be in a driver: a thread that may be cancelled must disable cancellation round them
+// (pthread_setcancelstate). A thread with asynchronous cancellation, or a signal handler, must not
+// call Braid.
 //
 // Calling Braid from code that Braid calls: each function type says which calls it may make
 // (braid_cpu_function, braid_host_function, braid_queue_function, braid_log_function).

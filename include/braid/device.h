@@ -33,9 +33,9 @@ typedef struct braid_backend_info {
 BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
                                                             braid_backend_info *out_info);
 
-// The environment variable BRAID_BACKENDS names the backends that a process may use, for example
-// "cpu" or "hip,cpu". Unset or empty: all. Braid loads nothing for the others. A statically linked
-// program may need it (docs/install.md).
+// Options of braid_device_open. Zero everywhere is valid. The environment variable BRAID_BACKENDS
+// names the backends that a process may use, for example "cpu" or "hip,cpu". Unset or empty: all.
+// Braid loads nothing for the others. A statically linked program may need it (docs/install.md).
 typedef struct braid_device_options {
     // One backend, or several separated by commas: Braid opens the first that has a device. Braid
     // loads nothing for the others. NULL: those of BRAID_BACKENDS, else "cuda,hip,cpu". If a driver
@@ -68,14 +68,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
                                                                 braid_device **out_device);
 
 // Opens a group: a device that stands for 1 to 64 devices of one backend, its members. Member i is
-// place i (BRAID_PLACE(i)) of graphs that run on the group. These calls take a group:
-// - braid_exec_create and braid_device_close.
-// - braid_device_get_info and braid_device_get_place_model.
-//
-// All other calls refuse it by name: memory, streams and events belong to a member. A device may be
-// a member several times. Its places then share its memory, and only the planner tells them apart.
-// On the CPU all members are the same device. Members that can access each other's memory get that
-// access (CUDA: cuCtxEnablePeerAccess; HIP alike); it stays when the group is closed.
+// place i (BRAID_PLACE(i)) of graphs that run on the group. braid_exec_create, braid_device_close,
+// braid_device_get_info and braid_device_get_place_model take a group; all other calls refuse it by
+// name. A device may be a member several times; on the CPU all members are the same device. Members
+// that can access each other's memory get that access, also after the group is closed.
 // braid_device_close refuses a member while a group has it.
 // Errors: BRAID_INVALID_ARGUMENT (no member, or more than 64). BRAID_INVALID_ARGUMENT (a member
 // that is NULL, a group, of another backend, or another device of the CPU). BRAID_NO_MEMORY.
@@ -91,6 +87,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *co
 // Errors: BRAID_BUSY, BRAID_INVALID_ARGUMENT (inside a host call).
 BRAID_API braid_status braid_device_close(braid_device *device);
 
+// The name, size and pools of a device.
 typedef struct braid_device_info {
     char name[128];
     const char *backend;            // "cpu", "cuda" or "hip"; static text
@@ -105,10 +102,11 @@ typedef struct braid_device_info {
     uint64_t events_created, events_live, events_leased;
 } braid_device_info;
 
-// For a group, the name, ordinal and limit are those of the first member; the other numbers are
-// sums over its devices. For NULL, all is zero and "".
+// Writes the info of a device. For a group, the name, ordinal and limit are those of the first
+// member; the other numbers are sums over its devices. For NULL, all is zero and "".
 BRAID_API void braid_device_get_info(const braid_device *device, braid_device_info *out_info);
 
+// The kind of memory to allocate.
 typedef enum braid_memory_kind {
     BRAID_MEMORY_DEVICE = 0, // the device's own
     BRAID_MEMORY_HOST = 1,   // host memory that copies reach asynchronously (pinned)

@@ -54,9 +54,10 @@ typedef enum braid_exec_when_full {
     BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
 } braid_exec_when_full;
 
-// Frames of an exec count from 0 in launch order.
+// Receives the number of a frame that has ended. Frames of an exec count from 0 in launch order.
 typedef void braid_frame_function(uint64_t frame, void *user);
 
+// Options of braid_exec_create. Zero everywhere is valid.
 typedef struct braid_exec_options {
     braid_exec_mode mode;
     const braid_schedule *schedule; // NULL: plan the graph here, with `plan` and, where its costs
@@ -93,12 +94,10 @@ typedef struct braid_exec_options {
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels, and
 // allocates everything that later launches need. The graph and the schedule may be destroyed
 // afterwards. NULL options are all defaults. Loading a kernel may wait for other work on the
-// device. On a group (docs/places.md):
-// - `plan.places` counts; NULL: braid_device_get_place_model of the group.
-// - A given schedule has at most as many places. A schedule for one place runs on the first member.
-// - The exec is launched on streams of the first member.
-// - A plan with several places has no islands, and refuses times of frames (BRAID_UNSUPPORTED).
-//
+// device. On a group (docs/places.md), `plan.places` counts; NULL: braid_device_get_place_model of
+// the group. The exec is launched on streams of the first member. A given schedule has at most as
+// many places. If the plan has several places, there are no islands, and times of frames are
+// refused (BRAID_UNSUPPORTED).
 // Errors: those of braid_schedule_create. BRAID_UNSUPPORTED (a kernel without code for this device;
 // a mode that this device or graph does not allow). BRAID_INVALID_ARGUMENT (a transient buffer
 // whose first access reads it: the message names buffer and node). BRAID_NO_MEMORY.
@@ -187,8 +186,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 // An end of a copy or fill that was a resource may get another address. While it is that resource,
 // or lies in a buffer declared with its address, the node must not go beyond the buffer's end. Each
 // call is checked against the node's current values. To change end and size together, use
-// BRAID_TARGET_COPY and BRAID_TARGET_FILL.
-// Errors: the message names the node.
+// BRAID_TARGET_COPY and BRAID_TARGET_FILL. The message of an error names the node.
+// Errors:
 // - BRAID_INVALID_ARGUMENT: no node of the exec's graph, a node without such a target, or a wrong
 //   index.
 // - BRAID_INVALID_ARGUMENT: a value that the graph would not take, or value is NULL.
@@ -248,6 +247,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 // frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 
+// The frame of braid_exec_wait_until that stands for all frames.
 #define BRAID_LAST_FRAME UINT64_MAX
 
 // Blocks until a frame and all before it have ended, or for `ns` nanoseconds from now. The calling
@@ -265,6 +265,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, 
 // The schedule that the exec runs. It lives as long as the exec.
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);
 
+// The mode, leases, memory and frames of an exec.
 typedef struct braid_exec_info {
     braid_exec_mode mode;      // never BRAID_MODE_AUTO
     char reason[256];          // why this mode
@@ -288,6 +289,7 @@ typedef struct braid_exec_info {
     char frames_reason[256]; // how far frames overlap, why not further, and the gain
 } braid_exec_info;
 
+// Writes the info of an exec; for NULL a struct of zeros.
 BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
 
 // The cost model of a device in a mode, as braid_exec_create uses it.

@@ -34,6 +34,7 @@ typedef struct braid_resource {
     uint32_t graph;
 } braid_resource;
 
+// The kind of an access of a node to a resource.
 typedef enum braid_access_mode {
     BRAID_READ = 1,       // may overlap other reads
     BRAID_WRITE = 2,      // overwrites: ordered after earlier reads and writes
@@ -103,10 +104,9 @@ typedef struct braid_node_options {
 // it; an epilogue runs just after it. Several run in the order of adding. This bundle has one lane,
 // nothing runs in between, and its insertion order is that of its main node. Edges and accesses
 // belong to each node. A node that uses the result of its prelude must declare an access to it. A
-// task with several consumers is no prelude but a node with an edge to each. A main node is itself
-// no prelude or epilogue. These are cycles:
-// - An edge from a member of a bundle to a member that runs before it.
-// - Bundles that wait for nodes of each other.
+// task with several consumers is no prelude but a node with an edge to each. An edge from a member
+// of a bundle to one that runs before it is a cycle. So are bundles that wait for nodes of each
+// other.
 
 #ifndef __cplusplus
 // Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
@@ -196,6 +196,7 @@ typedef struct braid_host_call {
 // other than BRAID_OK fails the launch. `user` must live as long as every exec of the graph.
 typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
+// A node that calls a braid_queue_function.
 typedef struct braid_queue_call {
     braid_node_options node;
     braid_queue_function *call;
@@ -230,6 +231,7 @@ typedef struct braid_loop {
                               // more than `most`
 } braid_loop;
 
+// Makes an empty graph.
 // Errors: BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_graph);
 
@@ -258,10 +260,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph
 
 // Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses. It lives from its first to
 // its last access in a frame. It may share memory with others that are never alive at the same
-// time. Nodes get its address by braid_resource_address and the like; each exec allocates memory of
-// its device. Its first access, in insertion order, must be BRAID_WRITE or BRAID_EXCLUSIVE: a frame
-// finds nothing of the frame before. `alignment` is a power of two up to 65,536; 0: 256. Ranges of
-// it are made like those of other buffers.
+// time. Nodes get its address by braid_resource_address and the like. Its first access, in
+// insertion order, must be BRAID_WRITE or BRAID_EXCLUSIVE: a frame finds nothing of the frame
+// before. `alignment` is a power of two up to 65,536; 0: 256.
 // Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,

@@ -50,8 +50,7 @@ typedef struct braid_header {
 
 // A kernel. The program owns it. The kernel, and all it points to, must stay unchanged until every
 // graph and exec that uses it is destroyed. Usually it is static const data. Kernels with one image
-// pointer share one loaded module. So do kernels with one source pointer, if the pointers and
-// counts of their compile options are equal too.
+// or source pointer, and equal compile options, share one loaded module.
 // Thread-safety: read only; any thread.
 typedef struct braid_kernel {
     const char *name;        // required: appears in messages and plans
@@ -90,6 +89,7 @@ typedef struct braid_arg {
                   // braid_resource_address and BRAID_IN; or BRAID_UNCHECKED_POINTER
 } braid_arg;
 
+// The size of an argument that is the address of a resource: see braid_resource_address.
 #define BRAID_ADDRESS_OF ((size_t)-1)
 
 // The size of a pointer, without a check of its value. Planning refuses other arguments of that
@@ -97,7 +97,7 @@ typedef struct braid_arg {
 // that need no ordering, and for numbers that may look like a pointer.
 #define BRAID_UNCHECKED_POINTER ((size_t)-2)
 
-// As BRAID_ADDRESS_OF. The argument also gives the node an access of this mode to the resource.
+// The size of an argument that is an address and an access of this mode: see BRAID_IN.
 #define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
 // An argument from a variable: BRAID_ARG(radius). C does not compile it with an array, since most

@@ -26,6 +26,7 @@ typedef struct braid_ranks braid_ranks;
 // Some of the ranks. Operations on a communicator have one order: that of adding on each rank.
 typedef struct braid_communicator braid_communicator;
 
+// Options of braid_ranks_open. Zero everywhere is valid.
 typedef struct braid_ranks_options {
     // The engine that moves data: "mpi", or NULL for the first that is here. MPI is reached through
     // libbraid_mpi.so: the one beside libbraid_ranks.so, else that of the loader (docs/ranks.md).
@@ -59,6 +60,7 @@ typedef struct braid_ranks_info {
     uint32_t num_ranks; // how many there are
 } braid_ranks_info;
 
+// Writes the number of this rank and of all ranks; for NULL zeros.
 BRAID_API void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info);
 
 // BRAID_DEVICE_ERROR, with the reason, after an operation of this rank or another has failed.
@@ -71,9 +73,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
 BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
     braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
 
+// Writes the number of this rank in a communicator and the number of its ranks; for NULL zeros.
 BRAID_API void braid_communicator_get_info(const braid_communicator *communicator,
                                            braid_ranks_info *out_info);
 
+// The kind of an operation between ranks.
 typedef enum braid_rank_operation {
     BRAID_RANK_SEND = 1,       // `count` elements at `from` go to `peer`
     BRAID_RANK_RECEIVE = 2,    // as many come from `peer` to `to`
@@ -83,6 +87,7 @@ typedef enum braid_rank_operation {
     BRAID_RANK_REDUCE_SCATTER = 6, // `from` has `count` for every rank, each is given its own sums
 } braid_rank_operation;
 
+// The type of the elements of an operation.
 typedef enum braid_element {
     BRAID_ELEMENT_BYTE = 0,
     BRAID_ELEMENT_INT32 = 1,
@@ -93,6 +98,7 @@ typedef enum braid_element {
     BRAID_ELEMENT_DOUBLE = 6,
 } braid_element;
 
+// The reduction of an operation.
 typedef enum braid_reduction {
     BRAID_REDUCTION_SUM = 0,
     BRAID_REDUCTION_MIN = 1,
@@ -119,8 +125,8 @@ typedef struct braid_communication {
     uint32_t tag;  // of a send or receive, up to 32,767
 } braid_communication;
 
-// Declares a communicator in a graph. The graph uses it until the graph is destroyed. A second
-// declaration gives the same resource. Nodes may declare accesses to it as to any resource.
+// Declares a communicator in a graph, which uses it until the graph is destroyed. A second
+// declaration gives the same resource. Nodes may declare accesses to it.
 // Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
     braid_graph *graph, braid_communicator *communicator, braid_resource *out_resource);
@@ -154,11 +160,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
     braid_graph *graph, const braid_communication *communication, braid_node *out_node);
 
 // Owners. A buffer may have a rank that owns it; ranks then need no explicit transfers. Each rank
-// adds the same tasks in the same order, by the usual functions. A task runs on the rank that owns
-// the first owned buffer that it writes (any access except BRAID_READ). Owners of its other inputs
-// send them there, once, until a task writes them again or the frame ends. Each rank's graph has
-// only its own tasks, and the transfers of data that it owns or uses. Adding another task adds
-// nothing.
+// adds the same tasks in the same order. A task runs on the rank that owns the first owned buffer
+// that it writes (any access except BRAID_READ). Owners of its other inputs send them there, once,
+// until a task writes them again or the frame ends. Each rank's graph has only its own tasks and
+// transfers.
 
 // The index of out_node for a task that runs on another rank. Preludes and epilogues of such a node
 // are left out too. An edge or `.after` between it and a node of this rank is refused, since data

@@ -57,7 +57,7 @@ typedef struct braid_cost_model {
     uint64_t wait_busy_ns;
 } braid_cost_model;
 
-// From one place to another.
+// The costs of copies and waits from one place to another.
 typedef struct braid_place_link {
     uint64_t latency_ns;   // the time of a copy without its bytes
     uint64_t bytes_per_us; // how fast they go; 0: at once
@@ -67,8 +67,8 @@ typedef struct braid_place_link {
                       // through host memory, on streams. Only told: the planner reads the costs
 } braid_place_link;
 
-// Several devices. Each has the cost model; a device of another speed takes the costs of nodes
-// times 1000 / speed. The model is read during the call that takes it.
+// A model of several devices. Each has the cost model; a device of another speed takes the costs of
+// nodes times 1000 / speed. The model is read during the call that takes it.
 typedef struct braid_place_model {
     uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
     const uint32_t *speeds;        // of each; 1000: the costs as given; NULL: all 1000
@@ -82,12 +82,14 @@ typedef struct braid_place_model {
 BRAID_API void braid_device_get_place_model(const braid_device *device,
                                             braid_place_model *out_model);
 
+// The rule by which nodes get lanes.
 typedef enum braid_policy {
     BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes
     // No lane limit: nodes the graph leaves free never share a lane.
     BRAID_POLICY_MAX_CONCURRENCY = 1,
 } braid_policy;
 
+// Options of braid_schedule_create. Zero everywhere is valid.
 typedef struct braid_schedule_options {
     // 0: the planner chooses, up to 128. If costs are missing, it takes as many lanes as nodes may
     // run at once (docs/planner.md). If thousands of lanes would take over half a gibibyte, it
@@ -122,6 +124,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);
 
+// Frees a schedule. NULL does nothing.
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
 // One step of a lane: an operation of the program that an exec plays. Steps of all lanes have one
@@ -135,6 +138,7 @@ typedef enum braid_step_kind {
                            // body are not among these, and `position` counts the loops from 0
 } braid_step_kind;
 
+// One step of a lane.
 typedef struct braid_step {
     braid_step_kind kind;
     uint32_t lane;
@@ -168,6 +172,7 @@ typedef enum braid_serialisation_cause {
     BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
 } braid_serialisation_cause;
 
+// A pair of nodes that the graph leaves free and the plan orders.
 typedef struct braid_serialisation {
     uint32_t first, second; // node indices; `second` had to wait for `first`
     braid_serialisation_cause cause;
@@ -187,6 +192,7 @@ typedef enum braid_limit {
     BRAID_LIMITED_BY_PATH_AND_LANES = 6, // none of these alone
 } braid_limit;
 
+// The size, times and lists of a plan. Times are in nanoseconds.
 typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
@@ -228,6 +234,7 @@ typedef struct braid_schedule_info {
     size_t num_steps;
 } braid_schedule_info;
 
+// Writes the info of a schedule; for NULL a struct of zeros.
 BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
                                        braid_schedule_info *out_info);
 
@@ -241,8 +248,10 @@ typedef struct braid_placement {
     uint32_t place; // the device, from 0
 } braid_placement;
 
+// The island of a node that is in none.
 #define BRAID_NO_ISLAND UINT32_MAX
 
+// Writes the placement of a node.
 // Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
     const braid_schedule *schedule, braid_node node, braid_placement *out_placement);

@@ -27,11 +27,9 @@ extern "C" {
 // - A device that has failed stays failed. Each later call on it, its streams, events and execs
 //   returns BRAID_DEVICE_ERROR with the first error in the message.
 // - A device has failed if the driver repeats an error for every later call (an illegal address,
-//   for example). It has also failed if work can neither be recorded nor awaited. Other errors
-//   leave the device usable.
+//   for example). It has also failed if work can neither be recorded nor awaited.
 // - Destroying, freeing and closing free all host memory and release all that the driver still
-//   accepts. If a wait fails in them, Braid repeats it once; if that fails too, the device has
-//   failed. Calls that return nothing report this to the log (braid_log_set) only.
+//   accepts. Those that return nothing report a failure to the log (braid_log_set) only.
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it

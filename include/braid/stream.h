@@ -25,12 +25,15 @@ typedef struct braid_stream braid_stream;
 // older waits are pending. Thread-safety: any thread.
 typedef struct braid_event braid_event;
 
+// A function of the program that runs on a host thread.
 typedef void braid_host_function(void *user);
 
+// Options of braid_stream_create. Zero everywhere is valid.
 typedef struct braid_stream_options {
     int32_t priority; // smaller is more urgent; clamped to the device's range; 0: normal
 } braid_stream_options;
 
+// Makes a stream of a device. NULL options are all defaults.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device,
                                                             const braid_stream_options *options,
@@ -58,10 +61,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *d
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
                                                            braid_stream *stream);
 
+// Options of braid_event_create. Zero everywhere is valid.
 typedef struct braid_event_options {
     bool timing; // braid_event_elapsed needs it
 } braid_event_options;
 
+// Makes an event of a device. NULL options are all defaults.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
                                                            const braid_event_options *options,

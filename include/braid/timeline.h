@@ -19,7 +19,7 @@ typedef struct braid_interval {
     uint64_t start_ns, end_ns;
 } braid_interval;
 
-// Zero everywhere is valid: the plan, in times.
+// Options of a timeline. Zero everywhere is valid: the plan, in times.
 typedef struct braid_timeline_options {
     const char *title; // NULL: none
     // Measured times: those of node i in frame f are intervals[f * number of nodes + i]. NULL: the

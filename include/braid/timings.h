@@ -18,6 +18,7 @@ extern "C" {
 // An exec with braid_exec_options.profile keeps the times of its last frames.
 // braid_exec_get_timings reads all of them at once.
 
+// The index of no node.
 #define BRAID_NO_NODE UINT32_MAX
 
 // A time over the frames kept.
@@ -75,6 +76,7 @@ typedef struct braid_wait_timing {
     uint32_t frames_before; // how much earlier the frame is whose node it waits for; 0: its own
 } braid_wait_timing;
 
+// The times of the frames kept.
 typedef struct braid_timings {
     uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
     uint32_t num_nodes;  // of the graph as it was when the exec was made
@@ -103,14 +105,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
 
 // Runs `num_frames` frames on the device's default stream, each after the end of the one before. 0:
 // as many as are kept, at least 3. Then it gives every node of the graph the median of its times as
-// cost. Later plans of the graph use these costs. Costs include slowdown by other lanes and by
-// other work on the device. `graph` is the graph that the exec was made of; it may have new nodes
-// since. From the time of a node that is timed around, it subtracts:
-// - The start of a node, by the device's cost model.
-// - On CUDA's streams: 4.4 us for the events between kernels.
-//
-// The cost is at least the resolution of the times: half a microsecond by events of a GPU, 32 ns by
-// kernels themselves.
+// cost, for later plans. From the time of a node that is timed around, it subtracts the start of a
+// node and of events (docs/profile.md). The cost is at least the resolution of the times. Costs
+// include slowdown by other lanes and by other work on the device. `graph` is the graph that the
+// exec was made of; it may have new nodes since.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

@@ -36,6 +36,7 @@ typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 // least frames need, it is about the time of those. It must not launch or tune.
 typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 
+// Options of braid_exec_tune. Zero everywhere is valid.
 typedef struct braid_tune_options {
     // Time for timing frames; 0: two seconds. Measuring costs (three to ten frames) and planning
     // come on top. Even with a short budget, each way runs two frames, the faster half a
