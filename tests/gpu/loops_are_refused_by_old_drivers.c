@@ -8,9 +8,9 @@
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
-static braid_status create(braid_device *device, braid_exec **out_exec)
+static braid_status create(braid_device *device, braid_exec_mode mode, braid_exec **out_exec)
 {
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
+    const braid_exec_options options = { .mode = mode };
     braid_graph *graph;
     check_ok(braid_graph_create(&graph));
     check_ok(
@@ -33,18 +33,21 @@ static braid_device *open_device(void)
 static void before_cuda_12_4(void **state)
 {
     (void)state;
-    braid_device *device = open_device();
-    struct gpu_backend *gpu = gpu_from(device->backend);
-    braid_exec *exec;
-    int version = gpu->version;
-    gpu->version = 12030;
-    check_fails(create(device, &exec), BRAID_UNSUPPORTED,
-                "cuda:0: loop 0 'again' needs graphs that loop");
-    gpu->version = version;
-    check_ok(create(device, &exec));
-    braid_exec_destroy(exec);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    for (int i = BRAID_MODE_STREAMS; i <= BRAID_MODE_GRAPH; i++) {
+        braid_exec_mode mode = (braid_exec_mode)i;
+        braid_device *device = open_device();
+        struct gpu_backend *gpu = gpu_from(device->backend);
+        braid_exec *exec;
+        int version = gpu->version;
+        gpu->version = 12030;
+        check_fails(create(device, mode, &exec), BRAID_UNSUPPORTED,
+                    "cuda:0: loop 0 'again' needs graphs that loop");
+        gpu->version = version;
+        check_ok(create(device, mode, &exec));
+        braid_exec_destroy(exec);
+        check_ok(braid_device_close(device));
+        check_nothing_is_left();
+    }
 }
 
 static void without_the_calls(void **state)
@@ -57,10 +60,12 @@ static void without_the_calls(void **state)
     braid_exec *exec;
     less.graph_create_condition = NULL;
     gpu->api = &less;
-    check_fails(create(device, &exec), BRAID_UNSUPPORTED, "needs graphs that loop");
+    check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
+                "needs graphs that loop");
     less = *api;
     less.graph_add_node = NULL;
-    check_fails(create(device, &exec), BRAID_UNSUPPORTED, "needs graphs that loop");
+    check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
+                "needs graphs that loop");
     gpu->api = api;
     check_ok(braid_device_close(device));
     check_nothing_is_left();
@@ -75,7 +80,8 @@ static void without_the_kernels(void **state)
         braid_exec *exec;
         snprintf(rule, sizeof(rule), "cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
         assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-        check_fails(create(device, &exec), BRAID_UNSUPPORTED, "needs graphs that loop");
+        check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
+                    "needs graphs that loop");
         assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
         check_ok(braid_device_close(device));
         check_nothing_is_left();
@@ -106,6 +112,37 @@ static void a_condition_that_the_device_cannot_read(void **state)
     check_nothing_is_left();
 }
 
+// As in a driver's graph that holds nothing but the loop.
+static void values_that_a_body_cannot_take(void **state)
+{
+    (void)state;
+    for (int i = BRAID_MODE_STREAMS; i <= BRAID_MODE_GRAPH; i++) {
+        const braid_exec_options options = { .mode = (braid_exec_mode)i,
+                                             .islands = BRAID_ISLANDS_NEVER };
+        braid_device *device = open_device();
+        void *word;
+        braid_graph *graph;
+        braid_node fill;
+        braid_exec *exec;
+        check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &word));
+        check_ok(braid_graph_create(&graph));
+        check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+        check_ok(braid_graph_add_fill(
+            graph, &(braid_fill){ .to = word, .value_bytes = 4, .num_values = 1 }, &fill));
+        check_ok(braid_graph_end(graph));
+        check_ok(braid_exec_create(device, graph, &options, &exec));
+        check_fails(braid_exec_set(exec, fill, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
+                    BRAID_UNSUPPORTED, "cannot change in a graph of the driver");
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        braid_exec_destroy(exec);
+        braid_graph_destroy(graph);
+        braid_memory_free(device, BRAID_MEMORY_DEVICE, word);
+        check_ok(braid_device_close(device));
+        check_nothing_is_left();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +150,7 @@ int main(void)
         cmocka_unit_test(without_the_calls),
         cmocka_unit_test(without_the_kernels),
         cmocka_unit_test(a_condition_that_the_device_cannot_read),
+        cmocka_unit_test(values_that_a_body_cannot_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
