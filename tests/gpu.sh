@@ -254,8 +254,9 @@ loops() {
                 step "loops-$mode-in-flight-$group" timeout 60 "$build/tests/contract/contract" $group
         done
     done
+    step loops-solver timeout 30 "$build/examples/conjugate_gradient/conjugate_gradient" --device cuda
     step loops timeout 120 "$build/bench/bench_gpu_loops"
-    cat "$results/loops.log"
+    cat "$results/loops-solver.log" "$results/loops.log"
 }
 
 rigid() {

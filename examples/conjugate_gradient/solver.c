@@ -56,11 +56,15 @@ static void turn_on_cpu(const braid_blocks *blocks, void *const *args)
         along[i] = rest[i] + beta * along[i];
 }
 
-const braid_kernel multiply = { .name = "multiply", .cpu = multiply_on_cpu };
-const braid_kernel find_alpha = { .name = "find alpha", .cpu = find_alpha_on_cpu };
-const braid_kernel advance = { .name = "advance", .cpu = advance_on_cpu };
-const braid_kernel test = { .name = "test", .cpu = test_on_cpu };
-const braid_kernel turn = { .name = "turn", .cpu = turn_on_cpu };
+const braid_kernel multiply = { .name = "multiply",
+                                .cpu = multiply_on_cpu,
+                                .source = solver_source };
+const braid_kernel find_alpha = { .name = "find_alpha",
+                                  .cpu = find_alpha_on_cpu,
+                                  .source = solver_source };
+const braid_kernel advance = { .name = "advance", .cpu = advance_on_cpu, .source = solver_source };
+const braid_kernel test = { .name = "test", .cpu = test_on_cpu, .source = solver_source };
+const braid_kernel turn = { .name = "turn", .cpu = turn_on_cpu, .source = solver_source };
 
 uint64_t solve_plainly(const double *right, double *x, uint64_t most)
 {

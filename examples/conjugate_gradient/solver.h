@@ -6,12 +6,14 @@
 #include <braid/braid.h>
 
 enum { SIDE = 48, STEP = SIDE + 2, NUM = STEP * STEP }; // a border of zeros
+enum { SUM_THREADS = 256 };                             // of a GPU, in the kernels that sum
 
 struct scalars {
     double square, least, alpha, beta; // `square` is that of the residual
 };
 
 // In the order of an iteration. A block is a row of points, or all of them where they are summed.
+extern const char solver_source[];
 extern const braid_kernel multiply, find_alpha, advance, test, turn;
 
 double dot(const double *a, const double *b);
