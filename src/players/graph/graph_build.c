@@ -226,6 +226,19 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
     return status;
 }
 
+// If two loops stand side by side in the body of a third, the driver may hang. Two of 100 random
+// programs did on an H100 and an H200 with driver 580. So each loop is behind the one before.
+static void collect_last_loop(struct graph_builder *builder)
+{
+    size_t i = 0;
+    if (builder->stage->program->region == PLAN_NONE || !builder->last_loop)
+        return;
+    while (i < builder->num_after && builder->after[i] != builder->last_loop)
+        i++;
+    if (i == builder->num_after)
+        builder->after[builder->num_after++] = builder->last_loop;
+}
+
 // The loop is one node, and its body is built into the graph of that.
 static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
                           const braid_step *op)
@@ -240,6 +253,7 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
     struct graph_playing *playing = builder->playing;
     gpu_graph inside = NULL;
     collect_after(builder, state);
+    collect_last_loop(builder);
     const struct gpu_place place = graph_place_here(builder);
     ranges_begin(task->name);
     braid_status status = braid_graph_loops_add(playing->loops, &place, program, body, task,
@@ -247,7 +261,7 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
     if (!status)
         status = build_region(builder, body, inside);
     ranges_end();
-    state->last = playing->nodes[op->node];
+    state->last = builder->last_loop = playing->nodes[op->node];
     state->last_is_kernel = false;
     state->last_task = op->node;
     state->first_wait = state->num_done + 1;
@@ -328,7 +342,7 @@ static braid_status build_region(const struct graph_builder *from, const struct 
         .roots = braid_allocate_zeroed(count_places(&stage), sizeof(gpu_node)),
         .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*builder.lanes)),
         .published = braid_allocate_zeroed(program->num_positions, sizeof(gpu_node)),
-        .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 2,
+        .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 3,
                                        sizeof(gpu_node)),
     };
     stage.program = program;

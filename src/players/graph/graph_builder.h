@@ -27,6 +27,7 @@ struct graph_builder {
     struct graph_lane *lanes;          // by lane
     gpu_node *published;               // by position: the node that it is the end of
     bool repeats;                      // there are two positions of one node
+    gpu_node last_loop;                // that was added; NULL: none yet
     gpu_node *after;                   // what the next node runs after
     size_t num_after;
 };
