@@ -471,12 +471,8 @@ BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 // as the graph (a kernel's name: as the kernel).
 BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
 
-// Writes the graph as Graphviz DOT. The text depends on the graph alone. It shows:
-// - Nodes, with the values that parameters change.
-// - Explicit edges solid, and access edges labelled with the resource.
-// - Dashed edges to nodes of later frames that read a version (braid_graph_add_earlier_version).
-// - Bundles boxed. A cycle has edges like any other.
-//
+// Writes the graph as Graphviz DOT (docs/drawings.md). The text depends on the graph alone. A graph
+// with a cycle is drawn too.
 // Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
 

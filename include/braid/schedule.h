@@ -127,9 +127,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
 // Frees a schedule. NULL does nothing.
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
-// One step of a lane: an operation of the program that an exec plays. Steps of all lanes have one
-// issue order. Submitting them one by one in that order is correct on any device that keeps the
-// ordering laws.
+// The kind of a step. Steps of all lanes have one issue order. Submitting them one by one in that
+// order is correct on any device that keeps the ordering laws.
 typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
     BRAID_STEP_RECORD = 1, // record `position`: `node` and all before it on the lane has ended
@@ -258,10 +257,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
 
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. Its
 // content depends on the number of nodes:
-// - 0 nodes: the limit of the planned frame (info.limit) and its size. "limited by launch cost:
-//   starting 440 nodes and 125 waits one after another takes 1.9 times as long as running them".
-// - 1 node: its island, or why it is in none, and the values that parameters change. "in island 0,
-//   call 2 of 5, from 'clear' to 'scan'".
+// - 0 nodes: the limit of the planned frame (info.limit) and its size.
+// - 1 node: its island, or why it is in none, and the values that parameters change.
 // - 2 nodes: their order and its cause. "serialised by list:ptr (written by listgen of p2g, cleared
 //   by clear_list of g2p)".
 //
@@ -283,12 +280,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
-// Writes the plan as Graphviz DOT. The text depends on the plan alone. It shows:
-// - A cluster for each lane, with its nodes in lane order.
-// - Bundles boxed with their preludes, and islands boxed.
-// - Waits dashed with their event, and the critical path bold.
-// - Forced serialisations dotted with the resource's name.
-//
+// Writes the plan as Graphviz DOT (docs/drawings.md). The text depends on the plan alone.
 // Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
                                                                  FILE *file);

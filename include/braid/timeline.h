@@ -37,15 +37,12 @@ typedef struct braid_timeline_options {
     uint64_t error_ns;
 } braid_timeline_options;
 
-// Writes a timeline to scale as a self-contained SVG. The text depends on its arguments alone. NULL
-// options are all zero. The picture shows:
-// - Lanes as rows, launches as a thin row above them, and time to the right.
-// - Waits as thin lines, bundles framed, and idle time with the node that ended it.
-// - The critical path in red. With measured times: each node of it began behind the one before.
-//
-// Where many nodes fall on a pixel they are one block. A browser can zoom, pan, and find nodes by
-// name. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, or an interval that
-// ends before it starts).
+// Writes a timeline to scale as a self-contained SVG (docs/drawings.md). Lanes are rows, waits are
+// thin lines, and the critical path is red. With measured times each node of that path began behind
+// the one before, in the first frame. The text depends on its arguments alone. NULL options are all
+// zero.
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, or an interval that ends
+// before it starts).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
