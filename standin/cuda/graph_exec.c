@@ -10,6 +10,7 @@
 #include "event.h"
 #include "handles.h"
 #include "launch.h"
+#include "report.h"
 #include "stream.h"
 
 // An upload needs a stream, which only cuGraphInstantiateWithParams takes.
@@ -55,6 +56,39 @@ static bool may_loop(const struct work *work)
            work->kind == WORK_EMPTY || work->kind == WORK_CHILD || work->kind == WORK_LOOP;
 }
 
+static bool is_behind(CUgraphNode node, CUgraphNode other, bool *seen)
+{
+    bool found = node == other;
+    if (found || seen[node->index])
+        return found;
+    seen[node->index] = true;
+    for (size_t i = 0; i < node->num_before && !found; i++)
+        found = is_behind(node->before[i].from, other, seen);
+    return found;
+}
+
+// Loops side by side inside a loop hang driver 580.159.
+static CUresult check_loops_of_body(CUgraph body)
+{
+    CUgraphNode last = NULL;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < body->num_nodes && result == CUDA_SUCCESS; i++) {
+        CUgraphNode node = body->nodes[i];
+        if (node->work.kind != WORK_LOOP)
+            continue;
+        bool *seen = calloc(body->num_nodes, sizeof(*seen));
+        if (seen == NULL)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (last != NULL && !is_behind(node, last, seen)) {
+            complain("loops stand side by side inside a loop, where the driver hangs");
+            result = CUDA_ERROR_NOT_SUPPORTED;
+        }
+        free(seen);
+        last = node;
+    }
+    return result;
+}
+
 static CUresult check_graph(CUgraph graph)
 {
     bool no_memory = false;
@@ -62,7 +96,7 @@ static CUresult check_graph(CUgraph graph)
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_has_cycle(graph, &no_memory))
         return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-    CUresult result = CUDA_SUCCESS;
+    CUresult result = graph->is_body ? check_loops_of_body(graph) : CUDA_SUCCESS;
     for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++) {
         const struct work *work = &graph->nodes[i]->work;
         result = launch_check_room(work);

@@ -186,6 +186,34 @@ static void what_a_body_cannot_have_is_refused(void **state)
     free_loop(&loop);
 }
 
+// The driver hangs there. Behind each other they are right.
+static void loops_side_by_side_in_a_body_are_refused(void **state)
+{
+    (void)state;
+    for (int is_behind = 0; is_behind < 2; is_behind++) {
+        struct loop loop;
+        CUgraphExec exec;
+        CUgraphNode inside[2] = { NULL };
+        make_loop(&loop, 2, true, 0);
+        for (int i = 0; i < 2; i++) {
+            CUgraphConditionalHandle handle;
+            must(cuGraphConditionalHandleCreate(&handle, loop.body, NULL, 0,
+                                                CU_GRAPH_COND_ASSIGN_DEFAULT));
+            CUgraphNodeParams params = loop_node(handle);
+            must(cuGraphAddNode_v2(&inside[i], loop.body, &inside[0], NULL, i && is_behind,
+                                   &params));
+        }
+        must_be(cuGraphInstantiateWithFlags(&exec, loop.graph, 0),
+                is_behind ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+        if (is_behind) {
+            run(exec);
+            assert_int_equal(loop.memory[1], 2);
+            must(cuGraphExecDestroy(exec));
+        }
+        free_loop(&loop);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +221,7 @@ int main(void)
         cmocka_unit_test(nodes_of_a_body_take_new_parameters),
         cmocka_unit_test(a_condition_that_nobody_sets_is_a_fault),
         cmocka_unit_test(what_a_body_cannot_have_is_refused),
+        cmocka_unit_test(loops_side_by_side_in_a_body_are_refused),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);
 }
