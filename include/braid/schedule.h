@@ -43,18 +43,12 @@ typedef struct braid_cost_model {
     // 0: none.
     uint64_t early_ns;
     // Calls inside one kernel, an island. From the end of a call to the start of the next on its
-    // lane; 0: there are no islands. A wait lasts from the end of a call to the start of its waiter
-    // on another lane, in the same block or in another.
+    // lane; 0: there are no islands.
     uint64_t island_call_ns;
-    uint64_t island_wait_ns;
-    uint64_t island_block_wait_ns;
     // The extra cost of starting an island over a kernel. The least cost of each further round, if
     // not all blocks of a call run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
-    // The lane time that a waiting node takes behind its lane predecessor, however long ago the
-    // nodes that it waits for have ended.
-    uint64_t wait_busy_ns;
 } braid_cost_model;
 
 // The costs of copies and waits from one place to another.

@@ -71,11 +71,8 @@ class CostModel:
     issue_wait_ns: int = 0
     early_ns: int = 0
     island_call_ns: int = 0
-    island_wait_ns: int = 0
-    island_block_wait_ns: int = 0
     island_start_ns: int = 0
     island_round_ns: int = 0
-    wait_busy_ns: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -40,7 +40,7 @@ static uint64_t ready_ns(const struct chains *chains, uint32_t node)
         waits = true;
     }
     if (waits && before != PLAN_NONE)
-        free_ns += costs->model.wait_busy_ns;
+        free_ns += costs->wait_busy_ns;
     return ready > free_ns ? ready : free_ns;
 }
 

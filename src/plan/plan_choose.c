@@ -63,9 +63,8 @@ static uint64_t earliest_on(const struct place *place, uint32_t lane, bool waits
 {
     if (lane == place->out->num_lanes)
         return place->now_ns;
-    const braid_cost_model *model = &place->costs->model;
-    uint64_t free_ns = place->lanes[lane].free_ns + model->node_ns;
-    free_ns += waits ? model->wait_busy_ns : 0;
+    uint64_t free_ns = place->lanes[lane].free_ns + place->costs->model.node_ns;
+    free_ns += waits ? place->costs->wait_busy_ns : 0;
     return free_ns > place->now_ns ? free_ns : place->now_ns;
 }
 

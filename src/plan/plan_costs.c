@@ -35,7 +35,7 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
         { model->node_ns, num },        { model->wait_ns, num },
         { model->root_ns, num },        { model->issue_ns, num },
         { model->island_call_ns, num }, { model->issue_wait_ns, num_waits },
-        { longest_wait(costs), num },   { model->wait_busy_ns, num },
+        { longest_wait(costs), num },   { costs->wait_busy_ns, num },
     };
     for (size_t i = 0; i < sizeof(overheads) / sizeof(overheads[0]); i++) {
         overflow |= __builtin_mul_overflow(overheads[i].ns, overheads[i].num, &part);
@@ -270,7 +270,9 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
                                      const braid_schedule_options *options,
                                      const struct plan_inside *inside, struct plan_costs *out_costs)
 {
-    struct plan_costs costs = { .model = options->costs, .places = graph->places };
+    struct plan_costs costs = { .model = options->costs,
+                                .wait_busy_ns = inside ? inside->room.wait_busy_ns : 0,
+                                .places = graph->places };
     if (!costs.model.default_cost_ns)
         costs.model.default_cost_ns = 1;
     if (!costs.model.max_concurrent)

@@ -231,14 +231,14 @@ static void take_back(const struct divider *divider)
 static braid_status divide(struct divider *divider)
 {
     struct braid_schedule *schedule = divider->schedule;
-    braid_status status = braid_plan_find_times(schedule, divider->model);
+    braid_status status = braid_plan_find_times(schedule, divider->model, 0);
     uint64_t plain_ns = expected_ns(schedule, divider->model);
     for (uint32_t lane = 0; lane < schedule->info.num_lanes && !status; lane++)
         divide_lane(divider, lane);
     if (divider->failed)
         status = braid_error_no_memory("the islands of a plan");
     if (!status)
-        status = braid_plan_find_times(schedule, divider->model);
+        status = braid_plan_find_times(schedule, divider->model, 0);
     if (status)
         return status;
     uint64_t ns = expected_ns(schedule, divider->model);

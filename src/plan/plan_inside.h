@@ -15,6 +15,9 @@ struct plan_room {
     uint32_t groups;      // that run side by side on a lane, one at least
     uint64_t round_ns;    // the least that each further round of blocks takes
     uint64_t max_threads; // that the device runs at once; 0: any number
+    // What a call that waits for others takes of its lane besides, behind its lane predecessor and
+    // however long ago they have ended.
+    uint64_t wait_busy_ns;
 };
 
 // A graph whose nodes are all calls of one island.

@@ -117,12 +117,12 @@ static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *a
 
 static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane)
 {
-    const braid_cost_model *model = &pass->costs->model;
+    const struct plan_costs *costs = pass->costs;
     uint64_t seen_ns = lane == arrival->lane ? arrival->second_ns : arrival->first_ns;
     if (lane == pass->num_lanes)
         return seen_ns;
     uint64_t free_ns =
-        pass->lanes[lane].free_ns + model->node_ns + (seen_ns ? model->wait_busy_ns : 0);
+        pass->lanes[lane].free_ns + costs->model.node_ns + (seen_ns ? costs->wait_busy_ns : 0);
     return free_ns > seen_ns ? free_ns : seen_ns;
 }
 
@@ -274,7 +274,7 @@ static uint64_t earliest(const struct plan_pass *pass, const struct soonest *soo
                    : start_on(pass, arrival, arrival->lane);
     uint64_t free_ns = arrival->lane == soonest->lane ? soonest->second_ns : soonest->first_ns;
     if (arrival->first_ns && free_ns != UINT64_MAX)
-        free_ns += pass->costs->model.wait_busy_ns;
+        free_ns += pass->costs->wait_busy_ns;
     start_ns = free_ns > arrival->first_ns ? free_ns : arrival->first_ns;
     if (arrival->lane == PLAN_NONE)
         return start_ns;

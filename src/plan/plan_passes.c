@@ -106,7 +106,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status)
         status = braid_plan_steps_create(schedule, graph, &passes->costs, &passes->placement);
     if (!status && plan_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
-        status = braid_plan_find_times(schedule, &passes->costs.model);
+        status = braid_plan_find_times(schedule, &passes->costs.model, passes->costs.wait_busy_ns);
     if (!status)
         status = divide(schedule, graph, &passes->costs.model);
     if (!status)

@@ -19,7 +19,7 @@ static uint64_t start_of(const struct plan_graph *plan, const struct plan_costs 
     uint32_t end = placement->wait_first[index + 1];
     uint64_t start_ns = lane->free_ns;
     if (lane->is_used)
-        start_ns += costs->model.node_ns + (end > first ? costs->model.wait_busy_ns : 0);
+        start_ns += costs->model.node_ns + (end > first ? costs->wait_busy_ns : 0);
     for (uint32_t w = first; w < end; w++) {
         uint64_t seen_ns =
             placement->start_ns[waits[w]] + costs->node_ns[waits[w]] +

@@ -48,7 +48,7 @@ static void move_body(const struct braid_schedule *schedule, const struct progra
 
 // Sets when each node starts; returns when the last one ends.
 static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
-                           const struct lane_times *work)
+                           uint64_t wait_busy_ns, const struct lane_times *work)
 {
     uint64_t makespan = 0;
     for (size_t i = 0; i < schedule->program.num_ops; i++) {
@@ -64,7 +64,7 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
             uint32_t *last = &work->lane_last[step->lane];
             if (*last != PLAN_NONE) {
                 *free_ns += gap_after(schedule, model, *last, step->node);
-                *free_ns += work->lane_waits[step->lane] ? model->wait_busy_ns : 0;
+                *free_ns += work->lane_waits[step->lane] ? wait_busy_ns : 0;
             }
             work->lane_waits[step->lane] = false;
             uint64_t start = *free_ns > *ready ? *free_ns : *ready;
@@ -81,7 +81,8 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
     return makespan;
 }
 
-braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_cost_model *model)
+braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_cost_model *model,
+                                   uint64_t wait_busy_ns)
 {
     uint32_t num_lanes = schedule->info.num_lanes;
     struct lane_times work = {
@@ -94,7 +95,7 @@ braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_
     if (done) {
         for (uint32_t i = 0; i < num_lanes; i++)
             work.lane_last[i] = PLAN_NONE;
-        schedule->info.makespan_ns = time_steps(schedule, model, &work);
+        schedule->info.makespan_ns = time_steps(schedule, model, wait_busy_ns, &work);
         if (num_lanes > 1)
             schedule->info.makespan_ns += (num_lanes - 1) * model->root_ns;
     }

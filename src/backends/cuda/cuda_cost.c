@@ -18,8 +18,6 @@ static const braid_cost_model graph_model = {
     .issue_wait_ns = 8,
     .early_ns = 220,
     .island_call_ns = 50,
-    .island_wait_ns = 140,
-    .island_block_wait_ns = 1200,
     .island_start_ns = 700,
     .island_round_ns = 600,
 };

@@ -9,6 +9,10 @@
 #include "backends/gpu/gpu_backend.h"
 
 enum {
+    // From the end of a call to the start of one on another lane that waits for it, in the same
+    // block or in another. Measured by bench_gpu_islands.
+    LANE_WAIT_NS = 140,
+    BLOCK_WAIT_NS = 1200,
     // Fitted to bench_gpu_island_lanes, whose 38 plans of several lanes take what they say within
     // 3 % (root of the mean square): what a call of a lane takes more than one of a chain, and what
     // one that waits takes of its lane besides; likewise where lanes are of several blocks.
@@ -29,26 +33,25 @@ static void get_model(struct backend *backend, uint32_t num_lanes, bool in_a_blo
     *out_model = (braid_cost_model){
         .default_cost_ns = graph.default_cost_ns,
         .node_ns = graph.island_call_ns,
-        .wait_ns = in_a_block ? graph.island_wait_ns : graph.island_block_wait_ns,
+        .wait_ns = in_a_block ? LANE_WAIT_NS : BLOCK_WAIT_NS,
         .root_ns = 20,
         .max_concurrent = num_lanes,
         .island_start_ns = graph.island_start_ns,
     };
-    if (num_lanes > 1) {
+    if (num_lanes > 1)
         out_model->node_ns += in_a_block ? LANE_CALL_NS : BLOCK_CALL_NS;
-        out_model->wait_busy_ns = in_a_block ? LANE_BUSY_NS : BLOCK_BUSY_NS;
-    }
 }
 
 // A lane's blocks run one after another.
-static void get_room(struct backend *backend, struct plan_room *out_room)
+static void get_room(struct backend *backend, uint64_t wait_busy_ns, struct plan_room *out_room)
 {
     const struct gpu_backend *gpu = gpu_from(backend);
     braid_cost_model graph;
     gpu->vendor->graph_cost_model(gpu, &graph);
     *out_room = (struct plan_room){ .groups = 1,
                                     .round_ns = graph.island_round_ns,
-                                    .max_threads = graph.max_threads };
+                                    .max_threads = graph.max_threads,
+                                    .wait_busy_ns = wait_busy_ns };
 }
 
 void braid_island_get_chain_model(struct backend *backend, braid_cost_model *out_model)
@@ -60,7 +63,7 @@ bool braid_island_get_chain_room(struct backend *backend, const struct island_fi
                                  uint32_t num, braid_cost_model *model, struct plan_room *out_room)
 {
     (void)model;
-    get_room(backend, out_room);
+    get_room(backend, 0, out_room);
     out_room->groups = braid_plan_groups_of(fits, num);
     return true;
 }
@@ -74,7 +77,7 @@ void braid_island_get_narrow_model(struct backend *backend, braid_cost_model *ou
 bool braid_island_get_narrow_room(struct backend *backend, const struct island_fit *fits,
                                   uint32_t num, braid_cost_model *model, struct plan_room *out_room)
 {
-    get_room(backend, out_room);
+    get_room(backend, LANE_BUSY_NS, out_room);
     model->max_concurrent = braid_plan_groups_of(fits, num);
     return model->max_concurrent > 1;
 }
@@ -88,6 +91,6 @@ bool braid_island_get_wide_room(struct backend *backend, const struct island_fit
                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room)
 {
     (void)fits, (void)num, (void)model;
-    get_room(backend, out_room);
+    get_room(backend, BLOCK_BUSY_NS, out_room);
     return true;
 }
