@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         printf("skipped: no libcublas.so.11 to .13, or no CUDA device\n");
         return 77;
     }
-    CHECK(braid_device_adopt_cuda(context, &device));
+    CHECK(braid_device_open(&(braid_device_options){ .context = context }, &device));
     float out = run(&driver, &cublas, device, argc > 1 ? argv[1] : NULL);
     braid_device_close(device);
     check_cuda(driver.context_release(0), "release");

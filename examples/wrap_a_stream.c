@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         printf("skipped: no CUDA here (libcuda.so.1 cannot be loaded, or finds no device)\n");
         return 77;
     }
-    CHECK(braid_device_adopt_cuda(program.context, &device));
+    CHECK(braid_device_open(&(braid_device_options){ .context = program.context }, &device));
     check_cuda(program.driver.memory_fill(program.from, 5, NUM_WORDS, program.stream), "fill");
     run_graph(&program, device, argc > 1 ? argv[1] : NULL);
     static uint32_t words[NUM_WORDS];

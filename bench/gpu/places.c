@@ -407,9 +407,9 @@ int main(int argc, char **argv)
     }
     must(braid_device_open_group(world.devices, NUM_PLACES, &world.group));
     must(braid_stream_create(world.devices[0], NULL, &world.stream));
-    braid_place_model model;
-    braid_device_get_place_model(world.group, &model);
-    printf("devices reach each other: %s\n", model.links[1].is_direct ? "yes" : "no");
+    braid_device_info info;
+    braid_device_get_info(world.group, &info);
+    printf("devices reach each other: %s\n", info.place_model->links[1].is_direct ? "yes" : "no");
     price(&world, BRAID_MODE_STREAMS, "streams");
     price(&world, BRAID_MODE_GRAPH, "graph");
     find_costs(&world);

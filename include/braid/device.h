@@ -53,25 +53,26 @@ typedef struct braid_device_options {
     // than its user (setuid) has none. It holds at most 256 MiB and 4096 files. A failure with them
     // costs the time of compiling and a line in the log.
     const char *cache;
+    // CUDA: a CUcontext that the program owns, or BRAID_CURRENT_CONTEXT: the calling thread's. The
+    // device is opened on it, and Braid never destroys it. `ordinal` then has no effect. NULL: the
+    // primary context of the device, which Braid retains.
+    void *context;
 } braid_device_options;
 
-// Opens a device. NULL options are all defaults. CUDA: retains the device's primary context.
+#define BRAID_CURRENT_CONTEXT ((void *)-1)
+
+// Opens a device. NULL options are all defaults.
 // Errors: BRAID_UNAVAILABLE (the message names every library tried, or BRAID_BACKENDS if that
 // leaves the backend out). BRAID_INVALID_ARGUMENT (also for an unknown backend, here or in
 // BRAID_BACKENDS). BRAID_NO_MEMORY. BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
                                                           braid_device **out_device);
 
-// Opens a device on a CUcontext that the program owns; NULL: the calling thread's current context.
-// Braid never destroys it. Errors: as braid_device_open.
-BRAID_API BRAID_MUST_CHECK braid_status braid_device_adopt_cuda(void *context,
-                                                                braid_device **out_device);
-
 // Opens a group: a device that stands for 1 to 64 devices of one backend, its members. Member i is
-// place i (BRAID_PLACE(i)) of graphs that run on the group. braid_exec_create, braid_device_close,
-// braid_device_get_info and braid_device_get_place_model take a group; all other calls refuse it by
-// name. A device may be a member several times; on the CPU all members are the same device. Members
-// that can access each other's memory get that access, also after the group is closed.
+// place i (BRAID_PLACE(i)) of graphs that run on the group. braid_exec_create,
+// braid_device_get_info and braid_device_close take a group; all other calls refuse it by name. A
+// device may be a member several times; on the CPU all members are the same device. Members that
+// can access each other's memory get that access, also after the group is closed.
 // braid_device_close refuses a member while a group has it.
 // Errors: BRAID_INVALID_ARGUMENT (no member, or more than 64). BRAID_INVALID_ARGUMENT (a member
 // that is NULL, a group, of another backend, or another device of the CPU). BRAID_NO_MEMORY.
@@ -96,6 +97,10 @@ typedef struct braid_device_info {
     uint32_t num_units;             // multiprocessors, or CPU workers
     uint32_t max_threads_per_block; // 0: no limit
     uint32_t num_members;           // of a group; 1: a device alone
+    // Of a group, for braid_schedule_options.places (see schedule.h): links as measured on one
+    // machine (docs/places.md), and speeds by the number of the members' units. It lives as long as
+    // the group. NULL: a device alone.
+    const struct braid_place_model *place_model;
     // Streams and events of the device: all that Braid has created, those it holds now, and those
     // that execs lease. Braid holds pooled ones and wrapped ones of the program.
     uint64_t streams_created, streams_live, streams_leased;

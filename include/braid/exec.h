@@ -94,7 +94,7 @@ typedef struct braid_exec_options {
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels, and
 // allocates everything that later launches need. The graph and the schedule may be destroyed
 // afterwards. NULL options are all defaults. Loading a kernel may wait for other work on the
-// device. On a group (docs/places.md), `plan.places` counts; NULL: braid_device_get_place_model of
+// device. On a group (docs/places.md), `plan.places` counts; NULL: braid_device_info.place_model of
 // the group. The exec is launched on streams of the first member. A given schedule has at most as
 // many places. If the plan has several places, there are no islands, and times of frames are
 // refused (BRAID_UNSUPPORTED).

@@ -70,12 +70,6 @@ typedef struct braid_place_model {
     braid_place_link link;
 } braid_place_model;
 
-// The place model of a group, for braid_schedule_options.places. Links are those measured on one
-// machine (docs/measured/places.md); speeds follow the number of the members' units. The arrays
-// live as long as the group. A device alone has one place, NULL has none; both have no array.
-BRAID_API void braid_device_get_place_model(const braid_device *device,
-                                            braid_place_model *out_model);
-
 // The rule by which nodes get lanes.
 typedef enum braid_policy {
     BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes

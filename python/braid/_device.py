@@ -87,8 +87,10 @@ class Device(Owned):
     def adopt_cuda(cls, context: int = 0) -> Device:
         """Opens a device on a CUcontext of the program; 0: the thread's current one."""
         run_deferred()
+        options = ffi.new("braid_device_options *")
+        options.context = ffi.cast("void *", context or -1)  # BRAID_CURRENT_CONTEXT
         out = ffi.new("braid_device **")
-        check(lib.braid_device_adopt_cuda(ffi.cast("void *", context), out))
+        check(lib.braid_device_open(options, out))
         device = cls.__new__(cls)
         device._hold(out[0])
         return device
@@ -146,14 +148,15 @@ class Device(Owned):
 
     def places(self) -> Places:
         """What the planner is told of a group, for Graph.plan(places=...)."""
-        model = ffi.new("braid_place_model *")
+        info = ffi.new("braid_device_info *")
         with self._owner as pointer:
-            lib.braid_device_get_place_model(pointer, model)
+            lib.braid_device_get_info(pointer, info)
+            if info.place_model == ffi.NULL:
+                return Places([1000], links={})
+            model = ffi.cast("braid_place_model *", info.place_model)
             num = model.num_places
-            speeds = [model.speeds[i] if model.speeds != ffi.NULL else 1000 for i in range(num)]
-            links = {} if model.links == ffi.NULL else {
-                (i, k): read_struct(Link, model.links + i * num + k) for i in range(num) for k in range(num)}
-            return Places(speeds, links=links)
+            links = {(i, k): read_struct(Link, model.links + i * num + k) for i in range(num) for k in range(num)}
+            return Places([model.speeds[i] for i in range(num)], links=links)
 
     def cost_model(self, mode: Mode = "auto") -> CostModel:
         """What ordering costs here, for Graph.plan."""

@@ -204,9 +204,6 @@ struct backend_driver {
                           char *out_reason, size_t reason_size);
     braid_status (*open)(const struct backend_driver *driver, const braid_device_options *options,
                          struct backend **out_backend);
-    // Optional: opens on a context that the program owns.
-    braid_status (*adopt)(const struct backend_driver *driver, void *context,
-                          struct backend **out_backend);
 };
 
 extern const struct backend_driver braid_cpu_driver;

@@ -68,37 +68,34 @@ braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
     return BRAID_OK;
 }
 
+static braid_status choose(const braid_device_options *options,
+                           const struct backend_driver **out_driver)
+{
+    if (!options->context)
+        return braid_device_choose(options->backend, out_driver);
+    if (options->backend && strcmp(options->backend, "cuda") != 0)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_device_open: a context is of cuda, and not of '%s'",
+                           options->backend);
+    return braid_device_choose("cuda", out_driver);
+}
+
 braid_status braid_device_open(const braid_device_options *options, braid_device **out_device)
 {
     static const braid_device_options defaults;
     if (!out_device)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_open: out_device is NULL");
+        return braid_error_null("braid_device_open", "out_device");
     options = options ? options : &defaults;
     const struct backend_driver *driver = NULL;
-    braid_status status = braid_device_choose(options->backend, &driver);
-    if (status)
-        return status;
     struct backend *backend = NULL;
-    status = driver->open(driver, options, &backend);
+    braid_device_info info = { .ordinal = options->ordinal };
+    braid_status status = choose(options, &driver);
+    if (!status)
+        status = driver->open(driver, options, &backend);
     if (status)
         return status;
-    return braid_device_create(backend, options->ordinal, out_device);
-}
-
-braid_status braid_device_adopt_cuda(void *context, braid_device **out_device)
-{
-    if (!out_device)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_adopt_cuda: out_device is NULL");
-    const struct backend_driver *driver = NULL;
-    braid_status status = braid_device_choose("cuda", &driver);
-    if (status)
-        return status;
-    struct backend *backend = NULL;
-    status = driver->adopt(driver, context, &backend);
-    if (status)
-        return status;
-    braid_device_info info = { 0 };
-    backend->ops->get_info(backend, &info);
+    if (options->context)
+        backend->ops->get_info(backend, &info);
     return braid_device_create(backend, info.ordinal, out_device);
 }
 

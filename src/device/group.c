@@ -151,6 +151,7 @@ void braid_device_group_get_info(const struct device_group *group, braid_device_
         out_info->events_leased += info.events_leased;
     }
     out_info->num_members = places->num;
+    out_info->place_model = &group->model;
 }
 
 void braid_device_group_free(struct device_group *group)
@@ -192,23 +193,12 @@ braid_status braid_device_open_group(braid_device *const *members, size_t num_me
     memcpy(group->places.devices, members, num_members * sizeof(*members));
     find_speeds(group);
     status = find_links(group);
+    group->model = (braid_place_model){ .num_places = group->places.num,
+                                        .speeds = group->speeds,
+                                        .links = group->links };
     if (!status)
         status = make_device(group, out_group);
     if (status)
         braid_device_group_free(group);
     return status;
-}
-
-void braid_device_get_place_model(const braid_device *device, braid_place_model *out_model)
-{
-    braid_place_model model = { 0 };
-    const struct device_group *group = device_is_open(device) ? device->group : NULL;
-    if (group)
-        model = (braid_place_model){ .num_places = group->places.num,
-                                     .speeds = group->speeds,
-                                     .links = group->links };
-    else
-        model.num_places = device_is_open(device);
-    if (out_model)
-        *out_model = model;
 }

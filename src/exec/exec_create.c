@@ -328,9 +328,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     braid_exec_options own = { 0 };
     if (options)
         own = *options;
-    braid_place_model model;
-    braid_device_get_place_model(device, &model);
     if (!own.plan.places && device->group)
-        own.plan.places = &model;
+        own.plan.places = &device->group->model;
     return create_on(&places, graph, &own, out_exec);
 }

@@ -391,8 +391,8 @@ static void several_devices_are_planned_for()
 static void several_devices_run_one_graph(braid::device &device)
 {
     auto group = braid::device::open_group({ device, device });
-    expect(group.info().num_members == 2 && group.place_model().num_places == 2);
-    expect(group.place_model().links[1].is_direct);
+    expect(group.info().num_members == 2 && group.info().place_model->num_places == 2);
+    expect(group.info().place_model->links[1].is_direct);
     std::vector<int> numbers(2);
     auto graph = braid::graph::create();
     auto buffer = graph.buffer("numbers", numbers);

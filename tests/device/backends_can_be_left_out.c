@@ -55,7 +55,9 @@ static void a_backend_left_out_is_not_looked_for(void **state)
     check_refused("cuda", BRAID_UNAVAILABLE, "cuda is left out by BRAID_BACKENDS=cpu");
     check_refused("hip,cuda", BRAID_UNAVAILABLE, "hip is left out by BRAID_BACKENDS=cpu; cuda");
     braid_device *device;
-    check_fails(braid_device_adopt_cuda(NULL, &device), BRAID_UNAVAILABLE, "left out");
+    check_fails(
+        braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
+        BRAID_UNAVAILABLE, "left out");
     assert_false(is_loaded("libcuda.so.1"));
     assert_false(is_loaded("libamdhip64.so.5"));
     assert_false(is_loaded("libamdhip64.so.6"));

@@ -160,10 +160,13 @@ static void which_context_is_adopted(void **state)
         char rule[64];
         snprintf(rule, sizeof(rule), "%s:1=999", functions[i]);
         fail_calls(rule);
-        check_fails(braid_device_adopt_cuda(NULL, &device), BRAID_DEVICE_ERROR, functions[i]);
+        check_fails(
+            braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
+            BRAID_DEVICE_ERROR, functions[i]);
         fail_calls(NULL);
     }
-    check_ok(braid_device_adopt_cuda(NULL, &device));
+    check_ok(
+        braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device));
     braid_device_close(device);
     assert_int_equal(cuCtxSetCurrent(NULL), 0);
     assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);

@@ -42,8 +42,9 @@ static void an_adopted_context_stays_the_programs(void **state)
     braid_device *named, *current;
     braid_device_info info;
     void *memory;
-    check_ok(braid_device_adopt_cuda(program.context, &named));
-    check_ok(braid_device_adopt_cuda(NULL, &current)); // the one that is current
+    check_ok(braid_device_open(&(braid_device_options){ .context = program.context }, &named));
+    check_ok(braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT },
+                               &current)); // the one that is current
     braid_device_get_info(named, &info);
     assert_string_equal(info.backend, "cuda");
     assert_int_equal(info.ordinal, 0);
@@ -65,8 +66,9 @@ static void without_a_current_context_there_is_none_to_adopt(void **state)
     reset_standin();
     assert_int_equal(cuInit(0), CUDA_SUCCESS);
     assert_int_equal(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
-    check_fails(braid_device_adopt_cuda(NULL, &device), BRAID_INVALID_ARGUMENT,
-                "no context to adopt");
+    check_fails(
+        braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
+        BRAID_INVALID_ARGUMENT, "no context to adopt");
     assert_null(device);
     check_nothing_is_left();
 }
@@ -81,7 +83,7 @@ static void wrapped_streams_order_work_and_stay(void **state)
     braid_event *event;
     void *words;
     uint32_t *host;
-    check_ok(braid_device_adopt_cuda(program.context, &device));
+    check_ok(braid_device_open(&(braid_device_options){ .context = program.context }, &device));
     check_ok(braid_stream_wrap(device, program.stream, &theirs));
     check_ok(braid_stream_create(device, NULL, &ours));
     check_ok(braid_event_create(device, NULL, &event));

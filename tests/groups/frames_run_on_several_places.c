@@ -28,13 +28,15 @@ static void copy_buffers(struct field *field, const struct placed_model *model, 
 // Some plans are made apart from their exec.
 static braid_exec *make_exec(struct field *field, braid_graph *graph, struct random *random)
 {
-    braid_place_model model;
-    braid_device_get_place_model(field->test->group, &model);
+    braid_device_info info;
+    braid_device_get_info(field->test->group, &info);
     braid_schedule *schedule = NULL;
     braid_exec_options options = {
         .mode = field->test->mode,
         .frames = field->test->frames,
-        .plan = { .max_lanes = 1 + random_below(random, 4), .fixed_lanes = true, .places = &model },
+        .plan = { .max_lanes = 1 + random_below(random, 4),
+                  .fixed_lanes = true,
+                  .places = info.place_model },
     };
     braid_exec *exec;
     if (random_chance(random, 50)) // what device there is has islands in its model, or not
@@ -316,7 +318,6 @@ static void a_group_tells_of_its_members(void **state)
     struct field *field = *state;
     struct group_under_test *test = field->test;
     braid_device_info info, first;
-    braid_place_model model;
     braid_device_get_info(test->group, &info);
     braid_device_get_info(test->devices[0], &first);
     assert_int_equal(info.num_members, test->num_places);
@@ -324,13 +325,10 @@ static void a_group_tells_of_its_members(void **state)
     assert_string_equal(info.name, first.name);
     assert_int_equal(info.num_units, first.num_units * test->num_devices);
     assert_true(info.streams_live >= first.streams_live);
-    braid_device_get_place_model(test->group, &model);
-    assert_int_equal(model.num_places, test->num_places);
-    assert_true(model.links[0].is_direct);
-    assert_int_equal(model.speeds[0], 1000);
-    braid_device_get_place_model(test->devices[0], &model);
-    assert_int_equal(model.num_places, 1);
-    assert_null(model.links);
+    assert_int_equal(info.place_model->num_places, test->num_places);
+    assert_true(info.place_model->links[0].is_direct);
+    assert_int_equal(info.place_model->speeds[0], 1000);
+    assert_null(first.place_model);
 }
 
 static void what_belongs_to_a_member_is_refused_on_a_group(void **state)

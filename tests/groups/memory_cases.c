@@ -150,9 +150,9 @@ void a_parameter_that_came_late_is_refused(void **state)
     braid_node node;
     braid_schedule *schedule;
     braid_exec *exec;
-    braid_place_model model;
-    braid_device_get_place_model(field->test->group, &model);
-    const braid_schedule_options options = { .places = &model };
+    braid_device_info info;
+    braid_device_get_info(field->test->group, &info);
+    const braid_schedule_options options = { .places = info.place_model };
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "to", field->buffers[0][0], 64, &to));
     const braid_fill fill = { BRAID_ACCESSES({ to, BRAID_WRITE }),

@@ -97,14 +97,6 @@ template <class Errors> class basic_device
         braid_status status = braid_device_open(&options, &device);
         return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
     }
-    // A CUcontext of the program; NULL: the current one. Errors: as braid_device_adopt_cuda.
-    static result<basic_device> adopt_cuda(void *context)
-    {
-        braid_device *device = nullptr;
-        braid_status status = braid_device_adopt_cuda(context, &device);
-        return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
-    }
-
     // A group of devices, which it borrows. It takes a vector or array of devices or of pointers to
     // them. Errors: as braid_device_open_group.
     template <class Devices> static result<basic_device> open_group(const Devices &members)
@@ -126,13 +118,6 @@ template <class Errors> class basic_device
         braid_device_info info;
         braid_device_get_info(get(), &info);
         return info;
-    }
-    // Its arrays live as long as the group.
-    braid_place_model place_model() const
-    {
-        braid_place_model model;
-        braid_device_get_place_model(get(), &model);
-        return model;
     }
     braid_cost_model cost_model(braid_exec_mode mode = BRAID_MODE_AUTO) const
     {

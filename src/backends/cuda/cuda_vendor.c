@@ -174,5 +174,4 @@ const struct backend_driver braid_cuda_driver = {
     .own = &braid_gpu_cuda,
     .query = braid_gpu_query,
     .open = braid_gpu_open,
-    .adopt = braid_gpu_adopt,
 };

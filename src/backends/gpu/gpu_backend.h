@@ -352,8 +352,5 @@ braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_
                              char *out_reason, size_t reason_size);
 braid_status braid_gpu_open(const struct backend_driver *driver,
                             const braid_device_options *options, struct backend **out_backend);
-// On a context that the program owns; NULL: the calling thread's current one.
-braid_status braid_gpu_adopt(const struct backend_driver *driver, void *context,
-                             struct backend **out_backend);
 
 #endif

@@ -257,12 +257,11 @@ static const struct backend_ops common_ops = {
     .submit = braid_gpu_submit,
 };
 
-static braid_status create_backend(const struct backend_driver *driver,
-                                   const braid_device_options *options, bool adopted,
-                                   gpu_context context, struct backend **out_backend)
+braid_status braid_gpu_open(const struct backend_driver *driver,
+                            const braid_device_options *options, struct backend **out_backend)
 {
     const struct gpu_vendor *vendor = driver->own;
-    uint32_t ordinal = options->ordinal;
+    uint32_t ordinal = options->context ? 0 : options->ordinal;
     braid_status status = check_available(driver, ordinal);
     if (status)
         return status;
@@ -281,8 +280,8 @@ static braid_status create_backend(const struct backend_driver *driver,
     gpu->vendor = vendor;
     gpu->api = &libraries[vendor->index].api;
     gpu->library = libraries[vendor->index].handle;
-    gpu->adopted = adopted;
-    gpu->context = context;
+    gpu->adopted = options->context;
+    gpu->context = options->context == BRAID_CURRENT_CONTEXT ? NULL : options->context;
     gpu->info.backend = vendor->name;
     gpu->info.ordinal = ordinal;
     snprintf(gpu->label, sizeof(gpu->label), "%s:%u", vendor->name, ordinal);
@@ -299,17 +298,4 @@ static braid_status create_backend(const struct backend_driver *driver,
     gpu->cache = braid_disk_cache_open(options->cache);
     *out_backend = &gpu->base;
     return BRAID_OK;
-}
-
-braid_status braid_gpu_open(const struct backend_driver *driver,
-                            const braid_device_options *options, struct backend **out_backend)
-{
-    return create_backend(driver, options, false, NULL, out_backend);
-}
-
-braid_status braid_gpu_adopt(const struct backend_driver *driver, void *context,
-                             struct backend **out_backend)
-{
-    static const braid_device_options defaults;
-    return create_backend(driver, &defaults, true, context, out_backend);
 }

@@ -245,9 +245,9 @@ static void devices_become_a_group(void **state)
         hip_fail(NULL, 0, 0);
     }
     check_ok(braid_device_open_group(devices, 2, &group));
-    braid_place_model model;
-    braid_device_get_place_model(group, &model);
-    assert_true(model.links[1].is_direct);
+    braid_device_info info;
+    braid_device_get_info(group, &info);
+    assert_true(info.place_model->links[1].is_direct);
     check_ok(braid_device_close(group));
     for (int i = 0; i < 2; i++)
         check_ok(braid_device_close(devices[i]));
