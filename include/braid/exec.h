@@ -49,7 +49,7 @@ typedef enum braid_islands {
 
 // The action of a launch while braid_exec_options.frames frames are in flight.
 typedef enum braid_exec_when_full {
-    BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose place it takes
+    BRAID_FULL_QUEUES = 0,  // queues the frame behind the one whose slot it takes
     BRAID_FULL_WAITS = 1,   // blocks until that one has ended; other threads use the exec meanwhile
     BRAID_FULL_REFUSES = 2, // returns BRAID_BUSY, and queues nothing
 } braid_exec_when_full;
@@ -253,8 +253,8 @@ BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 // Blocks until a frame and all before it have ended, or for `ns` nanoseconds from now. The calling
 // thread polls with sleeps of at most 1 ms. A limit of 0 asks once. UINT64_MAX is no limit: the
 // thread waits as in braid_exec_wait. BRAID_LAST_FRAME waits for all frames, also for those that
-// other threads launch meanwhile. If launches queue while all places are taken (BRAID_FULL_QUEUES),
-// the call waits for the latest frame in the same place. To wait for a frame on the device, record
+// other threads launch meanwhile. If launches queue while all slots are taken (BRAID_FULL_QUEUES),
+// the call waits for the latest frame in the same slot. To wait for a frame on the device, record
 // an event on the stream right behind the launch.
 // Errors: BRAID_TIMEOUT (the frame goes on; the program may wait again). BRAID_INVALID_ARGUMENT
 // (the frame was not launched yet). Those of braid_exec_wait.

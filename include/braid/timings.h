@@ -28,7 +28,7 @@ typedef struct braid_spread {
 
 // One of the frames kept. All intervals of timings are by the host's clock (CLOCK_MONOTONIC).
 typedef struct braid_frame_timing {
-    braid_interval launch; // on the host: the call that launched it, without waiting for a place
+    braid_interval launch; // on the host: the call that launched it, without waiting for a slot
     // On the device, from the begin of the first node (on streams: of the frame) to the end of the
     // last. With several frames in flight a later frame may end first. Waits and callbacks then
     // report its end after the ends of all frames before; these times do not include that delay.

@@ -28,7 +28,7 @@ void braid_disk_cache_close(struct disk_cache *cache);
 
 // The folder alone, for the caller to free. See braid_device_options.cache for the rules; it is
 // NULL in a process with more rights than who started it.
-char *braid_disk_cache_place(const char *wish);
+char *braid_disk_cache_folder(const char *wish);
 
 // A copy of what was written under the key, followed by a zero byte that does not count, for the
 // caller to free; NULL: it is not there. A NULL cache has nothing.

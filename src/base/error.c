@@ -77,10 +77,10 @@ void braid_log_set(braid_log_function *function, void *user)
 
 static void remove_call(struct log_call *ended)
 {
-    struct log_call **place = &log_calls;
-    while (*place != ended)
-        place = &(*place)->next;
-    *place = ended->next;
+    struct log_call **link = &log_calls;
+    while (*link != ended)
+        link = &(*link)->next;
+    *link = ended->next;
 }
 
 // The callback runs without the lock, so that a slow one holds nobody up. What fails inside it is

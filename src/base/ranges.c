@@ -182,10 +182,10 @@ static void find(bool *is_tried, bool (*open)(void), const struct range_tool *to
 {
     pthread_mutex_lock(&lock);
     if (!*is_tried && open()) {
-        int place = 0;
-        while (atomic_load_explicit(&braid_range_tools[place], memory_order_relaxed))
-            place++;
-        atomic_store_explicit(&braid_range_tools[place], tool, memory_order_release);
+        int index = 0;
+        while (atomic_load_explicit(&braid_range_tools[index], memory_order_relaxed))
+            index++;
+        atomic_store_explicit(&braid_range_tools[index], tool, memory_order_release);
     }
     *is_tried = true;
     pthread_mutex_unlock(&lock);

@@ -7,12 +7,12 @@
 
 enum { MOST_NAMED = 4 };
 
-void braid_running_add(struct running *running, const char *node, const char *place, uint32_t index)
+void braid_running_add(struct running *running, const char *node, const char *where, uint32_t index)
 {
     size_t used = strlen(running->nodes);
     if (running->num++ < MOST_NAMED)
         snprintf(running->nodes + used, sizeof(running->nodes) - used, "%s%s (%s %u)",
-                 used ? ", " : "", node, place, index);
+                 used ? ", " : "", node, where, index);
 }
 
 void braid_running_write(const struct running *running, char *text, size_t size)

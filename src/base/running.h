@@ -17,7 +17,7 @@ struct running {
 };
 
 // One more node, which was running in that lane or island.
-void braid_running_add(struct running *running, const char *node, const char *place,
+void braid_running_add(struct running *running, const char *node, const char *where,
                        uint32_t index);
 void braid_running_write(const struct running *running, char *text, size_t size);
 

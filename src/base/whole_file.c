@@ -32,7 +32,7 @@ static int create_beside(char *name, mode_t mode)
 
 static bool open_beside(struct whole_file *file, const struct stat *before)
 {
-    if (asprintf(&file->unfinished, "%s.XXXXXX", file->place) < 0) {
+    if (asprintf(&file->unfinished, "%s.XXXXXX", file->target) < 0) {
         file->unfinished = NULL;
         errno = ENOMEM;
         return false;
@@ -83,17 +83,17 @@ bool braid_whole_file_open(const char *path, struct whole_file *out_file)
     struct stat before;
     bool exists = stat(path, &before) == 0;
     bool replaces = !exists || may_replace(path, &before);
-    struct whole_file file = { .place = exists && replaces ? realpath(path, NULL) : strdup(path) };
-    if (!file.place)
+    struct whole_file file = { .target = exists && replaces ? realpath(path, NULL) : strdup(path) };
+    if (!file.target)
         return false;
     if (!replaces || (!open_beside(&file, exists ? &before : NULL) && folder_refuses(errno)))
-        file.stream = fopen(file.place, "w");
+        file.stream = fopen(file.target, "w");
     if (file.stream) {
         *out_file = file;
         return true;
     }
     int reason = errno;
-    free(file.place);
+    free(file.target);
     errno = reason;
     return false;
 }
@@ -107,14 +107,14 @@ bool braid_whole_file_close(struct whole_file *file, bool complete)
         complete = false;
         reason = errno;
     }
-    if (complete && file->unfinished && rename(file->unfinished, file->place) != 0) {
+    if (complete && file->unfinished && rename(file->unfinished, file->target) != 0) {
         complete = false;
         reason = errno;
     }
     if (!complete && file->unfinished)
         (void)unlink(file->unfinished);
     free(file->unfinished);
-    free(file->place);
+    free(file->target);
     errno = reason;
     return complete;
 }

@@ -12,8 +12,8 @@
 // and one in a folder that takes no new ones.
 struct whole_file {
     FILE *stream;
-    char *place;      // behind links
-    char *unfinished; // NULL: the stream is the place itself
+    char *target;     // behind links
+    char *unfinished; // NULL: the stream is the target itself
 };
 
 // False, with errno.

@@ -168,7 +168,7 @@ braid_status braid_exec_fail(braid_exec *exec, const char *what);
 // stream_synchronize.
 braid_status braid_exec_synchronize(braid_exec *exec);
 
-// exec_frames.c. Sees to it that there is a place for the next frame. Errors: BRAID_BUSY (see
+// exec_frames.c. Sees to it that there is a slot for the next frame. Errors: BRAID_BUSY (see
 // braid_exec_when_full), BRAID_DEVICE_ERROR.
 braid_status braid_exec_make_room(braid_exec *exec);
 

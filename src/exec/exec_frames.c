@@ -152,7 +152,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     return status;
 }
 
-// There is no other launch meanwhile, so the place stays its own.
+// There is no other launch meanwhile, so the slot stays its own.
 static braid_status wait_for_room(braid_exec *exec, const struct frame_slot *slot)
 {
     struct backend *backend = exec->device->backend;

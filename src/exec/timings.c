@@ -165,13 +165,13 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
     return timing;
 }
 
-// Of the operation at a place in lane_ops, lane by lane.
-static braid_wait_timing describe_wait(const braid_exec *exec, size_t place)
+// Of the operation at an index in lane_ops, lane by lane.
+static braid_wait_timing describe_wait(const braid_exec *exec, size_t index)
 {
     const struct program *program = &exec->program;
-    const braid_step *op = &program->ops[program->lane_ops[place]];
+    const braid_step *op = &program->ops[program->lane_ops[index]];
     const struct program_lane *lane = &program->lanes[op->lane];
-    size_t end = lane->first_op + lane->num_ops, behind = place;
+    size_t end = lane->first_op + lane->num_ops, behind = index;
     while (behind < end && !program_runs(program, &program->ops[program->lane_ops[behind]]))
         behind++;
     return (braid_wait_timing){

@@ -60,12 +60,12 @@ static braid_status add_trial(struct tune_trials *trials, const braid_exec_optio
     trial.num_lanes = info.num_lanes;
     trial.planned_ns = info.makespan_ns;
     name_trial(&trial);
-    struct tune_trial *place = braid_array_append(&trials->trials, 1, sizeof(trial));
-    if (!place) {
+    struct tune_trial *slot = braid_array_append(&trials->trials, 1, sizeof(trial));
+    if (!slot) {
         braid_exec_destroy(trial.exec);
         return braid_error_no_memory("the trials of a graph");
     }
-    *place = trial;
+    *slot = trial;
     *out_made = true;
     return BRAID_OK;
 }

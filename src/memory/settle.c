@@ -13,7 +13,7 @@ struct settle {
     const braid_schedule *schedule;
     struct lifetimes *lifetimes;
     uint32_t num_lanes;
-    uint32_t *lanes, *records; // clocks; place l: so many nodes of lane l are known to have ended
+    uint32_t *lanes, *records; // clocks; index l: so many nodes of lane l are known to have ended
     uint32_t *left;            // per block: pairs of a lane and a last user that it does not know
     // Blocks by their last users on each lane: those of position p of lane l are
     // blocks[first[lane_first[l] + p]] and so on.
@@ -54,54 +54,54 @@ static void list_last_users(struct settle *settle)
 }
 
 // A lane learns that the nodes of another from one position to another have ended.
-static void learn(struct settle *settle, uint32_t of, uint32_t from, uint32_t to, uint64_t place)
+static void learn(struct settle *settle, uint32_t of, uint32_t from, uint32_t to, uint64_t index)
 {
     const uint32_t *first = settle->first + settle->schedule->lane_first[of] + 1;
     for (uint32_t at = from; at < to; at++) {
         for (uint32_t i = first[at]; i < first[at + 1]; i++) {
             uint32_t block = settle->blocks[i];
             if (--settle->left[block] == 0)
-                settle->lifetimes->settled[block] = place;
+                settle->lifetimes->settled[block] = index;
         }
     }
 }
 
-static void wait_for(struct settle *settle, uint32_t lane, const uint32_t *record, uint64_t place)
+static void wait_for(struct settle *settle, uint32_t lane, const uint32_t *record, uint64_t index)
 {
     uint32_t *clock = settle->lanes + (size_t)lane * settle->num_lanes;
     for (uint32_t of = 0; of < settle->num_lanes; of++) {
         if (record[of] <= clock[of])
             continue;
         if (of != lane)
-            learn(settle, of, clock[of], record[of], place);
+            learn(settle, of, clock[of], record[of], index);
         clock[of] = record[of];
     }
 }
 
 // Behind its last node a lane has nothing to learn any more.
-static void run(struct settle *settle, uint32_t lane, uint64_t place)
+static void run(struct settle *settle, uint32_t lane, uint64_t index)
 {
     uint32_t *clock = settle->lanes + (size_t)lane * settle->num_lanes;
     if (++clock[lane] < lane_size(settle, lane))
         return;
     for (uint32_t of = 0; of < settle->num_lanes; of++) {
         if (of != lane)
-            learn(settle, of, clock[of], lane_size(settle, of), place + 1);
+            learn(settle, of, clock[of], lane_size(settle, of), index + 1);
     }
 }
 
-static void walk_step(struct settle *settle, uint64_t place)
+static void walk_step(struct settle *settle, uint64_t index)
 {
-    const braid_step *step = &settle->schedule->program.ops[place];
+    const braid_step *step = &settle->schedule->program.ops[index];
     size_t num_lanes = settle->num_lanes;
     uint32_t *clock = settle->lanes + step->lane * num_lanes;
     uint32_t *record = settle->records + step->position * num_lanes;
     if (program_has_node(step))
-        run(settle, step->lane, place);
+        run(settle, step->lane, index);
     else if (step->kind == BRAID_STEP_RECORD)
         memcpy(record, clock, num_lanes * sizeof(*record));
     else if (clock[step->lane] < lane_size(settle, step->lane))
-        wait_for(settle, step->lane, record, place);
+        wait_for(settle, step->lane, record, index);
 }
 
 static void walk(struct settle *settle)
@@ -109,8 +109,8 @@ static void walk(struct settle *settle)
     struct lifetimes *lifetimes = settle->lifetimes;
     for (uint32_t block = 0; block < lifetimes->num; block++)
         lifetimes->settled[block] = settle->left[block] ? settle->schedule->program.num_ops : 0;
-    for (uint64_t place = 0; place < settle->schedule->program.num_ops; place++)
-        walk_step(settle, place);
+    for (uint64_t index = 0; index < settle->schedule->program.num_ops; index++)
+        walk_step(settle, index);
     for (uint32_t block = 0; block < lifetimes->num; block++) {
         if (lifetimes->settled[block] <= lifetimes->last[block])
             lifetimes->settled[block] = lifetimes->last[block] + 1;

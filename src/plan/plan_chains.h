@@ -3,7 +3,7 @@
 #ifndef BRAID_PLAN_CHAINS_H
 #define BRAID_PLAN_CHAINS_H
 
-#include "plan/plan_place.h"
+#include "plan/plan_list.h"
 
 // Lanes are the chains of a maximum matching on the transitive reduction, which leaves the fewest
 // waits of all placements where incomparable units have different lanes: the edges of the reduction

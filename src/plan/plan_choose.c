@@ -12,72 +12,73 @@
 
 // Adds what a node has to ask for to the list. A unit whose node stands some time behind its start
 // may start that much before the answer.
-static bool add_asks(struct place *place, uint32_t node, uint32_t latest, uint64_t offset_ns)
+static bool add_asks(struct lister *lister, uint32_t node, uint32_t latest, uint64_t offset_ns)
 {
-    struct plan_know *know = &place->know;
-    const struct plan_costs *costs = place->costs;
+    struct plan_know *know = &lister->know;
+    const struct plan_costs *costs = lister->costs;
     braid_plan_know_ask(know, node, latest);
     if (know->num_asks == 0)
         return true;
-    if (place->asks.capacity - place->asks.num < know->num_asks &&
-        !braid_array_reserve(&place->asks, know->num_asks, sizeof(struct plan_ask)))
+    if (lister->asks.capacity - lister->asks.num < know->num_asks &&
+        !braid_array_reserve(&lister->asks, know->num_asks, sizeof(struct plan_ask)))
         return false;
-    struct plan_ask *asks = (struct plan_ask *)place->asks.items + place->asks.num;
-    place->asks.num += know->num_asks;
+    struct plan_ask *asks = (struct plan_ask *)lister->asks.items + lister->asks.num;
+    lister->asks.num += know->num_asks;
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t pred = know->asks[i];
         asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
         if (!costs->model.wait_ns && !costs->offset_ns)
             continue; // it ended before now; where there are places there are units
-        uint32_t at = place->lanes[asks[i].lane].at, here = (uint32_t)(place->here - place->sites);
+        uint32_t at = lister->lanes[asks[i].lane].at,
+                 here = (uint32_t)(lister->here - lister->sites);
         uint64_t seen_ns =
-            place->out->start_ns[pred] + costs->node_ns[pred] + plan_wait_ns(costs, at, here);
+            lister->out->start_ns[pred] + costs->node_ns[pred] + plan_wait_ns(costs, at, here);
         asks[i].seen_ns = seen_ns > offset_ns ? seen_ns - offset_ns : 0;
     }
     return true;
 }
 
-bool braid_plan_ask_node(struct place *place, uint32_t node, uint32_t latest)
+bool braid_plan_ask_node(struct lister *lister, uint32_t node, uint32_t latest)
 {
-    place->asks.num = 0;
-    return add_asks(place, node, latest, 0);
+    lister->asks.num = 0;
+    return add_asks(lister, node, latest, 0);
 }
 
-bool braid_plan_ask_unit(struct place *place, uint32_t unit)
+bool braid_plan_ask_unit(struct lister *lister, uint32_t unit)
 {
-    const struct plan_graph *plan = place->plan;
-    uint32_t latest = place->inputs[unit].latest;
+    const struct plan_graph *plan = lister->plan;
+    uint32_t latest = lister->inputs[unit].latest;
     if (plan_unit_size(plan, unit) == 1)
-        return braid_plan_ask_node(place, plan_first_member(plan, unit), latest);
-    place->asks.num = 0;
+        return braid_plan_ask_node(lister, plan_first_member(plan, unit), latest);
+    lister->asks.num = 0;
     for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
         uint32_t node = plan_unit_member(plan, unit, i);
-        if (!add_asks(place, node, latest, place->costs->offset_ns[node]))
+        if (!add_asks(lister, node, latest, lister->costs->offset_ns[node]))
             return false;
     }
     return true;
 }
 
 // When a unit could start on a lane if what it waits for there, if anything, has ended.
-static uint64_t earliest_on(const struct place *place, uint32_t lane, bool waits)
+static uint64_t earliest_on(const struct lister *lister, uint32_t lane, bool waits)
 {
-    if (lane == place->out->num_lanes)
-        return place->now_ns;
-    uint64_t free_ns = place->lanes[lane].free_ns + place->costs->model.node_ns;
-    free_ns += waits ? place->costs->wait_busy_ns : 0;
-    return free_ns > place->now_ns ? free_ns : place->now_ns;
+    if (lane == lister->out->num_lanes)
+        return lister->now_ns;
+    uint64_t free_ns = lister->lanes[lane].free_ns + lister->costs->model.node_ns;
+    free_ns += waits ? lister->costs->wait_busy_ns : 0;
+    return free_ns > lister->now_ns ? free_ns : lister->now_ns;
 }
 
-static void add_waits(const struct place *place, struct offer *offer)
+static void add_waits(const struct lister *lister, struct offer *offer)
 {
-    const uint32_t *known = plan_know_of_lane(&place->know, offer->lane);
-    const struct plan_ask *asks = place->asks.items;
-    for (size_t i = 0; i < place->asks.num; i++) {
+    const uint32_t *known = plan_know_of_lane(&lister->know, offer->lane);
+    const struct plan_ask *asks = lister->asks.items;
+    for (size_t i = 0; i < lister->asks.num; i++) {
         const struct plan_ask *ask = &asks[i];
         if (ask->lane == offer->lane || known[ask->lane] > ask->issue)
             continue;
         if (offer->num_waits++ == 0)
-            offer->start_ns = earliest_on(place, offer->lane, true);
+            offer->start_ns = earliest_on(lister, offer->lane, true);
         if (ask->seen_ns > offer->start_ns)
             offer->start_ns = ask->seen_ns;
     }
@@ -86,124 +87,124 @@ static void add_waits(const struct place *place, struct offer *offer)
 // Of two lanes where a unit starts as early and waits as often: a new lane, where it comes after
 // nothing that the graph does not name; then the lane used last; then the lower one, since lane 0
 // need not be joined to what the program does next.
-static bool is_better_lane(const struct place *place, uint32_t lane, uint32_t than)
+static bool is_better_lane(const struct lister *lister, uint32_t lane, uint32_t than)
 {
-    uint32_t new_lane = place->out->num_lanes;
+    uint32_t new_lane = lister->out->num_lanes;
     if (lane == new_lane || than == new_lane)
         return than != new_lane;
-    uint64_t free = place->lanes[lane].free_ns, than_free = place->lanes[than].free_ns;
+    uint64_t free = lister->lanes[lane].free_ns, than_free = lister->lanes[than].free_ns;
     return free > than_free || (free == than_free && lane < than);
 }
 
-static bool is_better(const struct place *place, const struct offer *offer,
+static bool is_better(const struct lister *lister, const struct offer *offer,
                       const struct offer *than)
 {
     if (offer->start_ns != than->start_ns)
         return offer->start_ns < than->start_ns;
     if (offer->num_waits != than->num_waits)
         return offer->num_waits < than->num_waits;
-    return is_better_lane(place, offer->lane, than->lane);
+    return is_better_lane(lister, offer->lane, than->lane);
 }
 
 // The earliest start wins, then the fewest waits. A lane that would lose if it had to wait for
 // nothing is not looked at further.
-static void consider(const struct place *place, uint32_t lane, struct offer *best)
+static void consider(const struct lister *lister, uint32_t lane, struct offer *best)
 {
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane, false) };
-    if (!is_better(place, &offer, best))
+    struct offer offer = { .lane = lane, .start_ns = earliest_on(lister, lane, false) };
+    if (!is_better(lister, &offer, best))
         return;
-    add_waits(place, &offer);
-    if (is_better(place, &offer, best))
+    add_waits(lister, &offer);
+    if (is_better(lister, &offer, best))
         *best = offer;
 }
 
-static void consider_idle(const struct place *place, struct offer *best)
+static void consider_idle(const struct lister *lister, struct offer *best)
 {
-    const struct plan_bits *idle = &place->here->idle;
-    uint32_t num_words = (place->out->num_lanes + 63) / 64, num_tried = 0;
+    const struct plan_bits *idle = &lister->here->idle;
+    uint32_t num_words = (lister->out->num_lanes + 63) / 64, num_tried = 0;
     for (uint32_t w = 0; w < num_words; w++) {
         for (uint64_t bits = idle->level[0][w]; bits; bits &= bits - 1) {
             if (num_tried++ == MOST_LANES_TRIED)
                 return;
-            consider(place, w * 64 + (uint32_t)__builtin_ctzll(bits), best);
+            consider(lister, w * 64 + (uint32_t)__builtin_ctzll(bits), best);
         }
     }
 }
 
 // Looks at the lanes of what the unit has to ask for, at the other idle ones, and at a new one. A
 // busy lane is worth queueing on where a wait would take longer than its last unit.
-struct offer braid_plan_choose_lane(const struct place *place)
+struct offer braid_plan_choose_lane(const struct lister *lister)
 {
-    struct offer best = { .lane = place->out->num_lanes, .start_ns = UINT64_MAX };
-    bool queue = place->costs->model.wait_ns > 0;
-    const struct plan_ask *asks = place->asks.items;
-    for (size_t i = 0; i < place->asks.num; i++) {
+    struct offer best = { .lane = lister->out->num_lanes, .start_ns = UINT64_MAX };
+    bool queue = lister->costs->model.wait_ns > 0;
+    const struct plan_ask *asks = lister->asks.items;
+    for (size_t i = 0; i < lister->asks.num; i++) {
         uint32_t lane = asks[i].lane;
-        if (&place->sites[place->lanes[lane].at] == place->here &&
-            (place->lanes[lane].idle || queue))
-            consider(place, lane, &best);
+        if (&lister->sites[lister->lanes[lane].at] == lister->here &&
+            (lister->lanes[lane].idle || queue))
+            consider(lister, lane, &best);
     }
-    consider_idle(place, &best);
-    if (place->here->num_lanes < place->max_lanes)
-        consider(place, place->out->num_lanes, &best);
+    consider_idle(lister, &best);
+    if (lister->here->num_lanes < lister->max_lanes)
+        consider(lister, lister->out->num_lanes, &best);
     return best;
 }
 
-uint64_t braid_plan_start_on(const struct place *place, uint32_t lane)
+uint64_t braid_plan_start_on(const struct lister *lister, uint32_t lane)
 {
-    struct offer offer = { .lane = lane, .start_ns = earliest_on(place, lane, false) };
-    add_waits(place, &offer);
+    struct offer offer = { .lane = lane, .start_ns = earliest_on(lister, lane, false) };
+    add_waits(lister, &offer);
     return offer.start_ns;
 }
 
-static bool allocate_sites(struct place *place, size_t num_lanes)
+static bool allocate_sites(struct lister *lister, size_t num_lanes)
 {
-    uint32_t num_units = place->plan->num_units, num = place->plan->num_places;
-    place->sites = calloc(num, sizeof(*place->sites));
-    bool done = place->sites;
+    uint32_t num_units = lister->plan->num_units, num = lister->plan->num_places;
+    lister->sites = calloc(num, sizeof(*lister->sites));
+    bool done = lister->sites;
     for (uint32_t i = 0; i < num && done; i++) {
-        struct site *site = &place->sites[i];
-        site->num_idle = place->max_lanes;
+        struct site *site = &lister->sites[i];
+        site->num_idle = lister->max_lanes;
         done = plan_bits_init(&site->ready, num_units) &&
-               (!place->costs->unit_blocks || plan_bits_init(&site->sleepers, num_units)) &&
+               (!lister->costs->unit_blocks || plan_bits_init(&site->sleepers, num_units)) &&
                plan_bits_init(&site->idle, (uint32_t)num_lanes);
     }
     return done;
 }
 
-bool braid_plan_place_allocate(struct place *place)
+bool braid_plan_lister_allocate(struct lister *lister)
 {
-    size_t num = place->plan->num_nodes;
-    size_t num_lanes = (size_t)place->max_lanes * place->plan->num_places;
-    struct plan_placement *out = place->out;
+    size_t num = lister->plan->num_nodes;
+    size_t num_lanes = (size_t)lister->max_lanes * lister->plan->num_places;
+    struct plan_placement *out = lister->out;
     out->lane_of = plan_allocate(num, sizeof(*out->lane_of));
     out->start_ns = plan_allocate(num, sizeof(*out->start_ns));
     out->issued = plan_allocate(num, sizeof(*out->issued));
     out->wait_first = plan_allocate(num, sizeof(*out->wait_first));
-    place->inputs = plan_allocate(place->plan->num_units, sizeof(*place->inputs));
-    place->lanes = calloc(num_lanes, sizeof(*place->lanes));
-    place->batch = malloc(place->max_lanes * sizeof(*place->batch));
-    return allocate_sites(place, num_lanes) && out->lane_of && out->start_ns && out->issued &&
-           out->wait_first && place->inputs && place->lanes && place->batch &&
-           braid_plan_know_init(&place->know, place->plan, (uint32_t)num_lanes, out->issued);
+    lister->inputs = plan_allocate(lister->plan->num_units, sizeof(*lister->inputs));
+    lister->lanes = calloc(num_lanes, sizeof(*lister->lanes));
+    lister->batch = malloc(lister->max_lanes * sizeof(*lister->batch));
+    return allocate_sites(lister, num_lanes) && out->lane_of && out->start_ns && out->issued &&
+           out->wait_first && lister->inputs && lister->lanes && lister->batch &&
+           braid_plan_know_init(&lister->know, lister->plan, (uint32_t)num_lanes, out->issued);
 }
 
-void braid_plan_place_finish(struct place *place)
+void braid_plan_lister_finish(struct lister *lister)
 {
-    uint32_t num_lanes = place->max_lanes * place->plan->num_places;
-    for (uint32_t i = 0; place->lanes && i < num_lanes; i++)
-        braid_array_finish(&place->lanes[i].waiting.items);
-    for (uint32_t i = 0; place->sites && i < place->plan->num_places; i++) {
-        plan_bits_finish(&place->sites[i].ready);
-        plan_bits_finish(&place->sites[i].sleepers);
-        plan_bits_finish(&place->sites[i].idle);
+    uint32_t num_lanes = lister->max_lanes * lister->plan->num_places;
+    for (uint32_t i = 0; lister->lanes && i < num_lanes; i++)
+        braid_array_finish(&lister->lanes[i].waiting.items);
+    for (uint32_t i = 0; lister->sites && i < lister->plan->num_places; i++) {
+        plan_bits_finish(&lister->sites[i].ready);
+        plan_bits_finish(&lister->sites[i].sleepers);
+        plan_bits_finish(&lister->sites[i].idle);
     }
-    free(place->sites);
-    braid_plan_know_finish(&place->know);
-    braid_array_finish(&place->ends.items);
-    braid_array_finish(&place->frees.items);
-    braid_array_finish(&place->asks);
-    free(place->inputs);
-    free(place->lanes);
-    free(place->batch);
+    free(lister->sites);
+    braid_plan_know_finish(&lister->know);
+    braid_array_finish(&lister->ends.items);
+    braid_array_finish(&lister->frees.items);
+    braid_array_finish(&lister->asks);
+    free(lister->inputs);
+    free(lister->lanes);
+    free(lister->batch);
 }

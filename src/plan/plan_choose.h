@@ -31,7 +31,7 @@ struct plan_ask {
     uint64_t seen_ns; // when a unit that waits for it may start
 };
 
-// A place, which is a device, and what runs there now.
+// A lister, which is a device, and what runs there now.
 struct site {
     uint32_t num_lanes, num_idle;
     uint32_t share;            // of the device, taken by the units that run
@@ -42,7 +42,7 @@ struct site {
     uint32_t num_left_idle;    // lanes, when the round before this ended
 };
 
-struct place {
+struct lister {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
     const struct plan_ranks *ranks;
@@ -73,18 +73,18 @@ struct offer {
 
 // Makes room for what the members already set ask for; what was made is freed also where that
 // failed. False: no memory, or clocks that take too much (plan_clocks.h).
-bool braid_plan_place_allocate(struct place *place);
-void braid_plan_place_finish(struct place *place);
+bool braid_plan_lister_allocate(struct lister *lister);
+void braid_plan_lister_finish(struct lister *lister);
 
 // Fills the asks of a node all of whose predecessors are placed, which is then the one at hand; or
 // those of all nodes of a unit. `latest` is that of the unit's inputs. False when memory runs out.
-bool braid_plan_ask_node(struct place *place, uint32_t node, uint32_t latest);
-bool braid_plan_ask_unit(struct place *place, uint32_t unit);
+bool braid_plan_ask_node(struct lister *lister, uint32_t node, uint32_t latest);
+bool braid_plan_ask_unit(struct lister *lister, uint32_t unit);
 
 // The lane for the unit asked for.
-struct offer braid_plan_choose_lane(const struct place *place);
+struct offer braid_plan_choose_lane(const struct lister *lister);
 
 // When the node at hand would start on a lane.
-uint64_t braid_plan_start_on(const struct place *place, uint32_t lane);
+uint64_t braid_plan_start_on(const struct lister *lister, uint32_t lane);
 
 #endif

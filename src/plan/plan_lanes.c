@@ -333,9 +333,9 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     return status;
 }
 
-braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   const braid_schedule_options *options,
-                                   struct plan_placement *out_placement, uint64_t *out_saved_ns)
+braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                             const braid_schedule_options *options,
+                             struct plan_placement *out_placement, uint64_t *out_saved_ns)
 {
     bool fixed = options->fixed_lanes && options->max_lanes;
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
@@ -345,7 +345,7 @@ braid_status braid_plan_place_best(const struct plan_graph *plan, const struct p
     if (status)
         return status;
     if (plan->num_places > 1)
-        status = braid_plan_place_on_sites(&tries, limit, fixed, &best);
+        status = braid_plan_on_sites(&tries, limit, fixed, &best);
     else
         status = fixed ? place_fixed(&tries, limit, &best)
                        : choose(&tries, round_limit(&tries, limit), &best);

@@ -3,7 +3,7 @@
 #ifndef BRAID_PLAN_LANES_H
 #define BRAID_PLAN_LANES_H
 
-#include "plan/plan_place.h"
+#include "plan/plan_list.h"
 
 // The most lanes that the options and the graph allow.
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
@@ -13,8 +13,8 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
 // tie or a small gain, one where the gain over one lane is small. Then a shorter plan is
 // searched for, if the options ask for it; out_saved_ns is what its makespan gained. Errors:
 // BRAID_NO_MEMORY.
-braid_status braid_plan_place_best(const struct plan_graph *plan, const struct plan_costs *costs,
-                                   const braid_schedule_options *options,
-                                   struct plan_placement *out_placement, uint64_t *out_saved_ns);
+braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
+                             const braid_schedule_options *options,
+                             struct plan_placement *out_placement, uint64_t *out_saved_ns);
 
 #endif

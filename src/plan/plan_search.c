@@ -135,7 +135,7 @@ static braid_status place_forward(struct search *search)
     const struct plan_limits limits = { pass->max_lanes, true, UINT64_MAX };
     struct plan_placement plan;
     braid_plan_pass_rank(pass);
-    braid_status status = braid_plan_place(pass->plan, pass->costs, &pass->ranks, &limits, &plan);
+    braid_status status = braid_plan_list(pass->plan, pass->costs, &pass->ranks, &limits, &plan);
     if (status)
         return status;
     load(search, &plan);

@@ -10,7 +10,7 @@
 
 struct search {
     const struct plan_graph *plan;
-    uint32_t *place_of; // per node its place in the order; NULL: its index
+    uint32_t *index_of; // per node its index in the order; NULL: its index
     uint32_t *seen_by;  // per node: 1 + the node whose search saw it last
     struct array stack; // uint32_t
     struct array out;   // braid_serialisation
@@ -35,9 +35,9 @@ static bool is_flow(const struct plan_graph *plan, uint32_t edge)
            (reason != PLAN_BY_HINT && plan->links[reason].hazard == GRAPH_READ_AFTER_WRITE);
 }
 
-static uint32_t place_of(const struct search *search, uint32_t node)
+static uint32_t index_of(const struct search *search, uint32_t node)
 {
-    return search->place_of ? search->place_of[node] : node;
+    return search->index_of ? search->index_of[node] : node;
 }
 
 static bool push_node(struct search *search, uint32_t node, uint32_t mark)
@@ -61,7 +61,7 @@ static bool mark_flow(struct search *search, uint32_t node, uint32_t earliest)
     while (search->stack.num) {
         uint32_t at = ((uint32_t *)search->stack.items)[--search->stack.num];
         uint32_t before = plan_member_before(plan, at);
-        if (before != PLAN_NONE && place_of(search, before) >= earliest &&
+        if (before != PLAN_NONE && index_of(search, before) >= earliest &&
             !push_node(search, before, mark))
             return false;
         for (uint32_t e = plan->pred_first[at]; e < plan->pred_first[at + 1]; e++) {
@@ -69,7 +69,7 @@ static bool mark_flow(struct search *search, uint32_t node, uint32_t earliest)
                 break;
             search->budget--;
             uint32_t pred = plan->pred_nodes[e];
-            if (is_flow(plan, e) && place_of(search, pred) >= earliest &&
+            if (is_flow(plan, e) && index_of(search, pred) >= earliest &&
                 !push_node(search, pred, mark))
                 return false;
         }
@@ -107,9 +107,9 @@ static bool check_node(struct search *search, uint32_t node)
     const struct plan_graph *plan = search->plan;
     uint32_t earliest = PLAN_NONE;
     for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
-        uint32_t place = place_of(search, plan->pred_nodes[e]);
-        if (!is_flow(plan, e) && place < earliest)
-            earliest = place;
+        uint32_t index = index_of(search, plan->pred_nodes[e]);
+        if (!is_flow(plan, e) && index < earliest)
+            earliest = index;
     }
     if (earliest == PLAN_NONE)
         return true;
@@ -132,11 +132,11 @@ static bool start_search(struct search *search)
     search->budget = MOST_EDGES_ALWAYS + (uint64_t)plan->num_edges * MOST_GRAPHS;
     search->seen_by = braid_allocate_zeroed(plan->num_nodes, sizeof(uint32_t));
     if (plan->order)
-        search->place_of = malloc(((size_t)plan->num_nodes + 1) * sizeof(uint32_t));
-    if (!search->seen_by || (plan->order && !search->place_of))
+        search->index_of = malloc(((size_t)plan->num_nodes + 1) * sizeof(uint32_t));
+    if (!search->seen_by || (plan->order && !search->index_of))
         return false;
     for (uint32_t i = 0; plan->order && i < plan->num_nodes; i++)
-        search->place_of[plan->order[i]] = i;
+        search->index_of[plan->order[i]] = i;
     return true;
 }
 
@@ -179,7 +179,7 @@ braid_status braid_plan_serialisations(struct braid_schedule *schedule,
 {
     struct search search = { .plan = schedule->graph };
     bool done = find_pairs(&search) && add_delays(&search, placement);
-    free(search.place_of);
+    free(search.index_of);
     free(search.seen_by);
     braid_array_finish(&search.stack);
     schedule->serialisations = search.out.items;

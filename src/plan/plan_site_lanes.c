@@ -44,8 +44,8 @@ static braid_status try_more(struct plan_tries *tries, uint32_t limit, struct pl
     return status;
 }
 
-braid_status braid_plan_place_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
-                                       struct plan_placement *out_placement)
+braid_status braid_plan_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
+                                 struct plan_placement *out_placement)
 {
     bool is_big = braid_plan_visits(tries->plan, 2) > MOST_VISITS;
     enum { LANES_OF_BIG_GRAPHS = 4 };

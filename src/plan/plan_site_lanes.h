@@ -7,7 +7,7 @@
 
 // Places the graph on as many lanes on each place as are best, the same for all, up to a limit; or
 // on that many. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_place_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
-                                       struct plan_placement *out_placement);
+braid_status braid_plan_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
+                                 struct plan_placement *out_placement);
 
 #endif

@@ -5,46 +5,46 @@
 
 #include "plan/plan_choose.h"
 
-static inline struct site *site_of_lane(const struct place *place, uint32_t lane)
+static inline struct site *site_of_lane(const struct lister *lister, uint32_t lane)
 {
-    return &place->sites[place->lanes[lane].at];
+    return &lister->sites[lister->lanes[lane].at];
 }
 
-static inline struct site *site_of(const struct place *place, uint32_t unit)
+static inline struct site *site_of(const struct lister *lister, uint32_t unit)
 {
-    return &place->sites[plan_place_of_unit(place->plan, unit)];
+    return &lister->sites[plan_place_of_unit(lister->plan, unit)];
 }
 
-static inline void set_idle(struct place *place, uint32_t lane)
+static inline void set_idle(struct lister *lister, uint32_t lane)
 {
-    place->lanes[lane].idle = true;
-    site_of_lane(place, lane)->num_idle++;
-    plan_bits_add(&site_of_lane(place, lane)->idle, lane);
+    lister->lanes[lane].idle = true;
+    site_of_lane(lister, lane)->num_idle++;
+    plan_bits_add(&site_of_lane(lister, lane)->idle, lane);
 }
 
-static inline void set_busy(struct place *place, uint32_t lane)
+static inline void set_busy(struct lister *lister, uint32_t lane)
 {
-    struct site *here = place->here;
-    if (lane == place->out->num_lanes) {
-        place->out->num_lanes++; // its first unit: it was idle, though not in the set
-        place->lanes[lane].at = (uint8_t)(here - place->sites);
+    struct site *here = lister->here;
+    if (lane == lister->out->num_lanes) {
+        lister->out->num_lanes++; // its first unit: it was idle, though not in the set
+        lister->lanes[lane].at = (uint8_t)(here - lister->sites);
         here->num_lanes++;
         here->num_idle--;
-    } else if (place->lanes[lane].idle) {
-        place->lanes[lane].idle = false;
+    } else if (lister->lanes[lane].idle) {
+        lister->lanes[lane].idle = false;
         here->num_idle--;
         plan_bits_remove(&here->idle, lane);
     }
 }
 
-static inline uint32_t share_of(const struct place *place, uint32_t unit)
+static inline uint32_t share_of(const struct lister *lister, uint32_t unit)
 {
-    return place->costs->unit_share ? place->costs->unit_share[unit] : 0;
+    return lister->costs->unit_share ? lister->costs->unit_share[unit] : 0;
 }
 
-static inline bool sleeps(const struct place *place, uint32_t unit)
+static inline bool sleeps(const struct lister *lister, uint32_t unit)
 {
-    return place->costs->unit_blocks && place->costs->unit_blocks[unit];
+    return lister->costs->unit_blocks && lister->costs->unit_blocks[unit];
 }
 
 // Units that start now, of which so many sleep, and what they take of the device.
@@ -52,31 +52,31 @@ struct starting {
     uint32_t num, num_sleeping, share;
 };
 
-static inline uint32_t num_startable(const struct place *place)
+static inline uint32_t num_startable(const struct lister *lister)
 {
-    const struct site *here = place->here;
-    uint32_t num_busy = place->max_lanes - here->num_idle;
+    const struct site *here = lister->here;
+    uint32_t num_busy = lister->max_lanes - here->num_idle;
     uint32_t num_awake = num_busy > here->num_sleeping ? num_busy - here->num_sleeping : 0;
-    uint32_t most = place->costs->model.max_concurrent;
+    uint32_t most = lister->costs->model.max_concurrent;
     return most > num_awake ? most - num_awake : 0;
 }
 
 // Where the next of the ready units is that can start beside the running ones and those that start
 // now; NULL: there is none. One that sleeps needs no more than a lane. None of the others overtakes
 // the first of them: a large one would never find room.
-static inline struct plan_bits *next_ready(struct place *place, const struct starting *starting)
+static inline struct plan_bits *next_ready(struct lister *lister, const struct starting *starting)
 {
-    struct site *here = place->here;
+    struct site *here = lister->here;
     if (starting->num >= here->num_idle)
         return NULL;
-    if (place->costs->unit_blocks && !plan_bits_empty(&here->sleepers))
+    if (lister->costs->unit_blocks && !plan_bits_empty(&here->sleepers))
         return &here->sleepers;
     if (plan_bits_empty(&here->ready) ||
-        starting->num - starting->num_sleeping >= num_startable(place))
+        starting->num - starting->num_sleeping >= num_startable(lister))
         return NULL;
     uint32_t taken = here->share + starting->share;
-    uint32_t unit = place->ranks->unit_at[plan_bits_lowest(&here->ready)];
-    return taken == 0 || taken + share_of(place, unit) <= PLAN_WHOLE_DEVICE ? &here->ready : NULL;
+    uint32_t unit = lister->ranks->unit_at[plan_bits_lowest(&here->ready)];
+    return taken == 0 || taken + share_of(lister, unit) <= PLAN_WHOLE_DEVICE ? &here->ready : NULL;
 }
 
 #endif

@@ -104,7 +104,7 @@ static braid_status try_bottom(struct plan_tries *tries, const struct plan_limit
                                struct plan_placement *out_placement)
 {
     braid_status status =
-        braid_plan_place(tries->plan, tries->costs, &tries->by_bottom, limits, out_placement);
+        braid_plan_list(tries->plan, tries->costs, &tries->by_bottom, limits, out_placement);
     if (status)
         return status;
     count_visits(tries, out_placement);
@@ -122,7 +122,7 @@ static braid_status try_levels(struct plan_tries *tries, const struct plan_limit
     if (limits->max_lanes < 2 || !tries->by_level.rank_of)
         return BRAID_OK;
     braid_status status =
-        braid_plan_place(tries->plan, tries->costs, &tries->by_level, limits, &other);
+        braid_plan_list(tries->plan, tries->costs, &tries->by_level, limits, &other);
     if (status)
         return status;
     count_visits(tries, &other);

@@ -3,7 +3,7 @@
 #ifndef BRAID_PLAN_TRY_H
 #define BRAID_PLAN_TRY_H
 
-#include "plan/plan_place.h"
+#include "plan/plan_list.h"
 
 struct plan_tries {
     const struct plan_graph *plan;

@@ -15,28 +15,28 @@ struct reading {
 };
 
 // A record of the plan by its kind and index; NULL: the plan's header.
-struct place {
+struct subject {
     const char *record;
     uint32_t index;
 };
 
-static bool check(const struct reading *reading, struct place place, const char *field,
+static bool check(const struct reading *reading, struct subject subject, const char *field,
                   uint64_t value, uint64_t least, uint64_t limit)
 {
     char record[48] = "";
     if (value >= least && value < limit)
         return true;
-    if (place.record)
-        snprintf(record, sizeof(record), "%s %u has ", place.record, place.index);
+    if (subject.record)
+        snprintf(record, sizeof(record), "%s %u has ", subject.record, subject.index);
     snprintf(reading->why, reading->size, "%s%s %llu, which is not in [%llu, %llu)", record, field,
              (unsigned long long)value, (unsigned long long)least, (unsigned long long)limit);
     return false;
 }
 
-static bool check_below(const struct reading *reading, struct place place, const char *field,
+static bool check_below(const struct reading *reading, struct subject subject, const char *field,
                         uint64_t value, uint64_t limit)
 {
-    return check(reading, place, field, value, 0, limit);
+    return check(reading, subject, field, value, 0, limit);
 }
 
 // Each vertex is an end of an edge or of an operation, so that few bytes cannot ask for much
@@ -44,7 +44,7 @@ static bool check_below(const struct reading *reading, struct place place, const
 static bool check_header(const struct reading *reading)
 {
     const struct rank_plan *plan = reading->plan;
-    const struct place header = { 0 };
+    const struct subject header = { 0 };
     uint64_t most_vertices = 2 * ((uint64_t)plan->num_operations + plan->num_edges);
     return check_below(reading, header, "status", plan->status, BRAID_TIMEOUT + 1) &&
            check_below(reading, header, "engine", plan->engine, RANK_ENGINE_RCCL + 1) &&
@@ -58,14 +58,14 @@ static bool check_communicator(const struct reading *reading, uint32_t index)
 {
     const struct rank_plan *plan = reading->plan;
     const struct rank_plan_communicator *communicator = &plan->communicators[index];
-    const struct place place = { "communicator", index };
+    const struct subject subject = { "communicator", index };
     uint64_t first = communicator->first_member, end = first + communicator->num_members;
     uint32_t least = 0;
     bool valid =
-        check_below(reading, place, "name", communicator->name, reading->num_text) &&
-        check_below(reading, place, "end of members", end, (uint64_t)plan->num_members + 1);
+        check_below(reading, subject, "name", communicator->name, reading->num_text) &&
+        check_below(reading, subject, "end of members", end, (uint64_t)plan->num_members + 1);
     for (uint64_t i = first; i < end && valid; i++) {
-        valid = check(reading, place, "member", plan->members[i], least, reading->num_ranks);
+        valid = check(reading, subject, "member", plan->members[i], least, reading->num_ranks);
         least = plan->members[i] + 1;
     }
     if (valid && braid_rank_plan_find_communicator(plan, communicator->number) != communicator) {
@@ -80,27 +80,27 @@ static bool check_operation(const struct reading *reading, uint32_t index)
 {
     const struct rank_plan *plan = reading->plan;
     const struct rank_plan_operation *operation = &plan->operations[index];
-    const struct place place = { "operation", index };
+    const struct subject subject = { "operation", index };
     if (!braid_rank_plan_find_communicator(plan, operation->number)) {
         snprintf(reading->why, reading->size, "operation %u has communicator %u, which is not told",
                  index, operation->number);
         return false;
     }
-    return check(reading, place, "kind", operation->operation, BRAID_RANK_SEND,
+    return check(reading, subject, "kind", operation->operation, BRAID_RANK_SEND,
                  BRAID_RANK_REDUCE_SCATTER + 1) &&
-           check_below(reading, place, "peer", operation->peer, reading->num_ranks) &&
-           check_below(reading, place, "post", operation->post, plan->num_vertices) &&
-           check_below(reading, place, "await", operation->await, plan->num_vertices) &&
-           check_below(reading, place, "name", operation->name, reading->num_text);
+           check_below(reading, subject, "peer", operation->peer, reading->num_ranks) &&
+           check_below(reading, subject, "post", operation->post, plan->num_vertices) &&
+           check_below(reading, subject, "await", operation->await, plan->num_vertices) &&
+           check_below(reading, subject, "name", operation->name, reading->num_text);
 }
 
 static bool check_edge(const struct reading *reading, uint32_t index)
 {
     const struct rank_plan_edge *edge = &reading->plan->edges[index];
-    const struct place place = { "edge", index };
+    const struct subject subject = { "edge", index };
     uint32_t limit = reading->plan->num_vertices;
-    return check_below(reading, place, "begin", edge->from, limit) &&
-           check_below(reading, place, "end", edge->to, limit);
+    return check_below(reading, subject, "begin", edge->from, limit) &&
+           check_below(reading, subject, "end", edge->to, limit);
 }
 
 static bool check_all(const struct reading *reading)

@@ -92,7 +92,7 @@ static int run_as_child(const char *what)
     if (strcmp(what, "include") == 0)
         return run_kernel("one", "#/**/ \\\ninclude NAME\n" ENTRY("one"), 1);
     if (strcmp(what, "place") == 0) {
-        char *place = braid_disk_cache_place(folder);
+        char *place = braid_disk_cache_folder(folder);
         printf("%s\n", place ? place : "none");
         free(place);
         return 0;

@@ -73,7 +73,7 @@ static bool is_kept(struct disk_cache *cache, const char *key)
 
 static void check_place(const char *wish, const char *wanted)
 {
-    char *place = braid_disk_cache_place(wish);
+    char *place = braid_disk_cache_folder(wish);
     if (wanted)
         assert_string_equal(place, wanted);
     else

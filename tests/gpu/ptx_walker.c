@@ -107,7 +107,7 @@ static char *replace_number(char *text, const char *word, uint32_t number)
 static char *fill_in(const struct walk *walk)
 {
     static const char *const operands[] = { "%r6", "%r17", "%r17, %r18", "%r17, %r18, %r19, %r20" };
-    const struct ptx_place *place = &walk->place;
+    const struct ptx_site *place = &walk->place;
     uint32_t all = place->num_groups * walk->shared_bytes;
     const struct {
         const char *word;

@@ -9,7 +9,7 @@
 enum { WALKER_ARGS = 256 }; // bytes of a lane's arguments
 
 struct walk {
-    struct ptx_place place;
+    struct ptx_site place;
     uint32_t grid[3], block[3];
     uint32_t shared_bytes; // of a lane
 };

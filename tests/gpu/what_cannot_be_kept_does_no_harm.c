@@ -189,12 +189,12 @@ static void a_place_that_cannot_be_told_is_none(void **state)
     assert_non_null(getcwd(here, sizeof(here)));
     assert_int_equal(chdir(folder), 0);
     assert_int_equal(rmdir(folder), 0);
-    assert_null(braid_disk_cache_place("cache"));
+    assert_null(braid_disk_cache_folder("cache"));
     assert_int_equal(chdir(here), 0);
     unsetenv("BRAID_CACHE");
     unsetenv("XDG_CACHE_HOME");
     setenv("HOME", "relative", 1);
-    assert_null(braid_disk_cache_place(NULL));
+    assert_null(braid_disk_cache_folder(NULL));
 }
 
 // Whichever allocation fails: the file is there or not, and never anything else.

@@ -209,7 +209,7 @@ template <class Errors> class basic_graph
     template <class... Values>
     result<kernel_node<>> kernel(const braid::kernel<detail::no_kernel> &, const shape &,
                                  Values &&...);
-    result<braid_node> copy(const task &what, place<void *> to, place<const void *> from,
+    result<braid_node> copy(const task &what, operand<void *> to, operand<const void *> from,
                             std::uint64_t bytes)
     {
         const braid_copy description = { what.options(), to.address,  from.address,
@@ -308,21 +308,21 @@ template <class Errors> class basic_graph
         return added(&braid_graph_add_communication, operation);
     }
     template <class T>
-    result<braid_node> send(const task &what, braid_resource communicator, place<const T *> from,
+    result<braid_node> send(const task &what, braid_resource communicator, operand<const T *> from,
                             std::uint64_t count, std::uint32_t peer, std::uint32_t tag = 0)
     {
         return communicate(what, make_operation<T>(BRAID_RANK_SEND, communicator, from, nullptr,
                                                    count, peer, tag));
     }
     template <class T>
-    result<braid_node> receive(const task &what, braid_resource communicator, place<T *> to,
+    result<braid_node> receive(const task &what, braid_resource communicator, operand<T *> to,
                                std::uint64_t count, std::uint32_t peer, std::uint32_t tag = 0)
     {
         return communicate(what, make_operation<T>(BRAID_RANK_RECEIVE, communicator, nullptr, to,
                                                    count, peer, tag));
     }
     template <class T>
-    result<braid_node> broadcast(const task &what, braid_resource communicator, place<T *> to,
+    result<braid_node> broadcast(const task &what, braid_resource communicator, operand<T *> to,
                                  std::uint64_t count, std::uint32_t root)
     {
         return communicate(what, make_operation<T>(BRAID_RANK_BROADCAST, communicator, nullptr, to,
@@ -330,7 +330,7 @@ template <class Errors> class basic_graph
     }
     template <class T>
     result<braid_node> all_reduce(const task &what, braid_resource communicator,
-                                  place<const T *> from, place<T *> to, std::uint64_t count,
+                                  operand<const T *> from, operand<T *> to, std::uint64_t count,
                                   braid_reduction reduction = BRAID_REDUCTION_SUM)
     {
         braid_communication operation =
@@ -450,8 +450,8 @@ template <class Errors> class basic_graph
     }
     template <class T>
     static braid_communication
-    make_operation(braid_rank_operation kind, braid_resource communicator, place<const T *> from,
-                   place<T *> to, std::uint64_t count, std::uint32_t peer, std::uint32_t tag)
+    make_operation(braid_rank_operation kind, braid_resource communicator, operand<const T *> from,
+                   operand<T *> to, std::uint64_t count, std::uint32_t peer, std::uint32_t tag)
     {
         braid_communication operation = {};
         operation.operation = kind;

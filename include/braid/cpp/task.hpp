@@ -202,14 +202,14 @@ inline accessed<void, BRAID_READ_WRITE> inout(const braid_resource &resource)
 }
 
 // An end of a copy or fill: memory of the program, or a resource that execs give memory to.
-template <class Pointer> struct place {
+template <class Pointer> struct operand {
     Pointer address = nullptr;
     braid_resource resource = {};
 
-    place(Pointer memory) : address(memory)
+    operand(Pointer memory) : address(memory)
     {
     }
-    place(braid_resource whole) : resource(whole)
+    operand(braid_resource whole) : resource(whole)
     {
     }
 };

@@ -33,10 +33,10 @@ static bool begins(const char *text, const char *with)
 
 static void add_folder(struct reads *reads, const char *folder)
 {
-    const char **place = braid_array_append(&reads->folders, 1, sizeof(*place));
-    reads->failed |= !place;
-    if (place)
-        *place = folder;
+    const char **slot = braid_array_append(&reads->folders, 1, sizeof(*slot));
+    reads->failed |= !slot;
+    if (slot)
+        *slot = folder;
 }
 
 // The beginnings of options that name no file.
@@ -151,12 +151,12 @@ static bool find_file(struct reads *reads, const char *folder, size_t folder_len
     bool found = !stat(path, &status) && S_ISREG(status.st_mode), is_new = found;
     for (size_t i = 0; i < reads->paths.num && is_new; i++)
         is_new = strcmp(((char **)reads->paths.items)[i], path) != 0;
-    char **place = is_new ? braid_array_append(&reads->paths, 1, sizeof(*place)) : NULL;
-    reads->failed |= is_new && !place;
+    char **slot = is_new ? braid_array_append(&reads->paths, 1, sizeof(*slot)) : NULL;
+    reads->failed |= is_new && !slot;
     if (reads->paths.num > MOST_FILES)
         reads->reason = "it may include too many files";
-    if (place)
-        *place = path;
+    if (slot)
+        *slot = path;
     else
         free(path);
     return found;

@@ -10,14 +10,14 @@
 #include "base/array.h"
 #include "base/error.h"
 
-struct place {
+struct entry {
     const char *text, *name;
     uint32_t was;
 };
 
 static int compare(const void *a, const void *b)
 {
-    const struct place *first = a, *second = b;
+    const struct entry *first = a, *second = b;
     int order = first->text == second->text ? 0 : strcmp(first->text, second->text);
     if (!order)
         order = strcmp(first->name, second->name);
@@ -25,8 +25,8 @@ static int compare(const void *a, const void *b)
 }
 
 struct ordering {
-    struct place *places; // as they shall stand
-    uint32_t *now_at;     // by where they stood
+    struct entry *entries; // as they shall stand
+    uint32_t *now_at;      // by where they stood
     unsigned char *room;
     uint32_t num;
 };
@@ -34,23 +34,23 @@ struct ordering {
 static void sort(struct ordering *ordering, uint32_t num)
 {
     ordering->num = num;
-    qsort(ordering->places, num, sizeof(*ordering->places), compare);
+    qsort(ordering->entries, num, sizeof(*ordering->entries), compare);
     for (uint32_t i = 0; i < num; i++)
-        ordering->now_at[ordering->places[i].was] = i;
+        ordering->now_at[ordering->entries[i].was] = i;
 }
 
 static void apply(const struct ordering *ordering, void *items, size_t bytes)
 {
     for (uint32_t i = 0; i < ordering->num; i++)
         memcpy(ordering->room + i * bytes,
-               (const unsigned char *)items + ordering->places[i].was * bytes, bytes);
+               (const unsigned char *)items + ordering->entries[i].was * bytes, bytes);
     memcpy(items, ordering->room, ordering->num * bytes);
 }
 
 static void order_modules(struct ordering *ordering, struct gpu_island_maker *maker)
 {
     for (uint32_t i = 0; i < maker->num_modules; i++)
-        ordering->places[i] = (struct place){ maker->modules[i], "", i };
+        ordering->entries[i] = (struct entry){ maker->modules[i], "", i };
     sort(ordering, maker->num_modules);
     apply(ordering, maker->modules, sizeof(*maker->modules));
     for (uint32_t i = 0; i < maker->num_kernels; i++)
@@ -61,8 +61,8 @@ static void order_kernels(struct ordering *ordering, struct gpu_island_maker *ma
 {
     const struct island_lists *lists = &maker->island->lists;
     for (uint32_t i = 0; i < maker->num_kernels; i++)
-        ordering->places[i] =
-            (struct place){ maker->modules[maker->kernels[i].module], maker->kernels[i].entry, i };
+        ordering->entries[i] =
+            (struct entry){ maker->modules[maker->kernels[i].module], maker->kernels[i].entry, i };
     sort(ordering, maker->num_kernels);
     apply(ordering, maker->kernels, sizeof(*maker->kernels));
     apply(ordering, maker->loaded, sizeof(*maker->loaded));
@@ -76,16 +76,16 @@ static void order_kernels(struct ordering *ordering, struct gpu_island_maker *ma
 braid_status braid_gpu_island_order(struct gpu_island_maker *maker)
 {
     struct ordering ordering = {
-        .places = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.places)),
+        .entries = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.entries)),
         .now_at = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.now_at)),
         .room = braid_allocate_zeroed(maker->num_kernels, sizeof(*maker->kernels)),
     };
-    bool has_room = ordering.places && ordering.now_at && ordering.room;
+    bool has_room = ordering.entries && ordering.now_at && ordering.room;
     if (has_room) {
         order_modules(&ordering, maker);
         order_kernels(&ordering, maker);
     }
-    free(ordering.places);
+    free(ordering.entries);
     free(ordering.now_at);
     free(ordering.room);
     return has_room ? BRAID_OK : braid_error_no_memory("an island");

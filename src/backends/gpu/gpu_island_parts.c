@@ -15,7 +15,7 @@ struct maker {
     const struct island_kernel *kernels;
     struct island_parts *parts;
     struct ptx_symbols symbols; // of the module at hand
-    struct ptx_place place;
+    struct ptx_site site;
 };
 
 static bool close_text(FILE *file, char **text, bool written)
@@ -49,7 +49,7 @@ static bool make_block(struct maker *maker, uint32_t index)
     if (!file)
         return false;
     bool written =
-        braid_ptx_write_callable(&maker->symbols, maker->kernels[index].entry, &maker->place, file);
+        braid_ptx_write_callable(&maker->symbols, maker->kernels[index].entry, &maker->site, file);
     block->note = write_note(&maker->kernels[index]);
     return close_text(file, &block->block, written) && block->note;
 }
@@ -62,7 +62,7 @@ static bool make_of_module(struct maker *maker, uint32_t module)
     size_t bytes = 0;
     bool made = true;
     snprintf(prefix, sizeof(prefix), "braid_m%u_", module);
-    maker->place.prefix = prefix;
+    maker->site.prefix = prefix;
     for (uint32_t i = 0; i < parts->num_blocks && made; i++) {
         if (maker->kernels[i].module == module)
             made = make_block(maker, i);
@@ -105,12 +105,12 @@ braid_status braid_island_parts_create(const struct island_layout *layout,
     struct maker maker = { .layout = layout,
                            .kernels = kernels,
                            .parts = &parts,
-                           .place = { .group_threads = layout->group_threads,
-                                      .num_groups = layout->num_groups,
-                                      .flat = layout->flat,
-                                      .whole = layout->whole,
-                                      .small = layout->small,
-                                      .numbers = layout->numbers } };
+                           .site = { .group_threads = layout->group_threads,
+                                     .num_groups = layout->num_groups,
+                                     .flat = layout->flat,
+                                     .whole = layout->whole,
+                                     .small = layout->small,
+                                     .numbers = layout->numbers } };
     parts.walker = braid_island_text(layout, num_kernels);
     parts.blocks = braid_allocate_zeroed(num_kernels, sizeof(*parts.blocks));
     parts.needed = braid_allocate_zeroed(num_modules, sizeof(*parts.needed));

@@ -5,7 +5,7 @@
 
 #include "backends/gpu/gpu_island_lists.h"
 #include "backends/gpu/gpu_ptx_paste.h"
-#include "backends/gpu/gpu_ptx_place.h"
+#include "backends/gpu/gpu_ptx_site.h"
 
 // A kernel that the island calls. Its number is its place among them.
 struct island_kernel {

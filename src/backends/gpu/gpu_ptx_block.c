@@ -34,15 +34,15 @@ static void add_memory(struct ptx_block *block, const struct ptx_variable *varia
                        bool is_parameter)
 {
     const uint32_t most = is_parameter ? MOST_ALIGN : PTX_MOST_SHARED_ALIGN;
-    struct ptx_memory *place = braid_array_append(&block->memory, 1, sizeof(*place));
-    block->failed |= !place;
-    if (!place)
+    struct ptx_memory *slot = braid_array_append(&block->memory, 1, sizeof(*slot));
+    block->failed |= !slot;
+    if (!slot)
         return;
-    *place = (struct ptx_memory){ .name = variable->name,
-                                  .align = variable->align,
-                                  .bytes = (uint32_t)variable->bytes,
-                                  .is_parameter = is_parameter,
-                                  .is_open = variable->is_open };
+    *slot = (struct ptx_memory){ .name = variable->name,
+                                 .align = variable->align,
+                                 .bytes = (uint32_t)variable->bytes,
+                                 .is_parameter = is_parameter,
+                                 .is_open = variable->is_open };
     if (variable->align > most || variable->bytes > INT32_MAX)
         braid_ptx_block_refuse(block, "'%.*s' of it is aligned too far, or too large",
                                variable->name);
@@ -224,7 +224,7 @@ static void put_load(const char *name, int word, FILE *to)
 static void put_thread(const struct ptx_block *block, FILE *to)
 {
     fputs("\t.reg .b32 %braid_tid_x, %braid_tid_y, %braid_tid_z;\n", to);
-    if (block->place->flat)
+    if (block->site->flat)
         fputs("\tmov.u32 %braid_tid_x, %braid_index;\n\tmov.u32 %braid_tid_y, 0;\n"
               "\tmov.u32 %braid_tid_z, 0;\n",
               to);
@@ -240,7 +240,7 @@ static void put_places(const struct ptx_block *block, FILE *to)
 {
     const bool *reads = block->reads;
     bool reads_thread = reads[TID] || reads[TID + 1] || reads[TID + 2];
-    bool divides = reads_thread && !block->place->flat;
+    bool divides = reads_thread && !block->site->flat;
     for (int i = CTAID; i < PTX_NUM_PLACES; i++) {
         if (reads[i] || (i >= NTID && (block->asks_threads || divides)))
             put_load(places[i].name, i - CTAID, to);
@@ -271,13 +271,13 @@ static void put_addresses(const struct ptx_block *block, FILE *to)
 // Each number of all kernels' barriers is one for each lane.
 static void put_barriers(const struct ptx_block *block, FILE *to)
 {
-    const struct ptx_place *place = block->place;
+    const struct ptx_site *site = block->site;
     uint32_t at = 0;
     for (unsigned i = 0; i < PTX_NUM_BARRIERS; i++) {
         if (block->made->numbers >> i & 1)
             fprintf(to, "\t.reg .b32 %%braid_b%u;\n\tadd.u32 %%braid_b%u, %%braid_barrier, %u;\n",
                     i, i, at);
-        at += place->numbers >> i & 1 ? place->num_groups : 0;
+        at += site->numbers >> i & 1 ? site->num_groups : 0;
     }
 }
 

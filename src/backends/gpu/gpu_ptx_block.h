@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "backends/gpu/gpu_ptx_place.h"
+#include "backends/gpu/gpu_ptx_site.h"
 #include "backends/gpu/gpu_ptx_symbols.h"
 
 enum { PTX_NUM_BARRIERS = 16, PTX_NUM_PLACES = 12 }; // x, y and z of tid, ctaid, nctaid and ntid
@@ -20,7 +20,7 @@ struct ptx_memory {
 
 struct ptx_block {
     const struct ptx_symbols *symbols;
-    const struct ptx_place *place;
+    const struct ptx_site *site;
     struct ptx_callable *made;
     struct ptx_reason *reason;
     FILE *file;

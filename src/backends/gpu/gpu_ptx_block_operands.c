@@ -117,7 +117,7 @@ bool braid_ptx_block_put_small(struct ptx_block *block, const struct ptx_stateme
     uint32_t offset = 0;
     int bits = 0;
     block->loads_word = loads_word(block, statement, operands, &offset, &bits);
-    if (!block->loads_word || !block->place->small)
+    if (!block->loads_word || !block->site->small)
         return false;
     put_guard(block, statement);
     fprintf(block->file, "mov.b%d %.*s, ", bits, (int)operands[0].length, operands[0].at);
@@ -168,11 +168,11 @@ static void put_count(struct ptx_block *block, struct ptx_word count)
 {
     if (count.length)
         fwrite(count.at, 1, count.length, block->file);
-    else if (block->place->whole)
-        fprintf(block->file, "%u", block->place->group_threads);
+    else if (block->site->whole)
+        fprintf(block->file, "%u", block->site->group_threads);
     else
         fputs("%braid_threads", block->file);
-    block->asks_threads |= !count.length && !block->place->whole;
+    block->asks_threads |= !count.length && !block->site->whole;
 }
 
 void braid_ptx_block_put_barrier(struct ptx_block *block, const struct ptx_statement *statement)
@@ -194,7 +194,7 @@ void braid_ptx_block_put_barrier(struct ptx_block *block, const struct ptx_state
     block->made->numbers |= UINT32_C(1) << number;
     block->made->counts |= !is_sync;
     put_guard(block, statement);
-    if (is_sync && block->place->group_threads == 32) {
+    if (is_sync && block->site->group_threads == 32) {
         fputs("bar.warp.sync 0xffffffff;", block->file);
         return;
     }

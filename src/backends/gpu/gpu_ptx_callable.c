@@ -120,7 +120,7 @@ static void put_operand(struct ptx_block *block, const struct ptx_statement *sta
     if (symbol)
         symbol->is_needed = true;
     if (symbol && !braid_ptx_is_of_driver(block->symbols, symbol))
-        fputs(block->place->prefix, block->file);
+        fputs(block->site->prefix, block->file);
     put_word(block, word);
 }
 
@@ -182,7 +182,7 @@ static void put_head(struct ptx_block *block, const struct ptx_function *functio
 {
     const char *end = function->body ? function->body : function->end;
     fwrite(function->begin, 1, (size_t)(function->name.at - function->begin), block->file);
-    fputs(block->place->prefix, block->file);
+    fputs(block->site->prefix, block->file);
     fwrite(function->name.at, 1, (size_t)(end - function->name.at), block->file);
     fputc('\n', block->file);
 }
@@ -203,7 +203,7 @@ static void put_variable(struct ptx_block *block, const struct ptx_declaration *
          word = braid_ptx_next_word(&at)) {
         fwrite(from, 1, (size_t)(word.at - from), block->file);
         if (braid_ptx_find_symbol(block->symbols, word, NULL))
-            fputs(block->place->prefix, block->file);
+            fputs(block->site->prefix, block->file);
         put_word(block, word);
         from = at;
     }
@@ -272,10 +272,10 @@ static void read_parts(struct ptx_block *block, const char *entry)
 bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entry,
                              struct ptx_callable *out_callable, struct ptx_reason *out_reason)
 {
-    static const struct ptx_place nowhere = { .prefix = "" };
+    static const struct ptx_site nowhere = { .prefix = "" };
     struct ptx_callable made = { .is_plain = true };
     struct ptx_block block = {
-        .symbols = symbols, .place = &nowhere, .made = &made, .reason = out_reason, .is_entry = true
+        .symbols = symbols, .site = &nowhere, .made = &made, .reason = out_reason, .is_entry = true
     };
     char *text = NULL;
     size_t bytes = 0;
@@ -293,12 +293,12 @@ bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entr
 }
 
 bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *entry,
-                              const struct ptx_place *place, FILE *to)
+                              const struct ptx_site *site, FILE *to)
 {
     struct ptx_callable made = { 0 };
     struct ptx_reason reason = { 0 };
     struct ptx_block block = {
-        .symbols = symbols, .place = place, .made = &made, .reason = &reason, .is_entry = true
+        .symbols = symbols, .site = site, .made = &made, .reason = &reason, .is_entry = true
     };
     const struct ptx_function *function = find_entry(symbols->ptx, entry);
     char *text = NULL;
@@ -323,11 +323,11 @@ bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *ent
 
 void braid_ptx_write_needed(const struct ptx_symbols *symbols, const char *prefix, FILE *to)
 {
-    const struct ptx_place place = { .prefix = prefix };
+    const struct ptx_site site = { .prefix = prefix };
     struct ptx_callable made = { 0 };
     struct ptx_reason reason = { 0 };
     struct ptx_block block = {
-        .symbols = symbols, .place = &place, .made = &made, .reason = &reason, .file = to
+        .symbols = symbols, .site = &site, .made = &made, .reason = &reason, .file = to
     };
     put_needed(&block);
 }

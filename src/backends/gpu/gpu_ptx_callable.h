@@ -19,7 +19,7 @@
 
 #include <stdio.h>
 
-#include "backends/gpu/gpu_ptx_place.h"
+#include "backends/gpu/gpu_ptx_site.h"
 #include "backends/gpu/gpu_ptx_symbols.h"
 
 // Reads what a kernel of the module needs. False: it cannot be a block, for the reason.
@@ -30,7 +30,7 @@ bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entr
 // %braid_index, %braid_here, %braid_barrier, %braid_shared, and %braid_args or %braid_w0 to _w3.
 // The kernel was read before. False: memory ran out.
 bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *entry,
-                              const struct ptx_place *place, FILE *to);
+                              const struct ptx_site *site, FILE *to);
 
 // Writes the module's variables and functions that are needed, with other names.
 void braid_ptx_write_needed(const struct ptx_symbols *symbols, const char *prefix, FILE *to);

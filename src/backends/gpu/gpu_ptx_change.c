@@ -23,11 +23,11 @@ static bool track(struct tracks *tracks, struct ptx_word word)
 {
     if (is_tracked(tracks, word))
         return false;
-    struct ptx_word *place = braid_array_append(&tracks->words, 1, sizeof(*place));
-    tracks->failed |= !place;
-    if (place)
-        *place = word;
-    return place != NULL;
+    struct ptx_word *slot = braid_array_append(&tracks->words, 1, sizeof(*slot));
+    tracks->failed |= !slot;
+    if (slot)
+        *slot = word;
+    return slot != NULL;
 }
 
 // Whether a tracked word stands between the two places.

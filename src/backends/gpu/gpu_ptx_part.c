@@ -25,16 +25,16 @@ struct flow {
 
 static struct known *find_register(const struct flow *flow, struct ptx_word name)
 {
-    size_t place = 5381;
+    size_t index = 5381;
     for (size_t i = 0; i < name.length; i++)
-        place = place * 33 + (unsigned char)name.at[i];
-    for (place &= flow->room - 1; flow->registers[place].name.length;
-         place = (place + 1) & (flow->room - 1)) {
-        if (ptx_same_word(flow->registers[place].name, name))
+        index = index * 33 + (unsigned char)name.at[i];
+    for (index &= flow->room - 1; flow->registers[index].name.length;
+         index = (index + 1) & (flow->room - 1)) {
+        if (ptx_same_word(flow->registers[index].name, name))
             break;
     }
-    flow->registers[place].name = name;
-    return &flow->registers[place];
+    flow->registers[index].name = name;
+    return &flow->registers[index];
 }
 
 size_t braid_ptx_find_target(const struct ptx_statement *statements, size_t num, size_t branch)

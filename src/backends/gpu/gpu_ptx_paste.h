@@ -14,7 +14,7 @@ struct ptx_pasted {
 struct ptx_paste {
     const struct ptx_pasted *blocks; // by the number of their markers
     uint32_t num_blocks;
-    uint32_t small;             // bytes of arguments in registers, as in ptx_place
+    uint32_t small;             // bytes of arguments in registers, as in ptx_site
     const char *const *modules; // texts that the blocks are from
     const char *const *needed;  // by module: what braid_ptx_write_needed wrote
     uint32_t num_modules;

@@ -180,13 +180,13 @@ static void read_function(struct reader *reader, struct ptx_word begin, bool is_
     if (braid_ptx_word_is(word, "{"))
         read_body(reader, &function);
     function.end = reader->at;
-    struct ptx_function *place =
+    struct ptx_function *slot =
         reader->failed ? NULL : braid_array_append(&reader->ptx->functions, 1, sizeof(function));
-    if (!place && !reader->failed)
+    if (!slot && !reader->failed)
         refuse(reader, "");
-    if (!place)
+    if (!slot)
         return;
-    *place = function;
+    *slot = function;
     reader->ptx->facts |= function.facts;
 }
 
@@ -205,9 +205,9 @@ static void read_declaration(struct reader *reader, struct ptx_word space)
                   : braid_ptx_word_is(space, ".tex")  ? PTX_TEXTURE
                                                       : 0;
     skip_statement(reader);
-    struct ptx_declaration *place = braid_array_append(&ptx->declarations, 1, sizeof(*place));
-    if (place)
-        *place = (struct ptx_declaration){ space, space.at, reader->at, reader->is_extern };
+    struct ptx_declaration *slot = braid_array_append(&ptx->declarations, 1, sizeof(*slot));
+    if (slot)
+        *slot = (struct ptx_declaration){ space, space.at, reader->at, reader->is_extern };
     else
         refuse(reader, "");
 }

@@ -10,10 +10,10 @@
 
 static bool add(struct ptx_symbols *symbols, const struct ptx_symbol *symbol)
 {
-    struct ptx_symbol *place = braid_array_append(&symbols->items, 1, sizeof(*place));
-    if (place)
-        *place = *symbol;
-    return place != NULL;
+    struct ptx_symbol *slot = braid_array_append(&symbols->items, 1, sizeof(*slot));
+    if (slot)
+        *slot = *symbol;
+    return slot != NULL;
 }
 
 static bool add_declaration(struct ptx_symbols *symbols, const struct ptx_declaration *declaration,

@@ -34,7 +34,7 @@ static const char *read_environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-char *braid_disk_cache_place(const char *wish)
+char *braid_disk_cache_folder(const char *wish)
 {
     const char *named = read_environment("BRAID_CACHE");
     if (getauxval(AT_SECURE))
@@ -55,7 +55,7 @@ char *braid_disk_cache_place(const char *wish)
 
 struct disk_cache *braid_disk_cache_open(const char *wish)
 {
-    char *folder = braid_disk_cache_place(wish);
+    char *folder = braid_disk_cache_folder(wish);
     struct disk_cache *cache = folder ? calloc(1, sizeof(*cache)) : NULL;
     if (!cache) {
         free(folder);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the nodes of a graph on lanes.
-#ifndef BRAID_PLAN_PLACE_H
-#define BRAID_PLAN_PLACE_H
+#ifndef BRAID_PLAN_PLAN_LIST_H
+#define BRAID_PLAN_PLAN_LIST_H
 
 #include "plan/plan_costs.h"
 #include "plan/plan_graph.h"
@@ -25,8 +25,8 @@ struct plan_limits {
 // minimum: the cross-lane edges of the transitive reduction of the graph and S together. These are
 // the waits found here.
 // Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_place(const struct plan_graph *plan, const struct plan_costs *costs,
-                              const struct plan_ranks *ranks, const struct plan_limits *limits,
-                              struct plan_placement *out_placement);
+braid_status braid_plan_list(const struct plan_graph *plan, const struct plan_costs *costs,
+                             const struct plan_ranks *ranks, const struct plan_limits *limits,
+                             struct plan_placement *out_placement);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that is called from inside another: what it needs, and where it is.
-#ifndef BRAID_BACKENDS_GPU_GPU_PTX_PLACE_H
-#define BRAID_BACKENDS_GPU_GPU_PTX_PLACE_H
+#ifndef BRAID_BACKENDS_GPU_GPU_PTX_SITE_H
+#define BRAID_BACKENDS_GPU_GPU_PTX_SITE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct ptx_callable {
 };
 
 // Where it is called.
-struct ptx_place {
+struct ptx_site {
     uint32_t group_threads; // of a lane; 32: it is a warp
     uint32_t num_groups;    // lanes of the block
     bool flat;              // blocks have one dimension
