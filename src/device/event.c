@@ -23,8 +23,7 @@ braid_status braid_event_create(braid_device *device, const braid_event_options 
                                 braid_event **out_event)
 {
     if (!device || !out_event)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_create: %s is NULL",
-                           device ? "out_event" : "device");
+        return braid_error_null("braid_event_create", device ? "out_event" : "device");
     struct backend_event *backend = NULL;
     braid_status status = braid_device_check("braid_event_create", device);
     if (!status)

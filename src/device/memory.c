@@ -7,8 +7,7 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
                                    void **out_memory)
 {
     if (!device || !out_memory)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_memory_allocate: %s is NULL",
-                           device ? "out_memory" : "device");
+        return braid_error_null("braid_memory_allocate", device ? "out_memory" : "device");
     braid_status status = braid_device_check("braid_memory_allocate", device);
     if (status)
         return status;

@@ -45,8 +45,7 @@ braid_status braid_stream_create(braid_device *device, const braid_stream_option
                                  braid_stream **out_stream)
 {
     if (!device || !out_stream)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_create: %s is NULL",
-                           device ? "out_stream" : "device");
+        return braid_error_null("braid_stream_create", device ? "out_stream" : "device");
     struct backend_stream *backend = NULL;
     braid_status status = braid_device_check("braid_stream_create", device);
     if (!status)
@@ -60,8 +59,7 @@ braid_status braid_stream_create(braid_device *device, const braid_stream_option
 braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream **out_stream)
 {
     if (!device || !out_stream)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_wrap: %s is NULL",
-                           device ? "out_stream" : "device");
+        return braid_error_null("braid_stream_wrap", device ? "out_stream" : "device");
     braid_status status = braid_device_check("braid_stream_wrap", device);
     if (status)
         return status;
@@ -172,7 +170,7 @@ braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,
     if (status)
         return status;
     if (!call)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_host_call: call is NULL");
+        return braid_error_null("braid_stream_host_call", "call");
     return submit(device, stream,
                   (struct backend_task){ .kind = WORK_HOST,
                                          .name = "host call",

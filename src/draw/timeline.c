@@ -216,8 +216,7 @@ static braid_status check_arguments(const char *function, const braid_schedule *
 {
     if (schedule && file)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function,
-                       schedule ? "file" : "schedule");
+    return braid_error_null(function, schedule ? "file" : "schedule");
 }
 
 braid_status braid_timeline_create(const char *function, const braid_schedule *schedule,

@@ -25,7 +25,7 @@ static uint32_t next_id(void)
 braid_status braid_graph_create(braid_graph **out_graph)
 {
     if (!out_graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_create: out_graph is NULL");
+        return braid_error_null("braid_graph_create", "out_graph");
     braid_graph *graph = calloc(1, sizeof(*graph));
     if (!graph)
         return braid_error_no_memory("a graph");

@@ -177,8 +177,7 @@ static void write_edges(const braid_graph *graph, const struct array *links, FIL
 braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file)
 {
     if (!graph || !file)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_write_dot: %s is NULL",
-                           graph ? "file" : "graph");
+        return braid_error_null("braid_graph_write_dot", graph ? "file" : "graph");
     struct graph_units units;
     braid_status status = braid_graph_find_units(graph, &units);
     if (status != BRAID_OK)

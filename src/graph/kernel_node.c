@@ -340,7 +340,7 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node 
                                     braid_node *out_node)
 {
     if (!launch)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_kernel: launch is NULL");
+        return braid_error_null("braid_graph_add_kernel", "launch");
     braid_kernel_node whole = *launch;
     braid_access *accesses = NULL;
     braid_status status =

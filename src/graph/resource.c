@@ -30,8 +30,7 @@ braid_status braid_graph_check_named(const char *function, const braid_graph *gr
                                      const char *name, const braid_resource *out_resource)
 {
     if (!graph || !out_resource)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function,
-                           graph ? "out_resource" : "graph");
+        return braid_error_null(function, graph ? "out_resource" : "graph");
     if (!name)
         return braid_error_null(function, "name");
     if (!*name)
@@ -118,8 +117,7 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
                                    uint64_t bytes, braid_resource *out_range)
 {
     if (!graph || !out_range)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_add_range: %s is NULL",
-                           graph ? "out_range" : "graph");
+        return braid_error_null("braid_graph_add_range", graph ? "out_range" : "graph");
     if (buffer.graph != graph->id || buffer.index >= graph->resources.num)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_graph_add_range: resource %u of graph %u is not a resource of "

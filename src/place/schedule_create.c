@@ -21,8 +21,7 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
 {
     static const braid_schedule_options defaults;
     if (!graph || !out_schedule)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_create: %s is NULL",
-                           graph ? "out_schedule" : "graph");
+        return braid_error_null("braid_schedule_create", graph ? "out_schedule" : "graph");
     if (!options)
         options = &defaults;
     braid_status status = braid_plan_check_options(options);

@@ -38,11 +38,6 @@ static inline void plan_bits_finish(struct plan_bits *bits)
     *bits = (struct plan_bits){ 0 };
 }
 
-static inline bool plan_bits_has(const struct plan_bits *bits, uint32_t member)
-{
-    return bits->level[0][member >> 6] >> (member & 63) & 1;
-}
-
 static inline bool plan_bits_empty(const struct plan_bits *bits)
 {
     return bits->level[bits->num_levels - 1][0] == 0;

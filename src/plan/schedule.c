@@ -120,8 +120,8 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
                                           braid_placement *out_placement)
 {
     if (!schedule || !out_placement)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_get_placement: %s is NULL",
-                           schedule ? "out_placement" : "schedule");
+        return braid_error_null("braid_schedule_get_placement",
+                                schedule ? "out_placement" : "schedule");
     if (node.graph != schedule->graph_id || node.index >= schedule->info.num_nodes)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_schedule_get_placement: node %u of graph %u is not in this "

@@ -359,8 +359,7 @@ static void write_all(struct drawing *drawing)
 braid_status braid_schedule_write_dot(const braid_schedule *schedule, FILE *file)
 {
     if (!schedule || !file)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_write_dot: %s is NULL",
-                           schedule ? "file" : "schedule");
+        return braid_error_null("braid_schedule_write_dot", schedule ? "file" : "schedule");
     struct drawing drawing = { .schedule = schedule, .file = file };
     braid_status status;
     if (allocate(&drawing) && find_waiters(&drawing)) {

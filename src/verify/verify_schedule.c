@@ -109,8 +109,7 @@ static braid_status check_lane_places(const braid_schedule *schedule)
 braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_graph *graph)
 {
     if (!schedule || !graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: %s is NULL",
-                           schedule ? "graph" : "schedule");
+        return braid_error_null("braid_schedule_verify", schedule ? "graph" : "schedule");
     if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
