@@ -252,6 +252,7 @@ static void append_args(braid_graph *graph, const braid_kernel_node *launch, uin
 {
     uint32_t *sizes = braid_array_append(&graph->arg_sizes, count_args(launch), sizeof(*sizes));
     unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
+    memset(to, 0, bytes); // frames compare arguments and the gaps between them
     for (size_t i = 0; i < launch->num_args; i++) {
         sizes[i] = (uint32_t)bytes_of(&launch->args[i]);
         if (is_unchecked(&launch->args[i]))
