@@ -9,6 +9,7 @@
 #include <braid/graph.h>
 #include <braid/kernel.h>
 #include <braid/rank.h>
+#include <braid/region.h>
 #include <braid/schedule.h>
 #include <braid/status.h>
 #include <braid/stream.h>

@@ -154,9 +154,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                size_t num_frames);
 
 // How many iterations of a loop ran in the last frame that was launched, once it has ended. Of a
-// loop inside another one: all of the frame together. Errors: BRAID_INVALID_ARGUMENT (no loop of
-// the exec's graph, no frame was launched), BRAID_NOT_READY (the frame has not ended),
-// BRAID_DEVICE_ERROR.
+// branch: how often its first arm ran, 1 or 0. Of one inside a loop: all of the frame together.
+// Errors: BRAID_INVALID_ARGUMENT (no loop or branch of the exec's graph, no frame was launched),
+// BRAID_NOT_READY (the frame has not ended), BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
 

@@ -209,28 +209,6 @@ typedef struct braid_empty {
     braid_node_options node;
 } braid_empty;
 
-// A loop: nodes that run again and again, its body, which the calls between braid_graph_begin_loop
-// and braid_graph_end add. The condition is a uint32_t that nodes of the frame write. An iteration
-// starts after the one before has ended. The loop ends when the condition is 0 or the bound is
-// reached, whichever comes first.
-// From outside, a loop is one node that accesses all that its body accesses. If an edge leads from
-// a node outside to a node inside, the whole loop is behind the node outside. If it leads from
-// inside to outside, the node outside is behind the whole loop. Bundles and lane hints hold inside
-// one body. Loops may be inside loops. A transient buffer that only the body uses lives for the
-// whole loop. If the loop runs no iteration, it leaves all that it would have written as it was.
-typedef struct braid_loop {
-    braid_node_options node;  // name, after and lane_hint; all else must be zero
-    braid_resource condition; // a buffer with an address, a transient one, or a range of either,
-                              // whose first four bytes count; { 0 }: `times` alone ends the loop
-    uint64_t times;           // how many iterations run at most; 0: `most` says it
-    uint64_t most;            // the same, for loops with a condition; reaching it is no error
-    bool unbounded;           // instead of `times` and `most`: the condition alone ends the loop
-    bool tests_first;         // the condition counts before the first iteration, too; a loop
-                              // without this runs once at least
-    uint64_t expected;        // iterations that the planner counts on; 0: `times`, else 10, but no
-                              // more than `most`
-} braid_loop;
-
 // Makes an empty graph.
 // Errors: BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_graph);
@@ -340,35 +318,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
                                                               const braid_empty *empty,
                                                               braid_node *out_node);
 
-// Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
-// is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
-// ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU and CUDA play loops in graph mode and on streams. On streams of the CPU a thread of the
-// device queues the body again and again. If the thread cannot queue an iteration, the loop
-// ends early. The exec's next wait, query or launch returns that failure, and the exec can be
-// launched again. If the exec is destroyed before, only the log tells. These refuse a graph with
-// loops and name the loop (BRAID_UNSUPPORTED):
-// - islands, and HIP in all modes;
-// - groups, graphs with communicators, and times of frames;
-// - all modes, if a queue call is inside a loop;
-// - CUDA with a driver before 12.4;
-// - CUDA, if a node inside is a host call;
-// - CUDA, if a node inside copies or fills memory of the host that the driver does not know;
-// - CUDA, if the condition lies in such memory.
-// Errors, which name the loop:
-// - BRAID_INVALID_ARGUMENT: no condition and no `times`, a condition without a bound, two bounds, a
-//   condition that is no uint32_t of this graph in one place, options that a loop has not;
-// - BRAID_UNSUPPORTED: a graph with communicators;
-// - BRAID_NO_MEMORY.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
-                                                               const braid_loop *loop,
-                                                               braid_node *out_loop);
-
-// Ends the loop that was begun last and has not ended.
-// Errors: BRAID_INVALID_ARGUMENT (no loop is open, or it has no node), BRAID_NO_MEMORY; then the
-// loop is still open.
-BRAID_API BRAID_MUST_CHECK braid_status braid_graph_end(braid_graph *graph);
-
 // A value that changes from frame to frame and that many nodes use: a position, a time step, a
 // pointer. { 0 } is no parameter.
 typedef struct braid_parameter {
@@ -404,14 +353,14 @@ typedef enum braid_target {
     BRAID_TARGET_USER = 10,      // of a host or queue call: a pointer (void *). In a CUDA or HIP
                                  // graph a queue call is captured again by this, and must queue
                                  // the same work with other parameters
-    BRAID_TARGET_ENABLED = 11,   // of any node but a communication or a loop: a bool; of a
-                                 // parameter also a uint32_t. At first all nodes do their work. One
-                                 // that does not ends as soon as all that it waits for has: its
-                                 // edges stay, and what it would have written keeps what it had (a
-                                 // transient buffer: anything). CUDA and HIP graphs cannot disable
-                                 // queue calls, nor fills outside of islands
-    BRAID_TARGET_COPY = 12,      // of a copy: a braid_copy_values, by braid_exec_set only
-    BRAID_TARGET_FILL = 13,      // of a fill: a braid_fill_values, by braid_exec_set only
+    BRAID_TARGET_ENABLED = 11, // of any node but a communication, a loop or a branch: a bool; of a
+                               // parameter also a uint32_t. At first all nodes do their work. One
+                               // that does not ends as soon as all that it waits for has: its
+                               // edges stay, and what it would have written keeps what it had (a
+                               // transient buffer: anything). CUDA and HIP graphs cannot disable
+                               // queue calls, nor fills outside of islands
+    BRAID_TARGET_COPY = 12,    // of a copy: a braid_copy_values, by braid_exec_set only
+    BRAID_TARGET_FILL = 13,    // of a fill: a braid_fill_values, by braid_exec_set only
 } braid_target;
 
 // The values of a copy that can change, together. NULL and 0 leave the node's own.

@@ -121,8 +121,9 @@ typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
     BRAID_STEP_RECORD = 1, // record `position`: `node` and all before it on the lane has ended
     BRAID_STEP_WAIT = 2,   // wait for `position` of another lane: the end of `node` there
-    BRAID_STEP_LOOP = 3,   // run the body of the loop `node` as often as that says; the steps of a
-                           // body are not among these, and `position` counts the loops from 0
+    BRAID_STEP_LOOP = 3,   // run the body of the loop or branch `node` as often as that says; the
+                           // steps of a body are not among these, and `position` counts the bodies
+                           // from 0: a second arm is the one behind the first
 } braid_step_kind;
 
 // One step of a lane.

@@ -368,22 +368,35 @@ class Graph(Communications):
         numbers.times, numbers.most, numbers.expected = times, most, expected
         numbers.unbounded, numbers.tests_first = unbounded, tests_first
         if condition is not None:
-            numbers.condition = self._condition(condition, description.name or "loop")
-        return self._body(description)
+            numbers.condition = self._condition(condition, "loop", description.name)
+        return self._body(lib.braid_graph_begin_loop, description)
+
+    @spell_out(NodeOptions)
+    def branch(self, condition: Any, **options: Unpack[NodeOptions]) -> ContextManager[Node]:
+        """A branch, whose first arm is what is added in the block: with graph.branch(overflowed) as branch. The arm
+        runs if the condition, as that of a loop, is not 0; what is added behind graph.otherwise() in the block runs
+        if it is. See braid_if."""
+        description = Description(self, "braid_if *", options.get("name"), options)
+        description.struct.condition = self._condition(condition, "branch", description.name)
+        return self._body(lib.braid_graph_begin_if, description)
+
+    def otherwise(self) -> None:
+        """Begins the second arm of the branch of the block."""
+        check(lib.braid_graph_else(self._pointer))
 
     @contextlib.contextmanager
-    def _body(self, description: Description) -> Iterator[Node]:
-        yield self._add(lib.braid_graph_begin_loop, description)
+    def _body(self, begin: Any, description: Description) -> Iterator[Node]:
+        yield self._add(begin, description)
         check(lib.braid_graph_end(self._pointer))
 
-    def _condition(self, thing: Any, name: str) -> Any:
+    def _condition(self, thing: Any, kind: str, name: Optional[str]) -> Any:
         if isinstance(thing, Resource):
             handle, typestr = self._handle(thing, "resource"), thing._declared.typestr
         else:
             span = describe(thing)
             handle, typestr = ffi.new("braid_resource *", self._declared(span).handle)[0], span.typestr
         if typestr and typestr[1:] not in ("u4", "i4"):
-            raise refuse(f"loop '{name}': its condition has elements of type {typestr!r}, and is a uint32")
+            raise refuse(f"{kind} '{name or kind}': its condition has elements of type {typestr!r}, and is a uint32")
         return handle
 
     def edge(self, before: Node, after: Node) -> None:

@@ -29,6 +29,7 @@ const struct work_words braid_work_words[] = {
                      "margin=\"0.02\"" },
     [WORK_POST] = { "post", "post", "post", ", shape=cds, style=filled, fillcolor=\"#e4eef8\"" },
     [WORK_LOOP] = { "loop", "loop", "loop", ", style=\"rounded,bold\"" },
+    [WORK_BRANCH] = { "branch", "branch", "branch", ", style=\"rounded,bold\"" },
     [WORK_AWAIT] = { "communication", "communication", "communication",
                      ", shape=cds, style=filled, fillcolor=\"#cfe2f3\"" },
 };

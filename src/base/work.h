@@ -13,10 +13,13 @@ enum work_kind {
     WORK_HOST,
     WORK_QUEUE,
     WORK_EMPTY,
-    WORK_POST,  // of an operation between ranks
-    WORK_AWAIT, // ends with it
-    WORK_LOOP,  // plays its body; no backend is given one
+    WORK_POST,   // of an operation between ranks
+    WORK_AWAIT,  // ends with it
+    WORK_LOOP,   // plays its body; no backend is given one
+    WORK_BRANCH, // plays one of its arms; likewise
 };
+
+enum { WORK_NUM_KINDS = WORK_BRANCH + 1 };
 
 // What drawings and messages say of a kind.
 struct work_words {
@@ -97,10 +100,11 @@ struct work_await {
     struct work_operation *operation;
 };
 
+// Of a branch the first arm, which runs once if the condition is not 0.
 struct work_loop {
     const uint32_t *condition; // goes on while it is not 0; NULL: `most` alone ends it
     uint64_t most;             // iterations; UINT64_MAX: any number
-    uint32_t number;           // of the loop, among those of the graph
+    uint32_t number;           // of the loop or branch, among the regions of the graph
     bool tests_first;
 };
 
@@ -113,6 +117,12 @@ union work {
     struct work_await await;
     struct work_loop loop;
 };
+
+// Whether a node of that kind is a region.
+static inline bool work_has_body(enum work_kind kind)
+{
+    return kind == WORK_LOOP || kind == WORK_BRANCH;
+}
 
 // False where the number of threads does not fit in 63 bits, or one of the numbers is 0.
 bool braid_grid_fits(braid_dim3 grid, braid_dim3 block);

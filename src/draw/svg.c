@@ -208,7 +208,7 @@ static double write_key(const struct svg *svg, const char *class_name, const cha
 static double write_kinds(const struct svg *svg, double x, double y)
 {
     const struct program *program = &svg->timeline->schedule->program;
-    for (uint8_t kind = 0; kind <= WORK_LOOP && program->num_nodes; kind++) {
+    for (uint8_t kind = 0; kind < WORK_NUM_KINDS && program->num_nodes; kind++) {
         char class_name[40];
         if (kind == WORK_KERNEL || !memchr(program->kinds, kind, program->num_nodes))
             continue;

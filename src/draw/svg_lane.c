@@ -54,6 +54,19 @@ static void write_label(const struct svg *svg, const char *name, double x, doubl
     fputs(*next ? "\xe2\x80\xa6</text>" : "</text>", svg->file);
 }
 
+static void write_body(const struct svg *svg, const struct program *body, double top,
+                       double height);
+
+// Of a branch one arm below the other.
+static void write_bodies(const struct svg *svg, const struct program *body, double top,
+                         double height)
+{
+    double each = body->has_else ? height / 2 : height;
+    write_body(svg, body, top, each);
+    if (body->has_else)
+        write_body(svg, body + 1, top + each, each);
+}
+
 // The first run of a region, with its lanes inside the height of the region's node.
 static void write_body(const struct svg *svg, const struct program *body, double top, double height)
 {
@@ -72,7 +85,7 @@ static void write_body(const struct svg *svg, const struct program *body, double
         braid_text_write_xml(svg->file, braid_schedule_node_name(schedule, op->node));
         fputs("</title></rect>\n", svg->file);
         if (inner)
-            write_body(svg, inner, y, row);
+            write_bodies(svg, inner, y, row);
     }
 }
 
@@ -108,7 +121,7 @@ static void write_node(const struct svg *svg, uint32_t node, const braid_interva
     fputc('\n', svg->file);
     const struct program *body = braid_program_find_body(&timeline->schedule->program, node);
     if (body && !timeline->options.intervals) // of a plan
-        write_body(svg, body, y + svg->row_height / 3, svg->row_height * 2 / 3);
+        write_bodies(svg, body, y + svg->row_height / 3, svg->row_height * 2 / 3);
 }
 
 static void write_block(const struct svg *svg, struct block *block, uint32_t lane)

@@ -162,10 +162,10 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
     if (!exec || !out_num)
         return braid_error_null(function, exec ? "out_num" : "exec");
     if (loop.graph != exec->schedule->graph_id || loop.index >= exec->tasks.num ||
-        exec->tasks.items[loop.index].kind != WORK_LOOP)
+        !work_has_body(exec->tasks.items[loop.index].kind))
         return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %u of graph %u is no loop of the exec's graph", function,
-                           loop.index, loop.graph);
+                           "%s: node %u of graph %u is no loop or branch of the exec's graph",
+                           function, loop.index, loop.graph);
     // With the lock: a frame counts before its end is recorded.
     pthread_mutex_lock(&exec->turn.lock);
     uint64_t num = braid_exec_num_frames(exec);

@@ -124,7 +124,9 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     exec->player = player;
     char who[40];
     snprintf(who, sizeof(who), "the %s player", player->name);
-    braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_loops(graph, who);
+    braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_regions(graph, who);
+    if (!status && !player->plays_branches)
+        status = braid_graph_refuse_branches(graph, who);
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status)
@@ -243,7 +245,7 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options)
 {
     braid_status status =
-        options->profile ? braid_graph_refuse_loops(graph, "an exec that keeps times") : BRAID_OK;
+        options->profile ? braid_graph_refuse_regions(graph, "an exec that keeps times") : BRAID_OK;
     if (!status)
         status = braid_exec_place(exec, graph, options);
     if (status)

@@ -88,7 +88,8 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
         snprintf(reason, size, "whole frames: node %u '%.100s' declares no access", undeclared,
                  braid_graph_name(graph, undeclared));
     else if (exec->info.whole_frames && exec->program.num_bodies)
-        snprintf(reason, size, "whole frames: the graph has a loop, '%.100s'",
+        snprintf(reason, size, "whole frames: the graph has a %s, '%.100s'",
+                 braid_work_words[exec->program.kinds[exec->program.bodies[0].node]].kind,
                  braid_graph_name(graph, exec->program.bodies[0].node));
     else if (exec->info.whole_frames)
         snprintf(reason, size, "whole frames: %s replay does not order nodes of two frames",

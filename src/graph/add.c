@@ -78,9 +78,11 @@ static braid_status check_bundle(const braid_graph *graph, const char *name,
                            "node '%s': it cannot be a %s of '%s', which is a prelude or epilogue "
                            "itself",
                            name, role, braid_graph_name(graph, main.index));
-    if (graph_nodes(graph)[main.index].kind == WORK_LOOP)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': it cannot be a %s of the loop '%s'",
-                           name, role, braid_graph_name(graph, main.index));
+    enum work_kind kind = (enum work_kind)graph_nodes(graph)[main.index].kind;
+    if (work_has_body(kind))
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': it cannot be a %s of the %s '%s'",
+                           name, role, braid_work_words[kind].kind,
+                           braid_graph_name(graph, main.index));
     if (options->place)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': a %s runs on the device of its main node '%s'; give the "

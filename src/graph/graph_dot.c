@@ -62,40 +62,74 @@ static void write_bundle(const struct graph_units *units, uint32_t unit, FILE *f
     fputs("    }\n", file);
 }
 
-// The nodes of a body that are in no loop inside it, and the boxes of such loops.
+static bool has_body(const braid_graph *graph, uint32_t node)
+{
+    return work_has_body((enum work_kind)graph_nodes(graph)[node].kind);
+}
+
+static void begin_box(FILE *file, const char *kind, uint32_t node, const char *label)
+{
+    fprintf(file, "    subgraph cluster_%s_%" PRIu32 " {\n", kind, node);
+    fputs("        label=\"", file);
+    braid_dot_write_text(file, label);
+    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
+}
+
+static void write_region(const braid_graph *graph, uint32_t node, FILE *file);
+
+// The nodes directly in a body, and the boxes of regions inside.
 static void write_body(const braid_graph *graph, uint32_t index, FILE *file)
 {
     const struct graph_region *region = &graph_regions(graph)[index];
-    fprintf(file, "    subgraph cluster_loop_%" PRIu32 " {\n", region->node);
-    fputs("        label=\"", file);
-    braid_dot_write_text(file, braid_graph_name(graph, region->node));
-    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
-    fprintf(file, "        %" PRIu32 ";\n", region->node);
-    for (uint32_t i = region->first; i < region->first + region->num; i++) {
-        if (braid_graph_region_of(graph, i) == index && graph_nodes(graph)[i].kind != WORK_LOOP)
+    uint32_t end = region->first + region->num;
+    for (uint32_t i = region->first; i < end; i++) {
+        if (braid_graph_region_of(graph, i) == index && !has_body(graph, i))
             fprintf(file, "        %" PRIu32 ";\n", i);
     }
-    for (uint32_t i = 0; i < index; i++) {
-        if (braid_graph_region_of(graph, graph_regions(graph)[i].node) == index)
-            write_body(graph, i, file);
+    for (uint32_t i = region->first; i < end; i++) {
+        if (braid_graph_region_of(graph, i) == index && has_body(graph, i))
+            write_region(graph, i, file);
+    }
+}
+
+static void write_region(const braid_graph *graph, uint32_t node, FILE *file)
+{
+    enum work_kind kind = (enum work_kind)graph_nodes(graph)[node].kind;
+    uint32_t body = braid_graph_region_entered(graph, node);
+    uint32_t other = braid_graph_region_else(graph, body);
+    begin_box(file, braid_work_words[kind].kind, node, braid_graph_name(graph, node));
+    fprintf(file, "        %" PRIu32 ";\n", node);
+    if (kind == WORK_BRANCH)
+        begin_box(file, "if", node, "if");
+    write_body(graph, body, file);
+    if (kind == WORK_BRANCH)
+        fputs("    }\n", file);
+    if (other != GRAPH_NONE) {
+        begin_box(file, "else", node, "else");
+        write_body(graph, other, file);
+        fputs("    }\n", file);
     }
     fputs("    }\n", file);
 }
 
-static void write_loops(const braid_graph *graph, FILE *file)
-{
-    for (uint32_t i = 0; i < graph->regions.num; i++) {
-        if (braid_graph_region_of(graph, graph_regions(graph)[i].node) == GRAPH_NONE)
-            write_body(graph, i, file);
-    }
-}
-
-// Whether a node is a loop and the other is inside it: their order is no edge.
-static bool is_inside(const braid_graph *graph, uint32_t loop, uint32_t node)
+// A body that is open has no box.
+static void write_regions(const braid_graph *graph, FILE *file)
 {
     for (uint32_t i = 0; i < graph->regions.num; i++) {
         const struct graph_region *region = &graph_regions(graph)[i];
-        if (region->node == loop && node - region->first < region->num)
+        if (!graph_region_is_else(region) &&
+            braid_graph_region_of(graph, region->node) == GRAPH_NONE)
+            write_region(graph, region->node, file);
+    }
+}
+
+// Whether the order of two nodes is no edge: one is inside the other, or they are in two arms.
+static bool are_apart(const braid_graph *graph, uint32_t outer, uint32_t node)
+{
+    uint32_t at = braid_graph_region_of(graph, node);
+    for (; at != GRAPH_NONE; at = braid_graph_region_of(graph, graph_regions(graph)[at].node)) {
+        const struct graph_region *region = &graph_regions(graph)[at];
+        if (outer == region->node || (outer > region->node && outer < region->first))
             return true;
     }
     return false;
@@ -158,7 +192,7 @@ static void write_nodes(const struct graph_drawing *drawing, const struct graph_
         write_node(drawing, i, file);
     for (uint32_t unit = 0; unit < units->num_units && drawing->graph->num_bundled > 0; unit++)
         write_bundle(units, unit, file);
-    write_loops(drawing->graph, file);
+    write_regions(drawing->graph, file);
 }
 
 static void write_edges(const braid_graph *graph, const struct array *links, FILE *file)
@@ -168,7 +202,7 @@ static void write_edges(const braid_graph *graph, const struct array *links, FIL
         fprintf(file, "    %" PRIu32 " -> %" PRIu32 ";\n", edges[i].from, edges[i].to);
     const struct graph_link *first = links->items;
     for (size_t i = 0; i < links->num; i++)
-        if (!is_inside(graph, first[i].from, first[i].to))
+        if (!are_apart(graph, first[i].from, first[i].to))
             write_link(graph, &first[i], file);
     write_frame_edges(graph, file);
 }

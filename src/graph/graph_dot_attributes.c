@@ -231,12 +231,15 @@ static void write_pointers(const struct graph_drawing *drawing, uint32_t index, 
 // When it ends.
 static void write_loop(const struct graph_drawing *drawing, uint32_t index, FILE *file)
 {
-    const struct work_loop *loop = graph_loop(drawing->graph, index);
-    for (size_t i = 0; i < drawing->graph->regions.num; i++) {
-        const struct graph_region *region = &graph_regions(drawing->graph)[i];
-        if (region->node == index && region->condition != GRAPH_NONE)
-            fprintf(file, ", condition=%" PRIu32, graph_drawn_number(drawing, region->condition));
-    }
+    const braid_graph *graph = drawing->graph;
+    const struct work_loop *loop = graph_loop(graph, index);
+    uint32_t at = braid_graph_region_entered(graph, index);
+    bool is_open = at == GRAPH_NONE || graph_regions(graph)[at].node != index;
+    uint32_t condition = is_open ? GRAPH_NONE : graph_regions(graph)[at].condition;
+    if (condition != GRAPH_NONE)
+        fprintf(file, ", condition=%" PRIu32, graph_drawn_number(drawing, condition));
+    if (graph_nodes(graph)[index].kind == WORK_BRANCH)
+        return;
     if (loop->most != UINT64_MAX)
         fprintf(file, ", most=%" PRIu64, loop->most);
     if (loop->tests_first)
@@ -255,7 +258,7 @@ void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t in
     } else {
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
     }
-    if (node->kind == WORK_LOOP)
+    if (work_has_body(node->kind))
         write_loop(drawing, index, file);
     if (graph_node_blocks(graph, index))
         fputs(", blocking=true", file);

@@ -12,6 +12,20 @@ uint32_t braid_graph_region_of(const braid_graph *graph, uint32_t node)
     return GRAPH_NONE;
 }
 
+// No body is empty.
+uint32_t braid_graph_region_entered(const braid_graph *graph, uint32_t node)
+{
+    return braid_graph_region_of(graph, node + 1);
+}
+
+uint32_t braid_graph_region_else(const braid_graph *graph, uint32_t region)
+{
+    const struct graph_region *arm = &graph_regions(graph)[region];
+    uint32_t behind = braid_graph_region_of(graph, arm->first + arm->num);
+    bool is_else = behind != GRAPH_NONE && graph_regions(graph)[behind].node == arm->node;
+    return is_else ? behind : GRAPH_NONE;
+}
+
 uint32_t braid_graph_lift(const braid_graph *graph, uint32_t node, uint32_t region)
 {
     uint32_t at = braid_graph_region_of(graph, node);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions: nodes that are one node from outside, and a small graph from inside. They are loops.
+// Regions: nodes that are one node from outside, and a small graph from inside. A loop is the node
+// of one region, and a branch that of one or two, its arms.
 #ifndef BRAID_GRAPH_REGIONS_H
 #define BRAID_GRAPH_REGIONS_H
 
 #include "graph/graph.h"
 
-// The body is a range of nodes, right behind the loop's own; those of loops inside are among them.
+// The body is a range of nodes, right behind the region's own or behind the branch's first arm;
+// those of regions inside are among them.
 struct graph_region {
     uint32_t node;       // that it is from outside, with the accesses of the body
-    uint32_t first, num; // num is 0 while the loop is open
+    uint32_t first, num; // num is 0 while the body is open
     uint32_t condition;  // a resource; GRAPH_NONE: there is none
     uint64_t expected;   // iterations, for the planner
 };
@@ -18,6 +20,12 @@ static inline const struct graph_region *graph_regions(const braid_graph *graph)
     return graph->regions.items;
 }
 
+static inline bool graph_region_is_else(const struct graph_region *region)
+{
+    return region->first != region->node + 1;
+}
+
+// How a loop or branch runs its bodies.
 static inline const struct work_loop *graph_loop(const braid_graph *graph, uint32_t node)
 {
     return &((const union work *)graph->works.items)[graph_nodes(graph)[node].payload].loop;
@@ -26,6 +34,11 @@ static inline const struct work_loop *graph_loop(const braid_graph *graph, uint3
 // The region that a node is in, as an index; GRAPH_NONE: the root.
 uint32_t braid_graph_region_of(const braid_graph *graph, uint32_t node);
 
+// The region that a node with a body enters, as an index: of a branch its first arm.
+uint32_t braid_graph_region_entered(const braid_graph *graph, uint32_t node);
+// The second arm of the branch whose first arm a region is; GRAPH_NONE: there is none.
+uint32_t braid_graph_region_else(const braid_graph *graph, uint32_t region);
+
 // The node directly in a region that a node is, or is inside of; GRAPH_NONE: it is outside.
 uint32_t braid_graph_lift(const braid_graph *graph, uint32_t node, uint32_t region);
 
@@ -33,10 +46,12 @@ uint32_t braid_graph_lift(const braid_graph *graph, uint32_t node, uint32_t regi
 bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,
                                   const struct graph_access *access);
 
-// loop_check.c: whether all loops have ended and can end, and no bundle or edge goes where it means
-// nothing. Errors, which name the loop: BRAID_INVALID_ARGUMENT.
-braid_status braid_graph_check_loops(const braid_graph *graph);
-// BRAID_UNSUPPORTED for a graph with loops: `who` says what cannot have them, as a subject.
-braid_status braid_graph_refuse_loops(const braid_graph *graph, const char *who);
+// region_check.c: whether all regions have ended, loops can end, and no bundle or edge goes where
+// it means nothing. Errors, which name the region: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_check_regions(const braid_graph *graph);
+// BRAID_UNSUPPORTED for a graph with regions: `who` says what cannot have them, as a subject. Only
+// for one with a branch.
+braid_status braid_graph_refuse_regions(const braid_graph *graph, const char *who);
+braid_status braid_graph_refuse_branches(const braid_graph *graph, const char *who);
 
 #endif

@@ -161,7 +161,7 @@ braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_op
                                struct placed **out_placed)
 {
     struct placing placing = { .graph = graph, .options = options };
-    braid_status status = braid_graph_refuse_loops(graph, "a plan for several devices");
+    braid_status status = braid_graph_refuse_regions(graph, "a plan for several devices");
     if (status)
         return status;
     status = begin(&placing);

@@ -127,7 +127,7 @@ static bool was_issued_first(const struct program *program, uint32_t a, uint32_t
     return program->ops[i].node == a;
 }
 
-// The program of the tree that a node is in, not inside a loop of that.
+// The program of the tree that a node is in, not inside a region of that.
 static const struct program *find_home(const struct program *program, uint32_t node)
 {
     for (size_t i = 0; i < program->num_ops; i++) {
@@ -140,7 +140,7 @@ static const struct program *find_home(const struct program *program, uint32_t n
     return home;
 }
 
-// Replaces nodes by the loops around them until both are in one program, which is returned.
+// Replaces nodes by the regions around them until both are in one program, which is returned.
 static const struct program *find_common_home(const struct program *root, uint32_t *a, uint32_t *b)
 {
     for (uint32_t x = *a;;) {
@@ -156,7 +156,7 @@ static const struct program *find_common_home(const struct program *root, uint32
                 break;
             y = other->node;
         }
-        x = home->node; // it is not the root, in which all nodes are, or loops around them
+        x = home->node; // it is not the root, in which all nodes are, or regions around them
     }
 }
 
@@ -232,10 +232,16 @@ static braid_status explain_pair(struct plan_text *text, const struct braid_sche
     }
     const uint32_t first = a, second = b;
     const struct program *home = find_common_home(&schedule->program, &a, &b);
-    if (a == b) {
-        plan_text_add(text, "%s is in the loop %s",
-                      braid_plan_node_name(plan, a == first ? second : first),
+    if (a == b && a != first && a != second) {
+        plan_text_add(text, "%s and %s are in the two arms of %s, of which one runs",
+                      braid_plan_node_name(plan, first), braid_plan_node_name(plan, second),
                       braid_plan_node_name(plan, a));
+        return BRAID_OK;
+    }
+    if (a == b) {
+        plan_text_add(
+            text, "%s is in the %s %s", braid_plan_node_name(plan, a == first ? second : first),
+            braid_work_words[schedule->program.kinds[a]].kind, braid_plan_node_name(plan, a));
         return BRAID_OK;
     }
     bool a_first = was_issued_first(home, a, b);

@@ -162,7 +162,7 @@ static braid_status check_memory(const braid_graph *graph)
 
 static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
 {
-    braid_status status = braid_graph_check_loops(graph);
+    braid_status status = braid_graph_check_regions(graph);
     if (!status)
         status = check_memory(graph);
     if (!status)

@@ -87,7 +87,7 @@ static bool take_edges(struct planner *planner, uint32_t region, struct part *pa
     return true;
 }
 
-static uint64_t cost_of_loop(const struct planner *planner, uint32_t index)
+static uint64_t cost_of_region(const struct planner *planner, uint32_t index)
 {
     uint64_t expected = graph_regions(planner->graph)[index].expected;
     uint64_t once = planner->parts[index].schedule->info.makespan_ns, cost;
@@ -95,14 +95,18 @@ static uint64_t cost_of_loop(const struct planner *planner, uint32_t index)
                                                                                 : cost;
 }
 
-// What a loop takes is known once its body is planned.
+// What a region takes is known once its bodies are planned: of two arms the longer one.
 static void set_costs(const struct planner *planner, struct part *part)
 {
     struct graph_node *nodes = part->graph.nodes.items;
     for (uint32_t i = 0; i < part->num; i++) {
-        for (uint32_t k = 0; k + 1 < planner->num_parts && nodes[i].kind == WORK_LOOP; k++)
-            if (graph_regions(planner->graph)[k].node == part->nodes[i])
-                nodes[i].cost_ns = cost_of_loop(planner, k);
+        if (!work_has_body((enum work_kind)nodes[i].kind))
+            continue;
+        uint32_t entered = braid_graph_region_entered(planner->graph, part->nodes[i]);
+        uint32_t other = braid_graph_region_else(planner->graph, entered);
+        uint64_t cost = cost_of_region(planner, entered);
+        uint64_t instead = other == GRAPH_NONE ? 0 : cost_of_region(planner, other);
+        nodes[i].cost_ns = cost > instead ? cost : instead;
     }
 }
 
@@ -120,16 +124,35 @@ static braid_status plan_part(struct planner *planner, uint32_t index)
     return braid_schedule_create_whole(&part->graph, &planner->options, &part->schedule);
 }
 
-// Gives nodes the numbers that they have in the whole. Entering a region is an operation.
-static void describe_loops(const struct planner *planner, struct program *program)
+static void take_body(const struct planner *planner, uint32_t region, struct program *program)
 {
-    for (uint32_t i = 0; i < program->num_bodies; i++) {
-        struct program *body = &program->bodies[i];
-        body->most = graph_loop(planner->graph, body->node)->most;
-        body->has_condition = graph_regions(planner->graph)[body->region].condition != GRAPH_NONE;
-    }
+    const struct graph_region *from = &graph_regions(planner->graph)[region];
+    struct program *planned = &planner->parts[region].schedule->program;
+    struct program *body = &program->bodies[program->num_bodies++];
+    *body = *planned;
+    *planned = (struct program){ 0 };
+    body->region = region;
+    body->node = from->node;
+    body->most = graph_loop(planner->graph, from->node)->most;
+    body->has_condition = from->condition != GRAPH_NONE;
+    body->is_else = graph_region_is_else(from);
+    body->has_else = braid_graph_region_else(planner->graph, region) != GRAPH_NONE;
 }
 
+// Entering a region is an operation.
+static void take_bodies(const struct planner *planner, braid_step *op, struct program *program)
+{
+    if (op->kind != BRAID_STEP_RUN || !work_has_body((enum work_kind)program->kinds[op->node]))
+        return;
+    uint32_t entered = braid_graph_region_entered(planner->graph, op->node);
+    op->kind = BRAID_STEP_LOOP;
+    op->position = program->num_bodies;
+    take_body(planner, entered, program);
+    if (program->bodies[op->position].has_else)
+        take_body(planner, braid_graph_region_else(planner->graph, entered), program);
+}
+
+// Gives nodes the numbers that they have in the whole.
 static bool number_nodes(const struct planner *planner, struct part *part, uint8_t *kinds)
 {
     struct program *program = &part->schedule->program;
@@ -142,21 +165,9 @@ static bool number_nodes(const struct planner *planner, struct part *part, uint8
     for (uint32_t i = 0; i < program->num_positions; i++)
         program->positions[i].node = part->nodes[program->positions[i].node];
     for (size_t i = 0; i < program->num_ops; i++) {
-        braid_step *op = &program->ops[i];
-        op->node = part->nodes[op->node];
-        for (uint32_t k = 0; op->kind == BRAID_STEP_RUN && k + 1 < planner->num_parts; k++) {
-            if (graph_regions(planner->graph)[k].node != op->node)
-                continue;
-            struct program *body = &planner->parts[k].schedule->program;
-            op->kind = BRAID_STEP_LOOP;
-            op->position = program->num_bodies;
-            program->bodies[program->num_bodies] = *body;
-            program->bodies[program->num_bodies].region = k;
-            program->bodies[program->num_bodies++].node = op->node;
-            *body = (struct program){ 0 };
-        }
+        program->ops[i].node = part->nodes[program->ops[i].node];
+        take_bodies(planner, &program->ops[i], program);
     }
-    describe_loops(planner, program);
     return braid_program_list_lanes(program);
 }
 

@@ -15,7 +15,8 @@
 
 #include "base/work.h"
 
-// Operations are the public steps, and more kinds. BRAID_STEP_LOOP plays body `position`.
+// Operations are the public steps, and more kinds. BRAID_STEP_LOOP plays body `position`, or
+// the one behind it if that is its else.
 // Two order frames that overlap, see program_frames.h:
 #define PROGRAM_RECORD_FRAME ((braid_step_kind)16) // a frame position, for later frames
 #define PROGRAM_AWAIT_FRAME ((braid_step_kind)17)  // `position` is an index into frame_waits
@@ -73,6 +74,8 @@ struct program {
     uint32_t node;      // that a region is from outside
     uint64_t most;      // how often it is played when it is entered, and whether its condition ends
     bool has_condition; // that sooner
+    bool has_else;      // the body behind it is played instead, once, where the condition is 0
+    bool is_else;       // this is such a body; no operation enters it
     struct program *bodies;
     uint32_t num_bodies;
 
@@ -130,7 +133,7 @@ static inline uint32_t program_frames_before(const struct program *program, cons
     return op->kind == PROGRAM_AWAIT_FRAME ? program->frame_waits[op->position].frames_before : 0;
 }
 
-// The body that a node enters; NULL: it is no region of this one.
+// The body that a node enters, behind which its else may be; NULL: it is no region of this one.
 const struct program *braid_program_find_body(const struct program *program, uint32_t node);
 
 // Lists the operations by lane and says which lanes the frame forks to and joins; `lanes` has their

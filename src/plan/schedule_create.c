@@ -50,7 +50,7 @@ braid_status braid_schedule_create_inside(const braid_graph *graph,
                                           const struct plan_inside *inside,
                                           braid_schedule **out_schedule)
 {
-    braid_status status = braid_graph_refuse_loops(graph, "an island");
+    braid_status status = braid_graph_refuse_regions(graph, "an island");
     if (!status)
         status = braid_plan_check_options(options);
     return status ? status : create(graph, NULL, options, inside, out_schedule);

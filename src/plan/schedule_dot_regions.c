@@ -44,15 +44,11 @@ static void write_lane_edges(FILE *file, const struct program *body, uint32_t la
     }
 }
 
-void braid_dot_write_body(FILE *file, const braid_schedule *schedule, const struct program *body)
+static void write_lanes(FILE *file, const braid_schedule *schedule, const struct program *body)
 {
-    fputs("label=\"loop", file);
-    if (body->most != UINT64_MAX)
-        fprintf(file, ", %s%" PRIu64 " time%s", body->has_condition ? "at most " : "", body->most,
-                body->most == 1 ? "" : "s");
-    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
     for (uint32_t lane = 0; lane < body->num_lanes; lane++) {
-        fprintf(file, "subgraph cluster_region_%" PRIu32 "_lane_%" PRIu32 " {\n", body->node, lane);
+        fprintf(file, "subgraph cluster_region_%" PRIu32 "_%slane_%" PRIu32 " {\n", body->node,
+                body->is_else ? "else_" : "", lane);
         fprintf(file, "label=\"lane %" PRIu32 "\"; style=rounded; color=\"#c5cedb\";\n", lane);
         for (size_t i = 0; i < body->lanes[lane].num_ops; i++) {
             const braid_step *op = program_lane_op(body, lane, i);
@@ -63,4 +59,27 @@ void braid_dot_write_body(FILE *file, const braid_schedule *schedule, const stru
     }
     for (uint32_t lane = 0; lane < body->num_lanes; lane++)
         write_lane_edges(file, body, lane);
+}
+
+static void write_arm(FILE *file, const braid_schedule *schedule, const struct program *arm)
+{
+    const char *name = arm->is_else ? "else" : "if";
+    fprintf(file, "subgraph cluster_region_%" PRIu32 "_%s {\n", arm->node, name);
+    fprintf(file, "label=\"%s\"; style=rounded; color=\"#5b7fb0\";\n", name);
+    write_lanes(file, schedule, arm);
+    fputs("}\n", file);
+}
+
+void braid_dot_write_body(FILE *file, const braid_schedule *schedule, const struct program *body)
+{
+    bool is_branch = schedule->program.kinds[body->node] == WORK_BRANCH;
+    fprintf(file, "label=\"%s", is_branch ? "branch" : "loop");
+    if (body->most != UINT64_MAX && !is_branch)
+        fprintf(file, ", %s%" PRIu64 " time%s", body->has_condition ? "at most " : "", body->most,
+                body->most == 1 ? "" : "s");
+    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
+    if (!is_branch)
+        write_lanes(file, schedule, body);
+    for (uint32_t i = 0; is_branch && i < 1u + body->has_else; i++)
+        write_arm(file, schedule, &body[i]);
 }

@@ -7,7 +7,8 @@
 
 #include "plan/schedule.h"
 
-// The lanes of a body, with their nodes and those of regions inside, and the edges among them.
+// The lanes of a body and of its else, with their nodes and those of regions inside, and the edges
+// among them.
 void braid_dot_write_body(FILE *file, const braid_schedule *schedule, const struct program *body);
 
 #endif

@@ -74,7 +74,7 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
     frame->places = tasks->places;
     frame->args = braid_allocate_zeroed(tasks->num_args, sizeof(*frame->args));
     frame->tasks = braid_allocate_zeroed(tasks->num, sizeof(*frame->tasks));
-    frame->iterations = braid_allocate_zeroed(tasks->num_loops, sizeof(*frame->iterations));
+    frame->iterations = braid_allocate_zeroed(tasks->num_regions, sizeof(*frame->iterations));
     return frame->arguments && frame->room && frame->args && frame->tasks && frame->iterations;
 }
 

@@ -44,7 +44,8 @@ struct player {
     const char *name;
     braid_exec_mode mode; // by which the public interface asks for it
 
-    bool plays_loops; // graphs with loops are refused otherwise
+    bool plays_loops;    // graphs with loops are refused otherwise
+    bool plays_branches; // likewise; of those that play loops
     // Streams: another player, which plays each loop as a program of its own; NULL: they queue the
     // body again and again.
     const struct player *plays_loops_by;

@@ -194,7 +194,6 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
         tasks->max_args = kernel->num_args > tasks->max_args ? kernel->num_args : tasks->max_args;
     } else {
         tasks->offsets[node] = graph_node->payload * sizeof(union work);
-        tasks->num_loops += task->kind == WORK_LOOP;
     }
     bind_addresses(graph, tasks, node);
     return task->kind == WORK_KERNEL ? load_kernel(graph, node, maps, tasks) : BRAID_OK;
@@ -221,7 +220,10 @@ static void note_parameters(const braid_graph *graph, struct tasks *tasks)
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
                                 const braid_graph *graph, struct tasks *out_tasks)
 {
-    struct tasks tasks = { .backend = backend, .places = places, .num = graph_num_nodes(graph) };
+    struct tasks tasks = { .backend = backend,
+                           .places = places,
+                           .num = graph_num_nodes(graph),
+                           .num_regions = (uint32_t)graph->regions.num };
     tasks.items = braid_allocate_zeroed(tasks.num, sizeof(*tasks.items));
     tasks.kernels = braid_allocate_zeroed(graph->kernels.num, sizeof(*tasks.kernels));
     braid_status status = BRAID_OK;

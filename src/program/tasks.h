@@ -59,7 +59,7 @@ struct tasks {
     unsigned char *slot_bytes[TASK_NUM_SLOTS]; // the master copy, which setters write
     size_t num_slot_bytes[TASK_NUM_SLOTS];
     uint32_t num_args, max_args; // of all nodes together, and of any
-    uint32_t num_loops;
+    uint32_t num_regions;        // of the graph
     struct task_kernel *kernels; // loaded, each once for each place
     size_t num_kernels;
 };

@@ -125,19 +125,23 @@ static braid_status check_access(const braid_graph *graph, uint32_t node,
                        node, braid_graph_name(graph, node));
 }
 
-// The loop reads its condition where the body has ended or before it begins. Then nothing outside
-// writes it if the loop's node accesses it, and what the body writes is written before it is read.
+// A loop reads its condition where the body has ended or before it begins, and a branch before it
+// begins. Then nothing outside writes it if the region's node accesses it, and what the body writes
+// is written before it is read.
 static braid_status check_condition(const struct program *body, const braid_graph *graph)
 {
     const struct graph_region *region = &graph_regions(graph)[body->region];
     const struct graph_access *accesses = graph->accesses.items;
     const struct graph_access reads = { region->condition, BRAID_READ };
     bool has_condition = region->condition != GRAPH_NONE;
-    if (body->has_condition != has_condition || body->most != graph_loop(graph, body->node)->most)
+    if (body->has_condition != has_condition || body->is_else != graph_region_is_else(region) ||
+        body->most != graph_loop(graph, body->node)->most)
         return braid_error(BRAID_INTERNAL, "the loop of node %u '%s' ends otherwise in the program",
                            body->node, braid_graph_name(graph, body->node));
     if (!has_condition)
         return BRAID_OK;
+    if (graph_nodes(graph)[region->node].kind == WORK_BRANCH)
+        return check_access(graph, region->node, &reads);
     for (uint32_t i = region->first; i < region->first + region->num; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses; k++) {
@@ -162,6 +166,34 @@ static braid_status check_body(const struct program *body, const braid_graph *gr
     return status ? status : braid_program_verify(body, graph, NULL);
 }
 
+static bool is_of_node(const struct program *body, const braid_graph *graph, uint32_t node)
+{
+    return body->node == node && body->region < graph->regions.num &&
+           graph_regions(graph)[body->region].node == node;
+}
+
+// An operation enters the next body, or that and its else: all regions that its node has.
+static braid_status check_entered(const struct program *program, const braid_graph *graph,
+                                  const braid_step *op, uint32_t *num)
+{
+    uint32_t first = *num, num_regions = 0;
+    for (uint32_t i = 0; i < graph->regions.num; i++)
+        num_regions += graph_regions(graph)[i].node == op->node;
+    *num += num_regions;
+    bool is_right = num_regions > 0 && op->position == first && *num <= program->num_bodies;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = first; i < *num && is_right && !status; i++) {
+        const struct program *body = &program->bodies[i];
+        is_right = is_of_node(body, graph, op->node) && body->is_else == (i > first) &&
+                   body->has_else == (i + 1 < *num);
+        if (is_right)
+            status = check_body(body, graph);
+    }
+    return is_right ? status
+                    : braid_error(BRAID_INTERNAL, "node %u '%s' enters another region", op->node,
+                                  braid_graph_name(graph, op->node));
+}
+
 // Each body is entered once, where its region's node is. One run of it is behind the one before,
 // since it ends when all its lanes have ended: so they need no proof of their own.
 static braid_status check_bodies(const struct program *program, const braid_graph *graph)
@@ -169,24 +201,13 @@ static braid_status check_bodies(const struct program *program, const braid_grap
     uint32_t num = 0;
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < program->num_ops && !status; i++) {
-        const braid_step *op = &program->ops[i];
-        bool enters = op->kind == BRAID_STEP_LOOP;
-        const struct program *body = enters ? &program->bodies[op->position] : NULL;
-        bool is_right = !enters || (op->position == num++ && num <= program->num_bodies &&
-                                    body->region < graph->regions.num &&
-                                    graph_regions(graph)[body->region].node == op->node &&
-                                    body->node == op->node);
-        if (!is_right)
-            return braid_error(BRAID_INTERNAL, "node %u '%s' enters another region", op->node,
-                               braid_graph_name(graph, op->node));
-        if (enters)
-            status = check_body(body, graph);
+        if (program->ops[i].kind == BRAID_STEP_LOOP)
+            status = check_entered(program, graph, &program->ops[i], &num);
     }
     if (!status && num != program->num_bodies)
         status = braid_error(BRAID_INTERNAL, "a region of the program is not entered");
-    for (uint32_t i = 0; i < graph->regions.num && program->region == GRAPH_NONE && !status; i++)
-        if (program->num_bodies == 0)
-            status = braid_error(BRAID_INTERNAL, "the program enters no region");
+    if (!status && graph->regions.num && program->region == GRAPH_NONE && !program->num_bodies)
+        status = braid_error(BRAID_INTERNAL, "the program enters no region");
     return status;
 }
 

@@ -29,6 +29,7 @@ int run_destroy(void);
 int run_concurrency(void);
 int run_sparse(void);
 int run_loops(void);
+int run_branches(void);
 int run_loop_calls(void);
 int run_loop_lanes(void);
 int run_random_loops(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs with loops leave in memory what their statements do one after the other.
-// BRAID_TEST_GRAPHS=N runs N / 10 of them instead of 100, BRAID_TEST_SEED=N that of one seed.
+// Random programs with loops and branches leave in memory what their statements do one after the
+// other. BRAID_TEST_GRAPHS=N runs N / 10 of them instead of 100, BRAID_TEST_SEED=N that of one
+// seed.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +11,25 @@
 #include "support/random.h"
 
 enum { NUM_WORDS = 5, MOST_LOOPS = 6, NUM_ALL = NUM_WORDS + MOST_LOOPS, MOST_DEPTH = 4 };
-enum { MOST_STATEMENTS = 64, MOST_ITEMS = 8 };
+enum { MOST_BRANCHES = 4, NUM_REGIONS = MOST_LOOPS + MOST_BRANCHES };
+enum { MOST_STATEMENTS = 96, MOST_STEPS = 32, MOST_ITEMS = 8 };
 
-enum kind { SCALE, ADD, FILL, COPY, BEGIN, END };
+enum kind { SCALE, ADD, FILL, COPY, LOOP, IF, ELSE, END };
 
 // One statement. A loop has a counter word, behind the others, that it ends by.
 struct statement {
     enum kind kind;
+    uint32_t region;
     uint32_t to, from, other, factor, addend;
-    braid_loop how; // of BEGIN; its condition is the counter where `has_condition`
+    braid_loop how; // of LOOP; its condition is the counter where `has_condition`
     bool has_condition;
 };
 
 struct written {
     struct random *random;
     struct statement statements[MOST_STATEMENTS];
-    uint32_t num, num_loops;
+    uint32_t num, num_loops, num_branches;
+    bool has_branches; // the device plays them
 };
 
 static void write(struct written *written, struct statement statement)
@@ -52,7 +56,9 @@ static void write_step(struct written *written)
 // before the first iteration a counter of 0 would go round.
 static struct statement choose_loop(struct random *random, uint32_t counter, uint32_t count)
 {
-    struct statement begin = { .kind = BEGIN, .to = counter, .has_condition = true };
+    struct statement begin = {
+        .kind = LOOP, .region = counter - NUM_WORDS, .to = counter, .has_condition = true
+    };
     begin.how.tests_first = count == 0 || random_chance(random, 30);
     switch (random_below(random, 4)) {
     case 0:
@@ -83,6 +89,27 @@ static void write_loop(struct written *written, uint32_t depth)
     write(written, (struct statement){ .kind = END });
 }
 
+// Each arm has a step at least. In half of all cases nobody knows which arm runs.
+static void write_branch(struct written *written, uint32_t depth)
+{
+    struct random *random = written->random;
+    uint32_t to = random_below(random, NUM_WORDS), region = MOST_LOOPS + written->num_branches++;
+    if (random_chance(random, 50))
+        write(written,
+              (struct statement){ .kind = FILL, .to = to, .addend = random_below(random, 2) });
+    else
+        to = random_below(random, NUM_ALL);
+    write(written, (struct statement){ .kind = IF, .region = region, .to = to });
+    write_step(written);
+    write_items(written, depth + 1, 0);
+    if (random_chance(random, 70)) {
+        write(written, (struct statement){ .kind = ELSE });
+        write_step(written);
+        write_items(written, depth + 1, 0);
+    }
+    write(written, (struct statement){ .kind = END });
+}
+
 // The items of the frame, or of the body of the loop that has the counter. It goes down by 1
 // before, between or behind the others.
 static void write_items(struct written *written, uint32_t depth, uint32_t counter)
@@ -98,9 +125,12 @@ static void write_items(struct written *written, uint32_t depth, uint32_t counte
                                                .factor = 1,
                                                .addend = UINT32_MAX });
         bool has_room = written->num_loops < MOST_LOOPS && depth < MOST_DEPTH;
+        bool may_branch = written->has_branches && written->num_branches < MOST_BRANCHES;
         if (i < num && has_room && random_chance(random, 40))
             write_loop(written, depth);
-        else if (i < num && written->num < MOST_STATEMENTS / 2)
+        else if (i < num && may_branch && depth < MOST_DEPTH && random_chance(random, 30))
+            write_branch(written, depth);
+        else if (i < num && written->num < MOST_STEPS)
             write_step(written);
     }
 }
@@ -117,16 +147,17 @@ static void write_program(struct written *written)
 
 struct memory {
     uint32_t words[NUM_ALL];
-    uint64_t iterations[NUM_ALL]; // of each loop, by its counter
+    uint64_t iterations[NUM_REGIONS];
 };
 
-static uint32_t find_end(const struct written *written, uint32_t begin)
+// Behind the statement that ends a region, or that begins its second arm where there is one.
+static uint32_t find_end(const struct written *written, uint32_t begin, bool or_else)
 {
     uint32_t depth = 0, i = begin;
     do {
-        depth += written->statements[i].kind == BEGIN;
-        depth -= written->statements[i].kind == END;
-        i++;
+        enum kind kind = written->statements[i++].kind;
+        depth += kind == LOOP || kind == IF;
+        depth -= kind == END || (kind == ELSE && or_else && depth == 1);
     } while (depth);
     return i;
 }
@@ -146,7 +177,19 @@ static void interpret_loop(const struct written *written, uint32_t begin, uint32
         interpret(written, begin + 1, end - 1, memory);
         num++;
     } while ((!loop->has_condition || *counter) && (!most || num < most));
-    memory->iterations[loop->to] += num;
+    memory->iterations[loop->region] += num;
+}
+
+static void interpret_branch(const struct written *written, uint32_t begin, uint32_t end,
+                             struct memory *memory)
+{
+    const struct statement *branch = &written->statements[begin];
+    uint32_t first = find_end(written, begin, true);
+    memory->iterations[branch->region] += memory->words[branch->to] != 0;
+    if (memory->words[branch->to])
+        interpret(written, begin + 1, first - 1, memory);
+    else if (first < end)
+        interpret(written, first, end - 1, memory);
 }
 
 static void interpret(const struct written *written, uint32_t from, uint32_t to,
@@ -163,9 +206,9 @@ static void interpret(const struct written *written, uint32_t from, uint32_t to,
             words[it->to] = it->addend;
         else if (it->kind == COPY)
             words[it->to] = words[it->from];
-        else if (it->kind == BEGIN) {
-            uint32_t end = find_end(written, i);
-            interpret_loop(written, i, end, memory);
+        else {
+            uint32_t end = find_end(written, i, false);
+            (it->kind == LOOP ? interpret_loop : interpret_branch)(written, i, end, memory);
             i = end - 1;
         }
     }
@@ -177,7 +220,7 @@ struct built {
     braid_graph *graph;
     uint32_t *words; // of the device
     braid_resource resources[NUM_ALL];
-    braid_node loops[NUM_ALL]; // by their counters
+    braid_node regions[NUM_REGIONS];
 };
 
 // A word that the node reads and writes has one access, as both.
@@ -219,8 +262,12 @@ static void add_program(struct built *built, const struct written *written)
         braid_loop how = it->how;
         if (it->has_condition)
             how.condition = built->resources[it->to];
-        if (it->kind == BEGIN)
-            built->loops[it->to] = begin_loop(built->graph, how);
+        if (it->kind == LOOP)
+            built->regions[it->region] = begin_loop(built->graph, how);
+        else if (it->kind == IF)
+            built->regions[it->region] = begin_branch(built->graph, built->resources[it->to]);
+        else if (it->kind == ELSE)
+            check_ok(braid_graph_else(built->graph));
         else if (it->kind == END)
             check_ok(braid_graph_end(built->graph));
         else
@@ -243,7 +290,7 @@ static void build(struct contract *contract, const struct written *written, stru
 static void run_program(struct contract *contract, uint64_t seed)
 {
     struct random random = { seed };
-    struct written written = { .random = &random };
+    struct written written = { .random = &random, .has_branches = plays_branches(contract) };
     struct memory expected = { { 0 }, { 0 } };
     struct built built;
     write_program(&written);
@@ -258,8 +305,9 @@ static void run_program(struct contract *contract, uint64_t seed)
                           expected.words[i]);
         assert_int_equal(found, expected.words[i]);
     }
-    for (uint32_t i = NUM_WORDS; i < NUM_WORDS + written.num_loops; i++)
-        check_iterations(exec, built.loops[i], expected.iterations[i]);
+    for (uint32_t i = 0; i < NUM_REGIONS; i++)
+        if (built.regions[i].graph)
+            check_iterations(exec, built.regions[i], expected.iterations[i]);
     contract_destroy_exec(contract, exec);
 }
 
@@ -276,7 +324,7 @@ static void programs_with_loops_run_as_written(void **state)
         run_program(contract, i);
         assert_int_equal(contract_tear_down(state), 0); // graphs and memory of this one
     }
-    print_message("summary: %lu programs with loops\n", num);
+    print_message("summary: %lu programs with loops and branches\n", num);
 }
 
 int run_random_loops(void)

@@ -429,6 +429,31 @@ static void loops_have_bodies(braid::device &device)
     expect(none->loop(braid::task(), braid_loop(), [] {}).status() == BRAID_INVALID_ARGUMENT);
 }
 
+static void branches_have_one_arm_or_two(braid::device &device)
+{
+    std::uint32_t which = 1;
+    int first = 0, second = 0;
+    auto graph = braid::graph::create();
+    auto condition = graph.buffer("which", &which, sizeof which);
+    auto add = [&](int &to) {
+        return [&] { graph.host(braid::task().reads(condition), [&to] { to++; }); };
+    };
+    auto two = graph.branch(braid::task("two"), condition, add(first), add(second));
+    graph.branch(braid::task("one"), condition, add(second));
+    auto exec = braid::exec::create(device, graph);
+    exec.launch();
+    exec.wait();
+    expect(first == 1 && second == 1 && exec.iterations(two) == 1);
+    which = 0;
+    exec.launch();
+    exec.wait();
+    expect(first == 1 && second == 2 && exec.iterations(two) == 0);
+    auto none = braid::checked::graph::create();
+    expect(none->branch(
+                   braid::task(), {}, [] {}, [] {})
+               .status() == BRAID_INVALID_ARGUMENT);
+}
+
 static void failures_are_exceptions_or_values()
 {
     auto graph = braid::graph::create();
@@ -469,6 +494,7 @@ int main()
     several_devices_are_planned_for();
     several_devices_run_one_graph(device);
     loops_have_bodies(device);
+    branches_have_one_arm_or_two(device);
     failures_are_exceptions_or_values();
     return 0;
 }

@@ -92,6 +92,9 @@ static void loops_refuse_null(void **state)
     uint64_t num;
     refuses(braid_graph_begin_loop(NULL, &(braid_loop){ .times = 1 }, NULL), "graph");
     refuses(braid_graph_begin_loop(all->graph, NULL, NULL), "loop");
+    refuses(braid_graph_begin_if(NULL, &(braid_if){ 0 }, NULL), "graph");
+    refuses(braid_graph_begin_if(all->graph, NULL, NULL), "branch");
+    refuses(braid_graph_else(NULL), "graph");
     refuses(braid_graph_end(NULL), "graph");
     refuses(braid_exec_get_iterations(NULL, all->node, &num), "exec");
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");

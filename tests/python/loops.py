@@ -63,3 +63,27 @@ def test_an_error_in_the_block_leaves_the_loop_open(device):
             1 / 0
     with pytest.raises(braid.InvalidArgumentError, match="'broken' was begun and has not ended"):
         graph.plan()
+
+
+def test_a_branch_runs_one_arm(device):
+    which, sums = np.ones(1, "uint32"), np.zeros(2)
+    graph = braid.Graph()
+    with graph.branch(which, name="choose") as branch:
+        graph.host(lambda: sums.__setitem__(0, sums[0] + 1), updates=sums)
+        graph.otherwise()
+        graph.host(lambda: sums.__setitem__(1, sums[1] + 1), updates=sums)
+    frame = braid.Exec(device, graph)
+    frame.run(2)
+    assert (list(sums), frame.iterations(branch)) == ([2, 0], 1)
+    which[0] = 0
+    frame.run()
+    assert (list(sums), frame.iterations(branch)) == ([2, 1], 0)
+    assert "cluster_else" in graph.dot()
+
+
+def test_branches_that_cannot_choose_are_refused():
+    graph = braid.Graph()
+    with pytest.raises(braid.InvalidArgumentError, match="'wide'.*u8"):
+        graph.branch(np.zeros(1, "uint64"), name="wide")
+    with pytest.raises(braid.InvalidArgumentError, match="no branch is open"):
+        graph.otherwise()

@@ -6,6 +6,7 @@
 #include <braid/costs.h>
 #include <braid/cpp/kernel.hpp>
 #include <braid/cpp/ranks.hpp>
+#include <braid/cpp/region.hpp>
 #include <braid/cpp/result.hpp>
 #include <braid/cpp/task.hpp>
 #include <braid/graph.h>
@@ -285,13 +286,14 @@ template <class Errors> class basic_graph
     template <class Body> result<braid_node> loop(const task &what, braid_loop how, Body &&body)
     {
         how.node = what.options();
-        braid_node node = {};
-        braid_status status = braid_graph_begin_loop(get(), &how, &node);
-        if (status == BRAID_OK) {
-            std::forward<Body>(body)();
-            status = braid_graph_end(get());
-        }
-        return Errors::template from<braid_node>(status, [&] { return node; });
+        return added(&braid_graph_begin_loop, how, body);
+    }
+    // A branch, likewise; `other` is nothing or the callable that adds its second arm.
+    template <class Body, class... Else>
+    result<braid_node> branch(const task &what, braid_resource condition, Body &&body,
+                              Else &&...other)
+    {
+        return added(&braid_graph_begin_if, braid_if{ what.options(), condition }, body, other...);
     }
     // A communicator as a resource, and operations on it. As in a copy, the task declares their
     // accesses. send, receive, broadcast and all_reduce take `count` elements of type T, of the
@@ -466,13 +468,15 @@ template <class Errors> class basic_graph
         operation.tag = tag;
         return operation;
     }
-    template <class Description>
+    template <class Description, class... Bodies>
     result<braid_node> added(braid_status (*adder)(braid_graph *, const Description *,
                                                    braid_node *),
-                             const Description &description)
+                             const Description &description, Bodies &...bodies)
     {
         braid_node node = {};
         braid_status status = adder(get(), &description, &node);
+        if constexpr (sizeof...(Bodies) > 0)
+            status = status == BRAID_OK ? detail::add_bodies(get(), bodies...) : status;
         return Errors::template from<braid_node>(status, [&] { return node; });
     }
 

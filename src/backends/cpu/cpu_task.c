@@ -170,7 +170,7 @@ static struct cpu_work describe_other(const struct backend_task *task, void *con
                                                  [WORK_POST] = run_post,
                                                  [WORK_AWAIT] = run_nothing };
     if (task->disabled || task->kind == WORK_QUEUE || task->kind == WORK_EMPTY ||
-        task->kind == WORK_LOOP)
+        work_has_body(task->kind))
         return describe_nothing(args);
     return (struct cpu_work){
         .call = calls[task->kind],

@@ -176,6 +176,7 @@ static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
     case WORK_KERNEL:
     case WORK_QUEUE:
     case WORK_LOOP:
+    case WORK_BRANCH:
         break;
     }
     return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);

@@ -152,7 +152,7 @@ static braid_status find_kernels(const struct stage *stage, struct graph_loops *
 
 static braid_status fill(const struct stage *stage, struct graph_loops *loops)
 {
-    uint32_t num = stage->program->tasks->num_loops;
+    uint32_t num = stage->program->tasks->num_regions;
     void *counters = NULL, *iterations = NULL;
     loops->items = braid_allocate_zeroed(num, sizeof(*loops->items));
     if (!loops->items)

@@ -15,8 +15,11 @@ static void begin(struct stream_loop *loop)
     struct streams_loops *loops = loop->loops;
     pthread_mutex_lock(&loops->lock);
     struct loop_call *queued = loop->queued.items;
-    loop->body->values = queued[0].values;
-    loop->body->launch = queued[0].launch;
+    for (struct stream_loop *arm = loop; arm; arm = arm->other) {
+        arm->body->values = queued[0].values;
+        arm->body->launch = queued[0].launch;
+        arm->body->tasks = queued[0].values->tasks;
+    }
     loop->queued.num--;
     for (size_t i = 0; i < loop->queued.num; i++)
         queued[i] = queued[i + 1];
@@ -91,18 +94,20 @@ static void settle(struct stream_loop *loop)
     braid_status status = BRAID_NOT_READY;
     for (int i = 0; i < 2 && status; i++) {
         status = await(loop);
-        braid_status lanes = braid_streams_synchronize(&loop->body->base);
-        status = status ? status : lanes;
+        for (struct stream_loop *arm = loop; arm; arm = arm->other) {
+            braid_status lanes = braid_streams_synchronize(&arm->body->base);
+            status = status ? status : lanes;
+        }
     }
     if (status)
         status = braid_device_fail(loop->body->device);
     braid_error_end_noted(&attempt, status);
 }
 
-static braid_status queue_body(struct stream_loop *loop)
+static braid_status queue_body(struct stream_loop *loop, struct streams_playing *body)
 {
     struct play_result result = { 0 };
-    return braid_streams_launch(&loop->body->base, loop->stream, &result);
+    return braid_streams_launch(&body->base, loop->stream, &result);
 }
 
 static void count(struct stream_loop *loop)
@@ -111,19 +116,28 @@ static void count(struct stream_loop *loop)
     atomic_store_explicit(loop->counter, num + 1, memory_order_relaxed);
 }
 
+static braid_status play_else(struct stream_loop *loop)
+{
+    if (has_failed(loop))
+        return BRAID_OK;
+    braid_status status = queue_body(loop, loop->other->body);
+    return status ? status : await(loop);
+}
+
 static braid_status play(struct stream_loop *loop)
 {
     const struct backend_task *tasks = loop->body->values->tasks;
     const struct work_loop *how = &tasks[loop->call.node].work.loop;
     braid_status status = BRAID_OK;
     bool goes_on = true;
-    if (loop->is_outermost)
-        clear_counts(loop);
-    loop->body->tasks = tasks;
+    for (struct stream_loop *arm = loop; arm && loop->is_outermost; arm = arm->other)
+        clear_counts(arm);
     if (how->condition && how->tests_first)
         status = read_condition(loop, how->condition, &goes_on);
+    if (!status && !goes_on && loop->other)
+        return play_else(loop);
     for (uint64_t num = 1; !status && goes_on && !has_failed(loop); num++) {
-        status = queue_body(loop);
+        status = queue_body(loop, loop->body);
         if (status)
             break;
         count(loop);

@@ -13,9 +13,10 @@ static braid_status refuse_queue_calls(const struct program *program, const stru
     for (size_t i = 0; i < program->num_ops; i++) {
         uint32_t node = program->ops[i].node;
         if (program->ops[i].kind == BRAID_STEP_RUN && program->kinds[node] == WORK_QUEUE)
-            return braid_error(BRAID_UNSUPPORTED,
-                               "node %s is a queue call inside a loop, where no launch makes it",
-                               braid_node_text(node, tasks->items[node].name).text);
+            return braid_error(
+                BRAID_UNSUPPORTED,
+                "node %s is a queue call inside a loop or branch, where no launch makes it",
+                braid_node_text(node, tasks->items[node].name).text);
     }
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < program->num_bodies && !status; i++)
@@ -77,12 +78,16 @@ static braid_status make_loop(struct streams_playing *streams, const struct stag
         .host = { .call = braid_streams_iterate, .user = loop, .is_blocking = true },
     };
     inner.program = body;
+    if (body->is_else)
+        loop[-1].other = loop;
     braid_status status = braid_streams_create(&inner, streams->loops, &playing);
     if (status)
         return status;
     loop->body = (struct streams_playing *)playing;
     streams->base.num_streams += playing->num_streams;
     streams->base.num_events += playing->num_events;
+    if (body->is_else)
+        return BRAID_OK;
     status = braid_device_lease_stream(streams->device, &loop->stream);
     streams->base.num_streams += !status;
     return status;

@@ -42,10 +42,11 @@ struct loop_call {
     uint64_t launch;
 };
 
-// Of a body.
+// Of a body. Of a second arm of a branch it has the playing alone: the first arm enters it.
 struct stream_loop {
     struct streams_loops *loops;
     struct streams_playing *body;
+    struct stream_loop *other; // of a first arm the second; NULL: there is none
     braid_stream *stream;      // leased; the body's lane that is its caller's
     struct backend_task call;  // on the lane that enters the loop
     bool is_outermost;         //

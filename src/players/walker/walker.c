@@ -84,6 +84,8 @@ static braid_status create_bodies(const struct stage *stage, struct cpu_program 
         inner.program = &from->bodies[i];
         status = create_program(&inner, program, &program->bodies[program->num_bodies]);
         program->num_bodies += !status;
+        if (!status && inner.program->is_else)
+            program->bodies[i - 1]->other = program->bodies[i];
     }
     return status;
 }
@@ -139,6 +141,7 @@ static braid_status create_program(const struct stage *stage, struct cpu_program
         .play = { braid_cpu_program_start },
         .backend = stage->device->backend,
         .around = around,
+        .is_else = stage->program->is_else,
     };
     if (around)
         program->iterations =
@@ -154,7 +157,7 @@ static braid_status create_program(const struct stage *stage, struct cpu_program
 
 static braid_status create(const struct stage *stage, struct playing **out_playing)
 {
-    struct cpu_program *program;
+    struct cpu_program *program = NULL;
     braid_status status = create_program(stage, NULL, &program);
     if (!status)
         *out_playing = &program->base;
@@ -266,6 +269,7 @@ const struct player braid_walker_player = {
     .name = "walker",
     .mode = BRAID_MODE_GRAPH,
     .plays_loops = true,
+    .plays_branches = true,
     .get_cost_model = get_cost_model,
     .check = refuse_queue_calls,
     .create = create,

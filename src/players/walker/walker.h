@@ -118,6 +118,8 @@ struct cpu_program {
     uint64_t num_run;             // iterations since the loop was entered
     _Atomic uint64_t *iterations; // those of the frame
     bool is_entered;
+    bool is_else;              // the second arm of a branch, which is not counted
+    struct cpu_program *other; // of a first arm the second; NULL: there is none
 
     _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
 };

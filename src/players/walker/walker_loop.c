@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops: the thread that ends an iteration begins the next one, or goes on behind the loop.
+// Loops: the thread that ends an iteration begins the next one, or goes on behind the loop. An arm
+// of a branch is a loop of at most one iteration.
 #include "players/walker/walker.h"
 
 static void count(struct cpu_program *body)
 {
     uint64_t num = atomic_load_explicit(body->iterations, memory_order_relaxed);
     body->num_run++;
-    atomic_store_explicit(body->iterations, num + 1, memory_order_relaxed);
+    if (!body->is_else)
+        atomic_store_explicit(body->iterations, num + 1, memory_order_relaxed);
 }
 
 // Counts are of a frame, so those of loops inside go on when the loop around them does.
@@ -17,30 +19,43 @@ static void clear_counts(struct cpu_program *body)
         clear_counts(body->bodies[i]);
 }
 
-static void enter(struct cpu_program *body)
+static void enter(struct cpu_program *body, const struct cpu_step *step)
 {
     body->is_entered = true;
     body->num_run = 0;
-    if (!body->around->around)
-        clear_counts(body);
+    if (body->around->around)
+        return;
+    clear_counts(step->body);
+    if (step->body->other)
+        clear_counts(step->body->other);
+}
+
+// Of a branch the arm that has been entered, or else the one that the condition says.
+static struct cpu_program *find_body(const struct cpu_step *step, const struct work_loop *loop)
+{
+    struct cpu_program *body = step->body, *other = body->other;
+    if (!other || body->is_entered)
+        return body;
+    bool is_other = other->is_entered || !*(const volatile uint32_t *)loop->condition;
+    return is_other ? other : body;
 }
 
 // What the body wrote is seen: its last lane has ended.
 static bool goes_on(const struct cpu_program *body, const struct work_loop *loop)
 {
-    bool tests = loop->condition && (body->num_run > 0 || loop->tests_first);
+    bool tests = loop->condition && !body->is_else && (body->num_run > 0 || loop->tests_first);
     return body->num_run < loop->most && (!tests || *(const volatile uint32_t *)loop->condition);
 }
 
 struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lane *lane,
                                      const struct cpu_step *step)
 {
-    struct cpu_program *body = step->body;
     const struct work_loop *loop = braid_cpu_task_loop(step->args);
+    struct cpu_program *body = find_body(step, loop);
     if (body->is_entered)
         count(body);
     else
-        enter(body);
+        enter(body, step);
     while (goes_on(body, loop)) {
         lane->next = step;
         atomic_store_explicit(&lane->walked, false, memory_order_relaxed);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adding the nodes of a loop or branch by callables.
+#ifndef BRAID_CPP_REGION_HPP
+#define BRAID_CPP_REGION_HPP
+
+#include <braid/region.h>
+
+namespace braid::detail
+{
+
+// Has the callable add the body of a loop or the arm of a branch that was begun, and a second one
+// the second arm; ends it.
+template <class Body, class... Else>
+braid_status add_bodies(braid_graph *graph, Body &body, Else &...other)
+{
+    static_assert(sizeof...(Else) <= 1, "a branch has two arms at most");
+    braid_status status = BRAID_OK;
+    const auto add_second_arm = [&](auto &arm) {
+        status = braid_graph_else(graph);
+        if (status == BRAID_OK)
+            arm();
+    };
+    body();
+    (add_second_arm(other), ...);
+    return status == BRAID_OK ? braid_graph_end(graph) : status;
+}
+
+} // namespace braid::detail
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and branches: nodes of a graph that run again and again, or perhaps not.
+#ifndef BRAID_REGION_H
+#define BRAID_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <braid/graph.h>
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A loop: nodes that run again and again, its body, which the calls between braid_graph_begin_loop
+// and braid_graph_end add. The condition is a uint32_t that nodes of the frame write. An iteration
+// starts after the one before has ended. The loop ends when the condition is 0 or the bound is
+// reached, whichever comes first.
+// From outside, a loop is one node that accesses all that its body accesses. If an edge leads from
+// a node outside to a node inside, the whole loop is behind the node outside. If it leads from
+// inside to outside, the node outside is behind the whole loop. Bundles and lane hints hold inside
+// one body. Loops may be inside loops. A transient buffer that only the body uses lives for the
+// whole loop. If the loop runs no iteration, it leaves all that it would have written as it was.
+typedef struct braid_loop {
+    braid_node_options node;  // name, after and lane_hint; all else must be zero
+    braid_resource condition; // a buffer with an address, a transient one, or a range of either,
+                              // whose first four bytes count; { 0 }: `times` alone ends the loop
+    uint64_t times;           // how many iterations run at most; 0: `most` says it
+    uint64_t most;            // the same, for loops with a condition; reaching it is no error
+    bool unbounded;           // instead of `times` and `most`: the condition alone ends the loop
+    bool tests_first;         // the condition counts before the first iteration, too; a loop
+                              // without this runs once at least
+    uint64_t expected;        // iterations that the planner counts on; 0: `times`, else 10, but no
+                              // more than `most`
+} braid_loop;
+
+// A branch: nodes of which one part, an arm, runs. The calls between braid_graph_begin_if and
+// braid_graph_else add the first arm, which runs if the condition is not 0. Those between
+// braid_graph_else and braid_graph_end add the second arm, which runs if it is 0. A branch may do
+// without the second. The condition is a uint32_t that nodes of the frame write. The branch reads
+// it before an arm starts, and an arm may overwrite it.
+// From outside, a branch is one node that accesses all that its arms access. All that is said of
+// the body of a loop holds for an arm: edges, bundles, lane hints and transient buffers. If an arm
+// does not run, it leaves all that it would have written as it was. Branches and loops may be
+// inside each other.
+typedef struct braid_if {
+    braid_node_options node;  // name, after and lane_hint; all else must be zero
+    braid_resource condition; // as that of a loop
+} braid_if;
+
+// Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
+// is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
+// ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
+// The CPU and CUDA play loops in graph mode and on streams. On streams of the CPU a thread of the
+// device queues the body again and again. If the thread cannot queue an iteration, the loop
+// ends early. The exec's next wait, query or launch returns that failure, and the exec can be
+// launched again. If the exec is destroyed before, only the log tells. These refuse a graph with
+// loops and name the loop (BRAID_UNSUPPORTED):
+// - islands, and HIP in all modes;
+// - groups, graphs with communicators, and times of frames;
+// - all modes, if a queue call is inside a loop;
+// - CUDA with a driver before 12.4;
+// - CUDA, if a node inside is a host call;
+// - CUDA, if a node inside copies or fills memory of the host that the driver does not know;
+// - CUDA, if the condition lies in such memory.
+// Errors, which name the loop:
+// - BRAID_INVALID_ARGUMENT: no condition and no `times`, a condition without a bound, two bounds, a
+//   condition that is no uint32_t of this graph in one place, options that a loop has not;
+// - BRAID_UNSUPPORTED: a graph with communicators;
+// - BRAID_NO_MEMORY.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
+                                                               const braid_loop *loop,
+                                                               braid_node *out_loop);
+
+// Begins a branch: nodes that are added from now on are in its first arm, until braid_graph_else or
+// braid_graph_end. The branch is a node itself, which *out_if names; out_if may be NULL. The CPU
+// and streams play branches, as they play loops; all that refuses loops refuses branches.
+// Errors, which name the branch: those of braid_graph_begin_loop.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
+                                                             const braid_if *branch,
+                                                             braid_node *out_if);
+
+// Begins the second arm of the branch that was begun last and has not ended.
+// Errors: BRAID_INVALID_ARGUMENT (no branch is open, a loop was begun in it and has not ended, it
+// has its second arm already, or no node in its first), BRAID_NO_MEMORY; then nothing has changed.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_else(braid_graph *graph);
+
+// Ends the loop or branch that was begun last and has not ended.
+// Errors: BRAID_INVALID_ARGUMENT (none is open, or its body or arm has no node), BRAID_NO_MEMORY;
+// then it is still open.
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_end(braid_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

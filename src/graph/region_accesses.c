@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// From outside a region is a node that accesses each resource of its bodies once.
+#include "graph/region_accesses.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+struct list {
+    struct graph_access *items;
+    uint32_t num;
+};
+
+static uint32_t find(const struct list *list, uint32_t resource)
+{
+    uint32_t i = 0;
+    while (i < list->num && list->items[i].resource != resource)
+        i++;
+    return i;
+}
+
+static bool overwrites(uint32_t mode)
+{
+    return mode == BRAID_WRITE || mode == BRAID_EXCLUSIVE;
+}
+
+// Of a body that overwrites first nothing flows in.
+static void take_behind(struct list *list, const struct graph_access *access)
+{
+    uint32_t at = find(list, access->resource);
+    uint32_t *mode = &list->items[at].mode;
+    if (at == list->num)
+        list->items[list->num++] = *access;
+    else if (*mode != access->mode)
+        *mode = overwrites(*mode) ? BRAID_WRITE : BRAID_READ_WRITE;
+}
+
+// Of two arms that both overwrite nothing flows in.
+static void take_instead(struct list *list, const struct graph_access *access)
+{
+    uint32_t at = find(list, access->resource);
+    uint32_t *mode = &list->items[at].mode;
+    if (at == list->num)
+        list->items[list->num++] = *access;
+    else if (*mode != access->mode)
+        *mode = overwrites(*mode) && overwrites(access->mode) ? BRAID_WRITE : BRAID_READ_WRITE;
+}
+
+static void take_nodes(const braid_graph *graph, uint32_t first, uint32_t end, struct list *list)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = first; i < end; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        for (uint32_t k = 0; k < node->num_accesses; k++)
+            take_behind(list, &accesses[node->first_access + k]);
+    }
+}
+
+// The condition is read before all, or behind all. There is room for all accesses in each list.
+static void join(const braid_graph *graph, const struct graph_region *open, struct list *own,
+                 struct list *arms)
+{
+    const struct graph_access reads = { open->condition, BRAID_READ };
+    bool has_condition = open->condition != GRAPH_NONE;
+    bool tests_first = graph_loop(graph, open->node)->tests_first;
+    if (has_condition && tests_first)
+        take_behind(own, &reads);
+    take_nodes(graph, open->node + 1, open->first, &arms[0]);
+    take_nodes(graph, open->first, graph_num_nodes(graph), &arms[1]);
+    for (uint32_t i = 0; i < arms[1].num; i++)
+        take_instead(&arms[0], &arms[1].items[i]);
+    for (uint32_t i = 0; i < arms[0].num; i++)
+        take_behind(own, &arms[0].items[i]);
+    if (has_condition && !tests_first)
+        take_behind(own, &reads);
+}
+
+// Accesses stand node by node, so those of the bodies move.
+static void put(braid_graph *graph, const struct graph_region *open, const struct list *own)
+{
+    struct graph_node *nodes = graph->nodes.items, *outer = &nodes[open->node];
+    struct graph_access *accesses = graph->accesses.items;
+    uint32_t had = outer->num_accesses;
+    size_t first = outer->first_access, num_behind = graph->accesses.num - first - had;
+    if (num_behind)
+        memmove(&accesses[first + own->num], &accesses[first + had],
+                num_behind * sizeof(*accesses));
+    if (own->num)
+        memcpy(&accesses[first], own->items, own->num * sizeof(*accesses));
+    graph->accesses.num = graph->accesses.num - had + own->num;
+    outer->num_accesses = own->num;
+    for (uint32_t i = open->node + 1; i < graph->nodes.num; i++)
+        nodes[i].first_access = nodes[i].first_access - had + own->num;
+}
+
+braid_status braid_graph_join_accesses(braid_graph *graph, const struct graph_region *open)
+{
+    size_t num = graph->accesses.num - graph_nodes(graph)[open->node].first_access + 1;
+    struct graph_access *room = malloc(3 * num * sizeof(*room));
+    struct list own = { room, 0 },
+                arms[2] = { { room ? room + num : NULL, 0 }, { room ? room + 2 * num : NULL, 0 } };
+    if (room)
+        join(graph, open, &own, arms);
+    uint32_t had = graph_nodes(graph)[open->node].num_accesses;
+    uint32_t more = own.num > had ? own.num - had : 0;
+    bool done = room && more <= GRAPH_MAX_ITEMS - graph->accesses.num &&
+                braid_array_reserve(&graph->accesses, more, sizeof(*room));
+    if (done)
+        put(graph, open, &own);
+    free(room);
+    return done ? BRAID_OK : braid_error_no_memory("the accesses of a loop or branch");
+}
