@@ -49,6 +49,7 @@ braid_status braid_streams_values_take(struct streams_loops *loops,
     if (!values)
         return braid_error_no_memory("the values of a loop");
     copy(loops, values);
+    values->next = NULL;
     values->num_users = 1;
     *out_values = values;
     return BRAID_OK;
