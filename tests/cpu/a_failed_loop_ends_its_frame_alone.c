@@ -85,7 +85,10 @@ static const braid_kernel idle = { .name = "idle", .cpu = do_nothing };
 
 static void add_inner(struct nest *nest, braid_graph *graph, braid_node *out_inner)
 {
-    const braid_loop inner = { .node.name = "inner", .times = 1, BRAID_AFTER(nest->first_call) };
+    const bool is_nested = nest->first_call.graph != 0;
+    const braid_loop inner = {
+        .node = { .name = "inner", .after = &nest->first_call, .num_after = is_nested }, .times = 1
+    };
     check_ok(braid_graph_begin_loop(graph, &inner, out_inner));
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &idle }, NULL));
     check_ok(braid_graph_end(graph));
@@ -204,12 +207,47 @@ static void failures_of_several_frames_are_told_by_one_call(void **state)
     close_nest(&nest);
 }
 
+// The loop behind the failed one ran in the frame before.
+static void a_loop_that_is_skipped_has_no_iterations(void **state)
+{
+    struct nest nest = { 0 };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    const braid_host_call other = { .call = make_other, .user = &nest };
+    braid_graph *graph;
+    uint64_t num = UINT64_MAX;
+    (void)state;
+    sem_init(&nest.goes_on, 0, 0);
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &nest.device));
+    take_over(nest.device->backend);
+    check_ok(braid_graph_create(&graph));
+    add_inner(&nest, graph, &nest.first_call);
+    const braid_loop behind = { .times = 2, BRAID_AFTER(nest.first_call) };
+    check_ok(braid_graph_begin_loop(graph, &behind, &nest.outer));
+    check_ok(braid_graph_add_host_call(graph, &other, NULL));
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_exec_create(nest.device, graph, &options, &nest.exec));
+    braid_graph_destroy(graph);
+    check_ok(braid_exec_launch(nest.exec, NULL));
+    check_ok(braid_exec_wait(nest.exec));
+    assert_int_equal(num_iterations(&nest), 2);
+    fail_kernels(1);
+    check_ok(braid_exec_launch(nest.exec, NULL));
+    check_fails(braid_exec_wait(nest.exec), BRAID_DEVICE_ERROR, "'inner' ended early");
+    fail_kernels(0);
+    assert_int_equal(atomic_load(&nest.num_others), 2);
+    assert_int_equal(num_iterations(&nest), 0);
+    check_ok(braid_exec_get_iterations(nest.exec, nest.first_call, &num));
+    assert_int_equal(num, 0);
+    close_nest(&nest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_iteration_runs_behind_its_frame),
         cmocka_unit_test(a_loop_ends_though_its_failure_was_told),
         cmocka_unit_test(failures_of_several_frames_are_told_by_one_call),
+        cmocka_unit_test(a_loop_that_is_skipped_has_no_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,14 @@
 // however many there are.
 enum { MOST_QUEUED = 32 };
 
+static void clear_counts(struct stream_loop *loop)
+{
+    atomic_store_explicit(loop->counter, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < loop->body->program->num_bodies; i++)
+        clear_counts(&loop->body->inner[i]);
+}
+
+// Counts are of a frame, also where a loop of it has failed and the others run no iteration.
 static void begin(struct stream_loop *loop)
 {
     struct streams_loops *loops = loop->loops;
@@ -19,6 +27,8 @@ static void begin(struct stream_loop *loop)
         arm->body->values = queued[0].values;
         arm->body->launch = queued[0].launch;
         arm->body->tasks = queued[0].values->tasks;
+        if (loop->is_outermost)
+            clear_counts(arm);
     }
     loop->queued.num--;
     for (size_t i = 0; i < loop->queued.num; i++)
@@ -60,13 +70,6 @@ static void note_failure(struct stream_loop *loop, braid_status status)
     }
     loops->failed_launch = loop->body->launch;
     pthread_mutex_unlock(&loops->lock);
-}
-
-static void clear_counts(struct stream_loop *loop)
-{
-    atomic_store_explicit(loop->counter, 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < loop->body->program->num_bodies; i++)
-        clear_counts(&loop->body->inner[i]);
 }
 
 static braid_status await(struct stream_loop *loop)
@@ -130,8 +133,6 @@ static braid_status play(struct stream_loop *loop)
     const struct work_loop *how = &tasks[loop->call.node].work.loop;
     braid_status status = BRAID_OK;
     bool goes_on = true;
-    for (struct stream_loop *arm = loop; arm && loop->is_outermost; arm = arm->other)
-        clear_counts(arm);
     if (how->condition && how->tests_first)
         status = read_condition(loop, how->condition, &goes_on);
     if (!status && !goes_on && loop->other)
