@@ -129,10 +129,21 @@ braid_status braid_graph_begin_region(braid_graph *graph, const struct region_be
         (struct graph_region){ .node = node.index,
                                .first = node.index + 1,
                                .condition = own.num_accesses ? begin->condition.index : GRAPH_NONE,
+                               .around = GRAPH_NONE,
                                .expected = begin->expected };
     if (out_node)
         *out_node = node;
     return BRAID_OK;
+}
+
+// Those that ended since the body was begun are inside.
+static void surround(braid_graph *graph, const struct graph_region *body)
+{
+    struct graph_region *regions = graph->regions.items;
+    uint32_t index = (uint32_t)(body - regions);
+    for (uint32_t i = index; i-- > 0 && regions[i].node >= body->first;)
+        if (regions[i].around == GRAPH_NONE)
+            regions[i].around = index;
 }
 
 // There is room in `regions` for all that are open.
@@ -146,6 +157,7 @@ braid_status braid_graph_end_body(braid_graph *graph, struct graph_region *open)
     struct graph_region *region = braid_array_append(&graph->regions, 1, sizeof(*region));
     *region = *open;
     region->num = num;
+    surround(graph, region);
     graph->version++;
     return BRAID_OK;
 }

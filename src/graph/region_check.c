@@ -3,11 +3,6 @@
 #include "base/error.h"
 #include "graph/regions.h"
 
-static bool contains(const struct graph_region *region, uint32_t node)
-{
-    return node - region->first < region->num;
-}
-
 static const char *kind_of(const braid_graph *graph, const struct graph_region *region)
 {
     return braid_work_words[graph_nodes(graph)[region->node].kind].kind;
@@ -45,33 +40,33 @@ static braid_status check_bundles(const braid_graph *graph)
     return BRAID_OK;
 }
 
-// Whether the nodes are in two arms of one branch, of which `second` is the second.
-static bool are_in_two_arms(const struct graph_region *second, uint32_t a, uint32_t b)
+// Of an edge whose ends are one node where they meet.
+static braid_status refuse_edge(const braid_graph *graph, const struct graph_edge *edge,
+                                uint32_t node)
 {
-    return contains(second, b) && a > second->node && a < second->first;
+    const char *from = braid_graph_name(graph, edge->from);
+    const char *to = braid_graph_name(graph, edge->to);
+    if (edge->from == node || edge->to == node)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "the edge from '%s' to '%s' orders a %s and a node inside it", from, to,
+                           braid_work_words[graph_nodes(graph)[node].kind].kind);
+    return braid_error(
+        BRAID_INVALID_ARGUMENT,
+        "the edge from '%s' to '%s' orders nodes of two arms of '%s', of which one runs", from, to,
+        braid_graph_name(graph, node));
 }
 
-static braid_status check_edges(const braid_graph *graph, const struct graph_region *region)
+static braid_status check_edges(const braid_graph *graph)
 {
-    for (size_t i = 0; i < graph->edges.num; i++) {
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < graph->edges.num && !status; i++) {
         const struct graph_edge *edge = &graph_edges(graph)[i];
-        bool from = edge->from == region->node && contains(region, edge->to);
-        bool to = edge->to == region->node && contains(region, edge->from);
-        if (from || to)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "the edge from '%s' to '%s' orders a %s and a node inside it",
-                               braid_graph_name(graph, edge->from),
-                               braid_graph_name(graph, edge->to), kind_of(graph, region));
-        if (are_in_two_arms(region, edge->from, edge->to) ||
-            are_in_two_arms(region, edge->to, edge->from))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "the edge from '%s' to '%s' orders nodes of two arms of '%s', of "
-                               "which one runs",
-                               braid_graph_name(graph, edge->from),
-                               braid_graph_name(graph, edge->to),
-                               braid_graph_name(graph, region->node));
+        uint32_t from = edge->from, to = edge->to;
+        braid_graph_meet(graph, &from, &to);
+        if (from == to)
+            status = refuse_edge(graph, edge, from);
     }
-    return BRAID_OK;
+    return status;
 }
 
 static braid_status check_open(const braid_graph *graph)
@@ -81,7 +76,8 @@ static braid_status check_open(const braid_graph *graph)
         return BRAID_OK;
     open += graph->open.num - 1;
     return braid_error(BRAID_INVALID_ARGUMENT,
-                       "%s '%s' was begun and has not ended: braid_graph_end is missing",
+                       "%s '%s' was begun and has not ended: braid_graph_end is missing, or an "
+                       "error left the block that adds it",
                        kind_of(graph, open), braid_graph_name(graph, open->node));
 }
 
@@ -92,11 +88,10 @@ braid_status braid_graph_check_regions(const braid_graph *graph)
         status = braid_graph_refuse_regions(graph, "a graph with communicators");
     if (!status && graph->regions.num)
         status = check_bundles(graph);
-    for (uint32_t i = 0; i < graph->regions.num && !status; i++) {
+    if (!status && graph->regions.num)
+        status = check_edges(graph);
+    for (uint32_t i = 0; i < graph->regions.num && !status; i++)
         status = check_condition(graph, &graph_regions(graph)[i]);
-        if (!status)
-            status = check_edges(graph, &graph_regions(graph)[i]);
-    }
     return status;
 }
 

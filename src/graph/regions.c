@@ -2,14 +2,28 @@
 // Finding which nodes are in which region.
 #include "graph/regions.h"
 
+static bool contains(const struct graph_region *region, uint32_t node)
+{
+    return node - region->first < region->num;
+}
+
+// Regions stand in the order of their ends, inner ones first. The first that ends behind the node
+// has it, or is inside a region that has it, or nothing has it.
 uint32_t braid_graph_region_of(const braid_graph *graph, uint32_t node)
 {
     const struct graph_region *regions = graph_regions(graph);
-    for (uint32_t i = 0; i < graph->regions.num; i++) {
-        if (node - regions[i].first < regions[i].num)
-            return i;
+    uint32_t first = 0, end = (uint32_t)graph->regions.num;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (regions[middle].first + regions[middle].num > node)
+            end = middle;
+        else
+            first = middle + 1;
     }
-    return GRAPH_NONE;
+    uint32_t at = first < graph->regions.num ? first : GRAPH_NONE;
+    while (at != GRAPH_NONE && !contains(&regions[at], node))
+        at = regions[at].around;
+    return at;
 }
 
 // No body is empty.
@@ -31,9 +45,21 @@ uint32_t braid_graph_lift(const braid_graph *graph, uint32_t node, uint32_t regi
     uint32_t at = braid_graph_region_of(graph, node);
     while (at != region && at != GRAPH_NONE) {
         node = graph_regions(graph)[at].node;
-        at = braid_graph_region_of(graph, node);
+        at = graph_regions(graph)[at].around;
     }
     return at == region ? node : GRAPH_NONE;
+}
+
+uint32_t braid_graph_meet(const braid_graph *graph, uint32_t *a, uint32_t *b)
+{
+    const struct graph_region *regions = graph_regions(graph);
+    uint32_t at = braid_graph_region_of(graph, *a);
+    while (at != GRAPH_NONE && !contains(&regions[at], *b)) {
+        *a = regions[at].node;
+        at = regions[at].around;
+    }
+    *b = braid_graph_lift(graph, *b, at);
+    return at;
 }
 
 bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,

@@ -12,6 +12,7 @@ struct graph_region {
     uint32_t node;       // that it is from outside, with the accesses of the body
     uint32_t first, num; // num is 0 while the body is open
     uint32_t condition;  // a resource; GRAPH_NONE: there is none
+    uint32_t around;     // the region that its node is in; GRAPH_NONE: the root, or not known yet
     uint64_t expected;   // iterations, for the planner
 };
 
@@ -31,7 +32,7 @@ static inline const struct work_loop *graph_loop(const braid_graph *graph, uint3
     return &((const union work *)graph->works.items)[graph_nodes(graph)[node].payload].loop;
 }
 
-// The region that a node is in, as an index; GRAPH_NONE: the root.
+// The region that a node is in, as an index; GRAPH_NONE: the root. Of many regions it looks at few.
 uint32_t braid_graph_region_of(const braid_graph *graph, uint32_t node);
 
 // The region that a node with a body enters, as an index: of a branch its first arm.
@@ -41,6 +42,10 @@ uint32_t braid_graph_region_else(const braid_graph *graph, uint32_t region);
 
 // The node directly in a region that a node is, or is inside of; GRAPH_NONE: it is outside.
 uint32_t braid_graph_lift(const braid_graph *graph, uint32_t node, uint32_t region);
+
+// Replaces each of two nodes by the node that it is, or is inside of, in the innermost region that
+// has both: that region. They become one node if they are in arms of it or in itself.
+uint32_t braid_graph_meet(const braid_graph *graph, uint32_t *a, uint32_t *b);
 
 // Whether an access of a node may change the condition of a region.
 bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,

@@ -15,9 +15,8 @@
 
 // The nodes directly in a region.
 struct part {
-    braid_graph graph; // shares all but nodes, edges, accesses and sequence with the whole
-    uint32_t *nodes;   // of the whole
-    uint32_t num;
+    braid_graph graph;  // shares all but nodes, edges, accesses and sequence with the whole
+    struct array nodes; // uint32_t: of the whole
     braid_schedule *schedule;
 };
 
@@ -35,56 +34,70 @@ static uint32_t region_at(const struct planner *planner, uint32_t index)
     return index + 1 < planner->num_parts ? index : GRAPH_NONE;
 }
 
-static bool take_node(struct planner *planner, struct part *part, uint32_t index)
+static struct part *part_of(const struct planner *planner, uint32_t region)
+{
+    return &planner->parts[region == GRAPH_NONE ? planner->num_parts - 1 : region];
+}
+
+static const uint32_t *nodes_of(const struct part *part)
+{
+    return part->nodes.items;
+}
+
+static void begin_part(const struct planner *planner, struct part *part)
+{
+    part->graph = *planner->graph;
+    part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
+        part->graph.regions = (struct array){ 0 };
+    part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
+}
+
+// A main node stands before those of its bundle.
+static bool take_node(struct planner *planner, uint32_t index)
 {
     const struct graph_node *from = &graph_nodes(planner->graph)[index];
     const struct graph_access *accesses = planner->graph->accesses.items;
+    struct part *part = part_of(planner, braid_graph_region_of(planner->graph, index));
+    uint32_t *slot = braid_array_append(&part->nodes, 1, sizeof(*slot));
     struct graph_node *node = braid_array_append(&part->graph.nodes, 1, sizeof(*node));
     struct graph_access *to = NULL;
     uint32_t first = (uint32_t)part->graph.accesses.num;
     if (from->num_accesses)
         to = braid_array_append(&part->graph.accesses, from->num_accesses, sizeof(*to));
-    if (!node || (from->num_accesses && !to))
+    if (!slot || !node || (from->num_accesses && !to))
         return false;
     if (to)
         memcpy(to, &accesses[from->first_access], from->num_accesses * sizeof(*to));
+    planner->place_in[index] = (uint32_t)part->nodes.num - 1;
+    *slot = index;
     *node = *from;
     node->first_access = first;
-    planner->place_in[index] = part->num;
-    part->nodes[part->num++] = index;
+    node->main = planner->place_in[from->main];
     return true;
-}
-
-static bool take_nodes(struct planner *planner, uint32_t region, struct part *part)
-{
-    uint32_t num = graph_num_nodes(planner->graph);
-    part->nodes = braid_allocate_zeroed(num, sizeof(uint32_t));
-    bool done = part->nodes;
-    for (uint32_t i = 0; i < num && done; i++)
-        if (braid_graph_region_of(planner->graph, i) == region)
-            done = take_node(planner, part, i);
-    for (uint32_t i = 0; i < part->num && done; i++) {
-        struct graph_node *node = (struct graph_node *)part->graph.nodes.items + i;
-        node->main = planner->place_in[node->main];
-    }
-    return done;
 }
 
 // Explicit edges across the border of a region are edges of its node.
-static bool take_edges(struct planner *planner, uint32_t region, struct part *part)
+static bool take_edge(struct planner *planner, uint32_t from, uint32_t to)
+{
+    uint32_t region = braid_graph_meet(planner->graph, &from, &to);
+    struct part *part = part_of(planner, region);
+    struct graph_edge *edge = braid_array_append(&part->graph.edges, 1, sizeof(*edge));
+    if (edge)
+        *edge = (struct graph_edge){ planner->place_in[from], planner->place_in[to] };
+    return edge;
+}
+
+static braid_status fill_parts(struct planner *planner)
 {
     const braid_graph *graph = planner->graph;
-    for (size_t i = 0; i < graph->edges.num; i++) {
-        uint32_t from = braid_graph_lift(graph, graph_edges(graph)[i].from, region);
-        uint32_t to = braid_graph_lift(graph, graph_edges(graph)[i].to, region);
-        if (from == GRAPH_NONE || to == GRAPH_NONE || from == to)
-            continue;
-        struct graph_edge *edge = braid_array_append(&part->graph.edges, 1, sizeof(*edge));
-        if (!edge)
-            return false;
-        *edge = (struct graph_edge){ planner->place_in[from], planner->place_in[to] };
-    }
-    return true;
+    bool done = true;
+    for (uint32_t i = 0; i < planner->num_parts; i++)
+        begin_part(planner, &planner->parts[i]);
+    for (uint32_t i = 0; i < graph_num_nodes(graph) && done; i++)
+        done = take_node(planner, i);
+    for (size_t i = 0; i < graph->edges.num && done; i++)
+        done = take_edge(planner, graph_edges(graph)[i].from, graph_edges(graph)[i].to);
+    return done ? BRAID_OK : braid_error_no_memory("the plan of regions");
 }
 
 static uint64_t cost_of_region(const struct planner *planner, uint32_t index)
@@ -99,10 +112,10 @@ static uint64_t cost_of_region(const struct planner *planner, uint32_t index)
 static void set_costs(const struct planner *planner, struct part *part)
 {
     struct graph_node *nodes = part->graph.nodes.items;
-    for (uint32_t i = 0; i < part->num; i++) {
+    for (uint32_t i = 0; i < part->nodes.num; i++) {
         if (!work_has_body((enum work_kind)nodes[i].kind))
             continue;
-        uint32_t entered = braid_graph_region_entered(planner->graph, part->nodes[i]);
+        uint32_t entered = braid_graph_region_entered(planner->graph, nodes_of(part)[i]);
         uint32_t other = braid_graph_region_else(planner->graph, entered);
         uint64_t cost = cost_of_region(planner, entered);
         uint64_t instead = other == GRAPH_NONE ? 0 : cost_of_region(planner, other);
@@ -113,13 +126,6 @@ static void set_costs(const struct planner *planner, struct part *part)
 static braid_status plan_part(struct planner *planner, uint32_t index)
 {
     struct part *part = &planner->parts[index];
-    part->graph = *planner->graph;
-    part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
-        part->graph.regions = (struct array){ 0 };
-    part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
-    if (!take_nodes(planner, region_at(planner, index), part) ||
-        !take_edges(planner, region_at(planner, index), part))
-        return braid_error_no_memory("the plan of a region");
     set_costs(planner, part);
     return braid_schedule_create_whole(&part->graph, &planner->options, &part->schedule);
 }
@@ -152,6 +158,15 @@ static void take_bodies(const struct planner *planner, braid_step *op, struct pr
         take_body(planner, braid_graph_region_else(planner->graph, entered), program);
 }
 
+// Nodes with a body, or with two.
+static size_t count_regions(const struct part *part)
+{
+    size_t num = 0;
+    for (uint32_t i = 0; i < part->nodes.num; i++)
+        num += work_has_body((enum work_kind)graph_nodes(&part->graph)[i].kind);
+    return num;
+}
+
 // Gives nodes the numbers that they have in the whole.
 static bool number_nodes(const struct planner *planner, struct part *part, uint8_t *kinds)
 {
@@ -159,13 +174,13 @@ static bool number_nodes(const struct planner *planner, struct part *part, uint8
     free(program->kinds);
     program->kinds = kinds;
     program->num_nodes = graph_num_nodes(planner->graph);
-    program->bodies = braid_allocate_zeroed(planner->num_parts, sizeof(*program->bodies));
+    program->bodies = braid_allocate_zeroed(2 * count_regions(part), sizeof(*program->bodies));
     if (!program->bodies)
         return false;
     for (uint32_t i = 0; i < program->num_positions; i++)
-        program->positions[i].node = part->nodes[program->positions[i].node];
+        program->positions[i].node = nodes_of(part)[program->positions[i].node];
     for (size_t i = 0; i < program->num_ops; i++) {
-        program->ops[i].node = part->nodes[program->ops[i].node];
+        program->ops[i].node = nodes_of(part)[program->ops[i].node];
         take_bodies(planner, &program->ops[i], program);
     }
     return braid_program_list_lanes(program);
@@ -179,8 +194,8 @@ static void place_nodes(const struct planner *planner, uint32_t index, braid_sch
     uint32_t region = region_at(planner, index);
     uint64_t begin =
         region == GRAPH_NONE ? 0 : whole->start_ns[graph_regions(planner->graph)[region].node];
-    for (uint32_t i = 0; i < part->num; i++) {
-        uint32_t node = part->nodes[i];
+    for (uint32_t i = 0; i < part->nodes.num; i++) {
+        uint32_t node = nodes_of(part)[i];
         whole->lane_of[node] = from->lane_of[i];
         whole->start_ns[node] = begin + from->start_ns[i];
         whole->cost_ns[node] = from->cost_ns[i];
@@ -232,11 +247,11 @@ static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
         place_nodes(planner, i, whole);
     for (uint32_t i = 0; i <= from->info.num_lanes; i++)
         whole->lane_first[i] = from->lane_first[i];
-    for (uint32_t i = 0; i < root->num; i++)
-        whole->lane_nodes[i] = root->nodes[from->lane_nodes[i]];
+    for (uint32_t i = 0; i < root->nodes.num; i++)
+        whole->lane_nodes[i] = nodes_of(root)[from->lane_nodes[i]];
     whole->num_critical = from->num_critical;
     for (size_t i = 0; i < from->num_critical; i++)
-        whole->critical[i] = root->nodes[from->critical[i]];
+        whole->critical[i] = nodes_of(root)[from->critical[i]];
     braid_plan_find_limit(whole);
     return true;
 }
@@ -248,6 +263,8 @@ static braid_status plan_whole(struct planner *planner, const braid_schedule_opt
     braid_schedule *whole = NULL;
     const braid_graph *graph = planner->graph;
     braid_status status = braid_plan_graph_create(graph, &plan); // which checks the graph
+    if (!status)
+        status = fill_parts(planner);
     for (uint32_t i = 0; i < planner->num_parts && !status; i++)
         status = plan_part(planner, i);
     if (status) {
@@ -282,7 +299,7 @@ braid_status braid_plan_regions(const braid_graph *graph, const braid_schedule_o
         braid_array_finish(&part->graph.nodes);
         braid_array_finish(&part->graph.edges);
         braid_array_finish(&part->graph.accesses);
-        free(part->nodes);
+        braid_array_finish(&part->nodes);
     }
     free(planner.parts);
     free(planner.place_in);

@@ -176,9 +176,10 @@ static bool is_of_node(const struct program *body, const braid_graph *graph, uin
 static braid_status check_entered(const struct program *program, const braid_graph *graph,
                                   const braid_step *op, uint32_t *num)
 {
-    uint32_t first = *num, num_regions = 0;
-    for (uint32_t i = 0; i < graph->regions.num; i++)
-        num_regions += graph_regions(graph)[i].node == op->node;
+    uint32_t first = *num, entered = braid_graph_region_entered(graph, op->node);
+    bool is_region = work_has_body((enum work_kind)graph_nodes(graph)[op->node].kind);
+    bool has_else = is_region && braid_graph_region_else(graph, entered) != GRAPH_NONE;
+    uint32_t num_regions = (uint32_t)is_region + has_else;
     *num += num_regions;
     bool is_right = num_regions > 0 && op->position == first && *num <= program->num_bodies;
     braid_status status = BRAID_OK;
