@@ -361,6 +361,7 @@ typedef enum braid_target {
                                // queue calls, nor fills outside of islands
     BRAID_TARGET_COPY = 12,    // of a copy: a braid_copy_values, by braid_exec_set only
     BRAID_TARGET_FILL = 13,    // of a fill: a braid_fill_values, by braid_exec_set only
+    BRAID_TARGET_TIMES = 14,   // of a loop: a uint64_t, not 0; how many iterations run at most
 } braid_target;
 
 // The values of a copy that can change, together. NULL and 0 leave the node's own.

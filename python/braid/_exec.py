@@ -405,6 +405,10 @@ class Exec(Owned):
         had; its edges stay."""
         self._set(node, lib.BRAID_TARGET_ENABLED, ffi.new("bool *", enabled))
 
+    def set_times(self, loop: Node, times: int) -> None:
+        """How many iterations of a loop run at most in later launches."""
+        self._set(loop, lib.BRAID_TARGET_TIMES, ffi.new("uint64_t *", times))
+
     def _set(self, node: Node, target: int, value: Any) -> None:
         with self._owner as pointer:
             check(lib.braid_exec_set(pointer, self.graph._handle(node, "node"), target, 0, value))

@@ -18,7 +18,7 @@ Islands = Literal["auto", "never", "whole", "always"]
 Policy = Literal["default", "max_concurrency"]
 WhenFull = Literal["queues", "waits", "refuses"]
 Target = Literal["argument", "grid", "grid_x", "grid_y", "grid_z", "to", "from", "bytes", "value", "num_values",
-                 "enabled"]
+                 "enabled", "times"]
 
 MODES: Mapping[str, int] = {"auto": lib.BRAID_MODE_AUTO, "streams": lib.BRAID_MODE_STREAMS,
                             "graph": lib.BRAID_MODE_GRAPH}
@@ -30,7 +30,8 @@ TARGETS: Mapping[str, int] = {
     "argument": lib.BRAID_TARGET_ARGUMENT, "grid": lib.BRAID_TARGET_GRID, "grid_x": lib.BRAID_TARGET_GRID_X,
     "grid_y": lib.BRAID_TARGET_GRID_Y, "grid_z": lib.BRAID_TARGET_GRID_Z, "to": lib.BRAID_TARGET_TO,
     "from": lib.BRAID_TARGET_FROM, "bytes": lib.BRAID_TARGET_BYTES, "value": lib.BRAID_TARGET_VALUE,
-    "num_values": lib.BRAID_TARGET_NUM_VALUES, "enabled": lib.BRAID_TARGET_ENABLED}
+    "num_values": lib.BRAID_TARGET_NUM_VALUES, "enabled": lib.BRAID_TARGET_ENABLED,
+    "times": lib.BRAID_TARGET_TIMES}
 POLICIES: Mapping[str, int] = {"default": lib.BRAID_POLICY_DEFAULT,
                                "max_concurrency": lib.BRAID_POLICY_MAX_CONCURRENCY}
 

@@ -48,6 +48,8 @@ static size_t offset_in_node(uint32_t target, enum work_kind kind)
     case BRAID_TARGET_USER:
         return kind == WORK_HOST ? offsetof(struct work_host, user)
                                  : offsetof(struct work_queue, user);
+    case BRAID_TARGET_TIMES:
+        return offsetof(struct work_loop, most);
     case BRAID_TARGET_ARGUMENT:
     case BRAID_TARGET_GRID:
     case BRAID_TARGET_GRID_X:

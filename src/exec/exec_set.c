@@ -222,7 +222,7 @@ static braid_status check_target(const struct setter *setter, braid_target targe
                            "braid_exec_set: node %s is a communication, whose other ranks would "
                            "wait for it",
                            name_node(setter).text);
-    if ((uint32_t)target > BRAID_TARGET_FILL)
+    if ((uint32_t)target > BRAID_TARGET_TIMES)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s: unknown target %u",
                            name_node(setter).text, (uint32_t)target);
     if (!braid_graph_target_fits(target, kind))

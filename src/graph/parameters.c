@@ -36,6 +36,7 @@ enum {
     OF_COPIES = 1 << WORK_COPY,
     OF_FILLS = 1 << WORK_FILL,
     OF_CALLS = 1 << WORK_HOST | 1 << WORK_QUEUE,
+    OF_LOOPS = 1 << WORK_LOOP,
     OF_ALL = OF_KERNELS | OF_COPIES | OF_FILLS | OF_CALLS | 1 << WORK_EMPTY,
 };
 
@@ -62,6 +63,7 @@ static const struct target targets[] = {
     [BRAID_TARGET_ENABLED] = { "enabled", OF_ALL, sizeof(uint32_t), true },
     [BRAID_TARGET_COPY] = { "copy", OF_COPIES, 0, false }, // of several values: of no parameter
     [BRAID_TARGET_FILL] = { "fill", OF_FILLS, 0, false },
+    [BRAID_TARGET_TIMES] = { "times", OF_LOOPS, sizeof(uint64_t), false },
 };
 
 const char *braid_graph_target_name(uint32_t target)

@@ -86,6 +86,9 @@ static const void *value_of(const struct backend_task *task, uint32_t target, si
     case BRAID_TARGET_NUM_VALUES:
         *out_bytes = sizeof(task->fill.num_values);
         return &task->fill.num_values;
+    case BRAID_TARGET_TIMES:
+        *out_bytes = sizeof(task->work.loop.most);
+        return &task->work.loop.most;
     case BRAID_TARGET_USER:
     case BRAID_TARGET_ENABLED:
     case BRAID_TARGET_ARGUMENT:

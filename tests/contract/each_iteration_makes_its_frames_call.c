@@ -75,11 +75,52 @@ static void changed_calls_do_not_gather(void **state)
     assert_int_equal(failing_memory_num_calls() - num_calls, 0);
 }
 
+// A parameter says how often, and then a setter; the loop with a condition takes them as its bound.
+static void the_times_of_a_loop_change_from_frame_to_frame(void **state)
+{
+    struct contract *contract = *state;
+    struct counting counting = begin_counting(contract, 4);
+    braid_graph *graph = counting.graph;
+    uint32_t *total = contract_numbers(contract, 1);
+    braid_resource all = add_word(graph, "total", total);
+    braid_parameter how_often;
+    check_ok(braid_graph_add_parameter(graph, "times", sizeof(uint64_t), &how_often));
+    braid_node fixed = begin_loop(graph, (braid_loop){ .times = 2 });
+    add_step(graph, "more", all, total, 1);
+    check_ok(braid_graph_end(graph));
+    braid_node bounded = begin_loop(graph, (braid_loop){ .condition = counting.left, .most = 50 });
+    add_body(&counting);
+    check_ok(braid_graph_end(graph));
+    const braid_parameter_use use = { .node = fixed, .target = BRAID_TARGET_TIMES };
+    check_ok(braid_graph_use_parameter(graph, how_often, &use));
+    braid_exec *exec = make_exec(contract, graph);
+    check_ok(braid_exec_launch(exec, NULL));
+    for (uint64_t frame = 1; frame < 5; frame++) {
+        check_ok(braid_exec_set_param(exec, how_often, &(uint64_t){ 10 * frame }));
+        check_ok(braid_exec_set(exec, bounded, BRAID_TARGET_TIMES, 0, &(uint64_t){ frame }));
+        check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, total), 2 + 10 + 20 + 30 + 40);
+    check_iterations(exec, fixed, 40);
+    check_iterations(exec, bounded, 4); // of which the condition counts
+    check_fails(braid_exec_set(exec, bounded, BRAID_TARGET_TIMES, 0, &(uint64_t){ 0 }),
+                BRAID_INVALID_ARGUMENT, "a loop of 0 iterations");
+    for (uint64_t most = 1; most < 4; most++) {
+        check_ok(braid_exec_set(exec, bounded, BRAID_TARGET_TIMES, 0, &most));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        check_iterations(exec, bounded, most);
+        assert_int_equal(contract_number(contract, counting.numbers + 1), most);
+    }
+}
+
 int run_loop_calls(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(an_iteration_makes_no_call_of_a_later_frame),
         contract_test(changed_calls_do_not_gather),
+        contract_test(the_times_of_a_loop_change_from_frame_to_frame),
     };
     return contract_run("each_iteration_makes_its_frames_call", tests);
 }

@@ -155,9 +155,9 @@ enum exit_status dot_value_bytes_read(struct dot_file *file, uint32_t node, cons
 }
 
 // By braid_target.
-static const char *const targets[] = { "argument", "grid",       "grid.x", "grid.y",
-                                       "grid.z",   "to",         "from",   "bytes",
-                                       "value",    "num_values", "user",   "enabled" };
+static const char *const targets[] = { "argument", "grid",    "grid.x", "grid.y", "grid.z",
+                                       "to",       "from",    "bytes",  "value",  "num_values",
+                                       "user",     "enabled", "copy",   "fill",   "times" };
 enum { NUM_TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 static bool read_small(const char **next, uint32_t *out_number)

@@ -147,6 +147,12 @@ template <class Errors> class basic_exec
         return set(node, BRAID_TARGET_ENABLED, &enabled);
     }
 
+    // Of a loop: how many iterations run at most.
+    result<void> set_times(braid_node loop, std::uint64_t times) const
+    {
+        return set(loop, BRAID_TARGET_TIMES, &times);
+    }
+
     // Of an exec made with braid_exec_options.profile; see timings.h. The arrays are the exec's.
     result<braid_timings> timings() const
     {
