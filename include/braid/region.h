@@ -35,15 +35,12 @@ typedef struct braid_loop {
                               // more than `most`
 } braid_loop;
 
-// A branch: nodes of which one part, an arm, runs. The calls between braid_graph_begin_if and
-// braid_graph_else add the first arm, which runs if the condition is not 0. Those between
-// braid_graph_else and braid_graph_end add the second arm, which runs if it is 0. A branch may do
-// without the second. The condition is a uint32_t that nodes of the frame write. The branch reads
-// it before an arm starts, and an arm may overwrite it.
-// From outside, a branch is one node that accesses all that its arms access. All that is said of
-// the body of a loop holds for an arm: edges, bundles, lane hints and transient buffers. If an arm
-// does not run, it leaves all that it would have written as it was. Branches and loops may be
-// inside each other.
+// A branch: nodes of which one arm runs. The calls between braid_graph_begin_if and
+// braid_graph_else add the first arm, which runs if the condition is not 0. Those up to
+// braid_graph_end add the second arm, which runs if it is 0, and may be missing. The branch reads
+// its condition before an arm starts. An arm may overwrite it.
+// From outside, a branch is one node, as a loop is. An arm that does not run leaves all that it
+// would have written as it was. Branches and loops may be inside each other.
 typedef struct braid_if {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
     braid_resource condition; // as that of a loop
@@ -73,22 +70,20 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *grap
                                                                const braid_loop *loop,
                                                                braid_node *out_loop);
 
-// Begins a branch: nodes that are added from now on are in its first arm, until braid_graph_else or
-// braid_graph_end. The branch is a node itself, which *out_if names; out_if may be NULL. The CPU
-// and streams play branches, as they play loops; all that refuses loops refuses branches.
+// Begins a branch, as braid_graph_begin_loop a loop. Its first arm ends at braid_graph_else or
+// braid_graph_end. All that refuses loops refuses branches, too.
 // Errors, which name the branch: those of braid_graph_begin_loop.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
                                                              const braid_if *branch,
                                                              braid_node *out_if);
 
-// Begins the second arm of the branch that was begun last and has not ended.
-// Errors: BRAID_INVALID_ARGUMENT (no branch is open, a loop was begun in it and has not ended, it
-// has its second arm already, or no node in its first), BRAID_NO_MEMORY; then nothing has changed.
+// Begins the second arm of the branch begun last. If it fails, nothing has changed.
+// Errors: BRAID_NO_MEMORY; BRAID_INVALID_ARGUMENT (no branch is open, or it has two arms, or its
+// first arm has no node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_else(braid_graph *graph);
 
-// Ends the loop or branch that was begun last and has not ended.
-// Errors: BRAID_INVALID_ARGUMENT (none is open, or its body or arm has no node), BRAID_NO_MEMORY;
-// then it is still open.
+// Ends the loop or branch begun last. If it fails, that is still open.
+// Errors: BRAID_INVALID_ARGUMENT (none is open, or its body or arm has no node), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_end(braid_graph *graph);
 
 #ifdef __cplusplus

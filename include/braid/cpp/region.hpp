@@ -8,8 +8,8 @@
 namespace braid::detail
 {
 
-// Has the callable add the body of a loop or the arm of a branch that was begun, and a second one
-// the second arm; ends it.
+// Has the callable add the body of a loop or branch that was begun, and ends that. A second
+// callable adds the second arm of a branch.
 template <class Body, class... Else>
 braid_status add_bodies(braid_graph *graph, Body &body, Else &...other)
 {
