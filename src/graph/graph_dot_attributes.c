@@ -240,10 +240,23 @@ static void write_loop(const struct graph_drawing *drawing, uint32_t index, FILE
         fprintf(file, ", condition=%" PRIu32, graph_drawn_number(drawing, condition));
     if (graph_nodes(graph)[index].kind == WORK_BRANCH)
         return;
+    if (!is_open)
+        fprintf(file, ", expected=%" PRIu64, graph_regions(graph)[at].expected);
     if (loop->most != UINT64_MAX)
         fprintf(file, ", most=%" PRIu64, loop->most);
     if (loop->tests_first)
         fputs(", tests_first=true", file);
+}
+
+// Whose body it is directly in.
+static void write_region(const braid_graph *graph, uint32_t index, FILE *file)
+{
+    uint32_t at = braid_graph_region_of(graph, index);
+    if (at == GRAPH_NONE)
+        return;
+    const struct graph_region *region = &graph_regions(graph)[at];
+    fprintf(file, ", %s=%" PRIu32, graph_region_is_else(region) ? "else_of" : "body_of",
+            region->node);
 }
 
 void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t index, FILE *file)
@@ -262,6 +275,7 @@ void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t in
         write_loop(drawing, index, file);
     if (graph_node_blocks(graph, index))
         fputs(", blocking=true", file);
+    write_region(graph, index, file);
     if (node->lane_hint != 0)
         fprintf(file, ", lane_hint=%" PRIu32, node->lane_hint);
     if (node->role != GRAPH_MAIN)

@@ -196,7 +196,9 @@ static void drawings_have_a_box_for_each_loop(void **state)
     FILE *file = open_memstream(&text, &size);
     check_ok(braid_graph_write_dot(nodes.graph, file));
     fclose(file);
-    check_has(text, "1 [label=\"until 0\", kind=loop, condition=0, most=500, accesses=\"rw0\"");
+    check_has(
+        text,
+        "1 [label=\"until 0\", kind=loop, condition=0, expected=40, most=500, accesses=\"rw0\"");
     check_has(text, "subgraph cluster_loop_1 {\n        label=\"until 0\"; style=rounded; "
                     "color=\"#5b7fb0\";\n        1;\n        2;\n    }\n");
     const char *outer = strstr(text, "subgraph cluster_loop_4 {");

@@ -34,9 +34,8 @@ static enum exit_status read_cost(struct dot_file *file, uint32_t node, const ch
 // Other programs have kinds of their own: what is none of ours is a kernel.
 static enum exit_status read_kind(struct dot_file *file, uint32_t node, const char *text)
 {
-    static const char *const kinds[] = { "kernel", "copy", "fill", "host", "queue", "empty" };
-    if (strcmp(text, "loop") == 0)
-        return dot_attribute_refuse(file, node, "kind", text, "loops are not read");
+    static const char *const kinds[] = { "kernel", "copy",  "fill", "host",
+                                         "queue",  "empty", "loop", "branch" };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(text, kinds[i]) == 0)
             file->nodes[node].kind = (enum dot_kind)i;
@@ -148,17 +147,31 @@ static const struct {
     attribute_reader *read;
     enum dot_limit kind;
 } attributes[] = {
-    { "cost", read_cost, DOT_TEXT },          { "label", read_name, DOT_TEXT },
-    { "name", read_name, DOT_TEXT },          { "kind", read_kind, DOT_TEXT },
-    { "blocking", read_blocking, DOT_TEXT },  { "lane_hint", read_hint, DOT_TEXT },
-    { "launch", read_launch, DOT_TEXT },      { "accesses", dot_accesses_read, DOT_ACCESSES },
-    { "inside", read_inside, DOT_TEXT },      { "changes", read_changes, DOT_TEXT },
-    { "place", read_place, DOT_TEXT },        { "pointers", dot_pointers_read, DOT_TEXT },
-    { "rank", read_rank, DOT_TEXT },          { "bytes", read_bytes, DOT_TEXT },
-    { "args", dot_args_read, DOT_ARGUMENTS }, { "grid_from", dot_grid_from_read, DOT_TEXT },
-    { "to", dot_to_read, DOT_TEXT },          { "from", dot_from_read, DOT_TEXT },
-    { "user", dot_user_read, DOT_TEXT },      { "value_bytes", dot_value_bytes_read, DOT_TEXT },
+    { "cost", read_cost, DOT_TEXT },
+    { "label", read_name, DOT_TEXT },
+    { "name", read_name, DOT_TEXT },
+    { "kind", read_kind, DOT_TEXT },
+    { "blocking", read_blocking, DOT_TEXT },
+    { "lane_hint", read_hint, DOT_TEXT },
+    { "launch", read_launch, DOT_TEXT },
+    { "accesses", dot_accesses_read, DOT_ACCESSES },
+    { "inside", read_inside, DOT_TEXT },
+    { "changes", read_changes, DOT_TEXT },
+    { "place", read_place, DOT_TEXT },
+    { "pointers", dot_pointers_read, DOT_TEXT },
+    { "rank", read_rank, DOT_TEXT },
+    { "bytes", read_bytes, DOT_TEXT },
+    { "args", dot_args_read, DOT_ARGUMENTS },
+    { "grid_from", dot_grid_from_read, DOT_TEXT },
+    { "to", dot_to_read, DOT_TEXT },
+    { "from", dot_from_read, DOT_TEXT },
+    { "user", dot_user_read, DOT_TEXT },
+    { "value_bytes", dot_value_bytes_read, DOT_TEXT },
     { "uses", dot_uses_read, DOT_ARGUMENTS },
+    { "condition", dot_condition_read, DOT_TEXT },
+    { "most", dot_most_read, DOT_TEXT },
+    { "expected", dot_expected_read, DOT_TEXT },
+    { "tests_first", dot_tests_first_read, DOT_TEXT },
 };
 
 static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)
@@ -200,6 +213,33 @@ static enum exit_status read_role(struct dot_file *file, Agraph_t *graph, const 
     return EXIT_DONE;
 }
 
+// Whose body a node is directly in.
+static enum exit_status read_around(struct dot_file *file, Agraph_t *graph, const char *name,
+                                    bool is_else)
+{
+    Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)name, NULL);
+    enum exit_status status = symbol ? dot_texts_count(file, graph, symbol, DOT_TEXT) : EXIT_DONE;
+    if (!symbol || status != EXIT_DONE)
+        return status;
+    for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
+        char *text = agxget(node, symbol);
+        struct dot_node *inside = &file->nodes[dot_node_index(node)];
+        if (!*text)
+            continue;
+        Agnode_t *around = agnode(graph, text, 0);
+        const char *why = NULL;
+        if (!around)
+            why = "there is no such node";
+        else if (inside->around != DOT_NONE)
+            why = "it has body_of as well";
+        if (why)
+            return dot_attribute_refuse(file, dot_node_index(node), name, text, why);
+        inside->around = dot_node_index(around);
+        inside->is_else = is_else;
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
 {
     static char unit_name[] = "cost_unit", resources_name[] = "resources";
@@ -220,10 +260,10 @@ static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
 static void tell_unknown(const struct dot_file *file, Agraph_t *graph)
 {
     enum { NUM = sizeof(attributes) / sizeof(attributes[0]) };
-    const char *names[NUM + 2] = { "prelude_of", "epilogue_of" };
+    const char *names[NUM + 4] = { "prelude_of", "epilogue_of", "body_of", "else_of" };
     for (size_t i = 0; i < NUM; i++)
-        names[i + 2] = attributes[i].name;
-    dot_unknown_tell(file, graph, names, NUM + 2);
+        names[i + 4] = attributes[i].name;
+    dot_unknown_tell(file, graph, names, NUM + 4);
 }
 
 enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
@@ -236,6 +276,10 @@ enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
         status = read_role(file, graph, "prelude_of", DOT_PRELUDE);
     if (status == EXIT_DONE)
         status = read_role(file, graph, "epilogue_of", DOT_EPILOGUE);
+    if (status == EXIT_DONE)
+        status = read_around(file, graph, "body_of", false);
+    if (status == EXIT_DONE)
+        status = read_around(file, graph, "else_of", true);
     if (status == EXIT_DONE) {
         dot_cost_choose_unit(file);
         tell_unknown(file, graph);

@@ -42,6 +42,19 @@ enum exit_status dot_uses_read(struct dot_file *file, uint32_t node, const char 
 // library wants them added.
 enum exit_status dot_bundles_check(struct dot_file *file);
 
+// Refuses a body of what is no loop or branch, and moves bodies behind their nodes, first arms
+// first, as the library wants them added.
+enum exit_status dot_bodies_check(struct dot_file *file);
+
+// Each node goes to its new place. False: no memory.
+bool dot_nodes_move(struct dot_file *file, const uint32_t *new_index);
+
+// How a loop or branch runs its body; dot_bodies.c has the words.
+enum exit_status dot_condition_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_most_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_expected_read(struct dot_file *file, uint32_t node, const char *text);
+enum exit_status dot_tests_first_read(struct dot_file *file, uint32_t node, const char *text);
+
 // Adds to a count of the file, and reports one that is over its limit.
 enum exit_status dot_count_add(struct dot_file *file, enum dot_limit kind, uint64_t more);
 

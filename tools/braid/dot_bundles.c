@@ -14,40 +14,39 @@ static bool is_main_late(const struct dot_file *file)
     return false;
 }
 
-// Gives each main node that is late the place of its first prelude or epilogue, and fills
-// new_index. Returns false when memory runs out.
-static bool reorder(struct dot_file *file, uint32_t *new_index)
+// Gives each main node that is late the place of its first prelude or epilogue.
+static void order(const struct dot_file *file, uint32_t *new_index)
 {
-    struct dot_node *moved = calloc((size_t)file->num_nodes + 1, sizeof(*moved));
-    if (!moved)
-        return false;
     for (uint32_t i = 0; i < file->num_nodes; i++)
         new_index[i] = UINT32_MAX;
     uint32_t num = 0;
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         uint32_t main = file->nodes[i].role == DOT_MAIN ? i : file->nodes[i].main;
-        if (new_index[main] == UINT32_MAX) {
-            moved[num] = file->nodes[main];
+        if (new_index[main] == UINT32_MAX)
             new_index[main] = num++;
-        }
-        if (i != main) {
-            moved[num] = file->nodes[i];
+        if (i != main)
             new_index[i] = num++;
-        }
     }
-    free(file->nodes);
-    file->nodes = moved;
-    return true;
 }
 
-static void renumber(struct dot_file *file, const uint32_t *new_index)
+bool dot_nodes_move(struct dot_file *file, const uint32_t *new_index)
 {
-    for (uint32_t i = 0; i < file->num_nodes; i++)
-        file->nodes[i].main = new_index[file->nodes[i].main];
+    struct dot_node *moved = calloc((size_t)file->num_nodes + 1, sizeof(*moved));
+    if (!moved)
+        return false;
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        struct dot_node *node = &moved[new_index[i]];
+        *node = file->nodes[i];
+        node->main = new_index[node->main];
+        node->around = node->around == DOT_NONE ? DOT_NONE : new_index[node->around];
+    }
     for (uint32_t i = 0; i < file->num_edges + file->num_implied_edges; i++) {
         file->edges[i].from = new_index[file->edges[i].from];
         file->edges[i].to = new_index[file->edges[i].to];
     }
+    free(file->nodes);
+    file->nodes = moved;
+    return true;
 }
 
 static enum exit_status refuse_nested(const struct dot_file *file, uint32_t node)
@@ -68,9 +67,9 @@ enum exit_status dot_bundles_check(struct dot_file *file)
     if (!is_main_late(file))
         return EXIT_DONE;
     uint32_t *new_index = calloc((size_t)file->num_nodes + 1, sizeof(*new_index));
-    bool done = new_index && reorder(file, new_index);
-    if (done)
-        renumber(file, new_index);
+    if (new_index)
+        order(file, new_index);
+    bool done = new_index && dot_nodes_move(file, new_index);
     free(new_index);
     return done ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
 }

@@ -134,7 +134,8 @@ struct dot_missing dot_cost_missing(const struct dot_file *file)
         uint32_t *num = node->kind == DOT_EMPTY  ? &missing.empty
                         : node->kind == DOT_HOST ? &missing.host_calls
                                                  : &missing.nodes;
-        *num += !node->cost.is_given;
+        bool is_region = node->kind == DOT_LOOP || node->kind == DOT_BRANCH;
+        *num += !node->cost.is_given && !is_region;
     }
     return missing;
 }

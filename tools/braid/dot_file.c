@@ -66,7 +66,9 @@ static void take_node(void *user, Agnode_t *node)
                                                       .grid_from = DOT_NONE,
                                                       .to = DOT_NONE,
                                                       .from = DOT_NONE,
-                                                      .user = DOT_NONE };
+                                                      .user = DOT_NONE,
+                                                      .around = DOT_NONE,
+                                                      .condition = DOT_NONE };
     file->num_nodes++;
 }
 
@@ -162,7 +164,9 @@ static enum exit_status read_graph(struct reader *reader)
     status = part_implied(reader, whole_graph);
     if (status == EXIT_DONE)
         status = dot_attributes_read(file, whole_graph);
-    return status == EXIT_DONE ? dot_bundles_check(file) : status;
+    if (status == EXIT_DONE)
+        status = dot_bundles_check(file);
+    return status == EXIT_DONE ? dot_bodies_check(file) : status;
 }
 
 enum exit_status dot_file_read_text(struct dot_text text, const struct dot_limits *limits,

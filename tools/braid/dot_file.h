@@ -23,7 +23,16 @@ enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64, DOT_MOST_RANKS = 1 << 20 };
 enum { DOT_MOST_ARG_BYTES = 1 << 16 }; // of all arguments of a node
 #define DOT_NONE UINT32_MAX
 
-enum dot_kind { DOT_KERNEL, DOT_COPY, DOT_FILL, DOT_HOST, DOT_QUEUE, DOT_EMPTY };
+enum dot_kind {
+    DOT_KERNEL,
+    DOT_COPY,
+    DOT_FILL,
+    DOT_HOST,
+    DOT_QUEUE,
+    DOT_EMPTY,
+    DOT_LOOP,
+    DOT_BRANCH,
+};
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
 
 struct dot_node {
@@ -51,6 +60,12 @@ struct dot_node {
     bool reads_grid;
     uint32_t grid_from, to, from, user; // resources, or DOT_NONE
     uint32_t value_bytes;               // of a fill; 0: not given
+    // Of loops and branches, whose bodies follow them, and of the nodes inside:
+    uint32_t around;         // whose body it is directly in, or DOT_NONE
+    bool is_else;            // that is a second arm
+    uint32_t condition;      // a resource, or DOT_NONE
+    uint64_t most, expected; // iterations; 0: not given
+    bool tests_first;
     uint32_t first_use, num_uses;
 };
 
@@ -101,7 +116,7 @@ struct dot_file {
     bool has_fractions;     // some cost is not whole, or was measured
     uint32_t num_fleeting;  // nodes that take next to nothing, planned as 1 ns
     struct dot_node *nodes; // in the order of their first appearance, but that main nodes are moved
-                            // before their preludes and epilogues
+                            // before their preludes and epilogues, and bodies behind their nodes
     struct dot_edge *edges; // the graph's own in the order of the file, then those that only show
                             // what follows from bundles and accesses
     uint32_t num_nodes, num_edges, num_implied_edges;

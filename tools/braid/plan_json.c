@@ -97,7 +97,7 @@ static bool add_lanes(json_t *json, const struct dot_file *file, const braid_sch
         done = json_array_append_new(lanes, json_array()) == 0;
     const braid_step *steps = info.steps;
     for (size_t i = 0; i < info.num_steps && done; i++) {
-        if (steps[i].kind == BRAID_STEP_RUN)
+        if (task_graph_is_node(&steps[i]))
             done = json_array_append_new(json_array_get(lanes, steps[i].lane),
                                          text_of(file, steps[i].node)) == 0;
     }
@@ -117,7 +117,7 @@ static bool add_islands(json_t *json, const struct dot_file *file, const braid_s
     const braid_step *steps = info.steps;
     for (size_t i = 0; i < info.num_steps && info.num_islands && done; i++) {
         braid_placement placement;
-        if (steps[i].kind != BRAID_STEP_RUN || steps[i].node >= file->num_nodes)
+        if (!task_graph_is_node(&steps[i]) || steps[i].node >= file->num_nodes)
             continue; // of copies there are none
         done = braid_schedule_get_placement(schedule, braid_graph_node(graph, steps[i].node),
                                             &placement) == BRAID_OK;
@@ -140,7 +140,7 @@ static bool add_waits(json_t *json, const struct dot_file *file, const braid_sch
     const braid_step *steps = info.steps;
     uint64_t num = info.num_waits;
     for (size_t i = info.num_steps; i-- > 0 && done;) {
-        if (steps[i].kind == BRAID_STEP_RUN)
+        if (task_graph_is_node(&steps[i]))
             next_run[steps[i].lane] = steps[i].node;
         else if (steps[i].kind == BRAID_STEP_WAIT)
             waiter[--num] = next_run[steps[i].lane];

@@ -8,6 +8,7 @@
 
 #include "dot_cost.h"
 #include "places.h"
+#include "task_graph.h"
 
 struct table {
     const struct dot_file *file;
@@ -64,7 +65,7 @@ static bool print_lane(const struct table *table, uint32_t lane)
     const braid_step *steps = info.steps;
     bool done = true;
     for (size_t i = 0; i < info.num_steps && done; i++) {
-        if (steps[i].kind != BRAID_STEP_RUN || steps[i].lane != lane)
+        if (!task_graph_is_node(&steps[i]) || steps[i].lane != lane)
             continue;
         done = print_row(table, steps, first_wait, i);
         first_wait = i + 1;

@@ -8,6 +8,7 @@
 
 #include "dot_cost.h"
 #include "progress.h"
+#include "task_graph.h"
 
 braid_interval report_interval(const struct report *report, uint32_t node)
 {
@@ -123,7 +124,7 @@ static bool find_waits(const struct report *report, struct report_facts *facts)
         struct lane_state *lane = &lanes[steps[i].lane];
         braid_interval interval = report_interval(report, steps[i].node);
         uint64_t end_ns = interval.end_ns;
-        if (steps[i].kind == BRAID_STEP_RUN) {
+        if (task_graph_is_node(&steps[i])) {
             ways[steps[i].node] = find_way(ways, lane, interval);
             last = end_ns >= last_ns ? steps[i].node : last;
             last_ns = end_ns >= last_ns ? end_ns : last_ns;

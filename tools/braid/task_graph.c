@@ -7,6 +7,7 @@
 #include "dot_cost.h"
 #include "progress.h"
 #include "task_kernel.h"
+#include "task_region.h"
 
 struct task_graph {
     const struct dot_file *file;
@@ -19,6 +20,7 @@ struct task_graph {
     void *const *memory;       // of each resource; NULL: none has any
     uintptr_t next_address;    // where there is none
     braid_resource *addresses; // of the node at hand
+    struct task_region at;
 };
 
 const char *task_graph_name(const struct dot_node *node)
@@ -171,6 +173,8 @@ braid_status task_graph_add_to_plan(braid_graph *graph, const struct dot_node *n
     case DOT_EMPTY:
         return braid_graph_add_empty(graph, &(braid_empty){ .node = *options }, NULL);
     case DOT_KERNEL:
+    case DOT_LOOP:
+    case DOT_BRANCH:
         break;
     }
     return node->has_values ? add_given(graph, node, options, addresses)
@@ -183,7 +187,7 @@ static void *find_memory(struct task_graph *making, uint32_t index)
     if (making->memory)
         return making->memory[index];
     uintptr_t address = making->next_address;
-    making->next_address += making->file->resources[index].bytes;
+    making->next_address += (making->file->resources[index].bytes + 15) / 16 * 16;
     return (void *)address;
 }
 
@@ -276,7 +280,12 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
         options.epilogue_of = braid_graph_node(making->graph, node->main);
     struct task_addresses addresses = find_addresses(making, node);
     braid_status status =
-        making->add(making->graph, node, &options, &addresses, index, making->user);
+        task_region_reach(making->graph, file, &making->at, node->around, node->is_else);
+    if (!status && (node->kind == DOT_LOOP || node->kind == DOT_BRANCH))
+        status = task_region_begin(making->graph, file, index, &options, making->resources,
+                                   making->add != task_graph_add_to_plan, &making->at);
+    else if (!status)
+        status = making->add(making->graph, node, &options, &addresses, index, making->user);
     return status ? status : use_parameters(making, index);
 }
 
@@ -294,6 +303,8 @@ static braid_status fill(struct task_graph *making)
             (braid_access){ making->resources[file->accesses[i].resource], file->accesses[i].mode };
     for (uint32_t i = 0; i < file->num_nodes && status == BRAID_OK; i++)
         status = add_node(making, i);
+    if (status == BRAID_OK)
+        status = task_region_reach(making->graph, file, &making->at, DOT_NONE, false);
     for (uint32_t i = 0; i < file->num_edges && status == BRAID_OK; i++) {
         const struct dot_edge *edge = &file->edges[i];
         status = braid_graph_add_edge(making->graph, braid_graph_node(making->graph, edge->from),
@@ -317,17 +328,33 @@ static enum exit_status check_sizes(const struct dot_file *file)
     return EXIT_DONE;
 }
 
+// No busy kernel writes a condition.
+static enum exit_status refuse_branches(const struct dot_file *file)
+{
+    for (uint32_t i = 0; i < file->num_nodes; i++)
+        if (file->nodes[i].kind == DOT_BRANCH)
+            return fail_in_file(file->text.path, 1,
+                                "node '%s' is a branch: it can be planned, and not run",
+                                file->nodes[i].id);
+    return EXIT_DONE;
+}
+
 enum exit_status task_graph_create_with(const struct dot_file *file, task_graph_add *add,
                                         void *user, void *const *memory, braid_graph **out_graph)
 {
-    struct task_graph making = {
-        .file = file, .add = add, .user = user, .memory = memory, .next_address = 4096
-    };
+    struct task_graph making = { .file = file,
+                                 .add = add,
+                                 .user = user,
+                                 .memory = memory,
+                                 .next_address = 4096,
+                                 .at.node = DOT_NONE };
     making.resources = calloc((size_t)file->num_resources + 1, sizeof(*making.resources));
     making.accesses = calloc((size_t)file->num_accesses + 1, sizeof(*making.accesses));
     making.parameters = calloc((size_t)file->num_parameters + 1, sizeof(*making.parameters));
     making.addresses = calloc(DOT_MOST_ARGS, sizeof(*making.addresses));
     enum exit_status status = check_sizes(file);
+    if (status == EXIT_DONE && add != task_graph_add_to_plan)
+        status = refuse_branches(file);
     if (!making.resources || !making.accesses || !making.parameters || !making.addresses)
         status = fail(EXIT_FAILED, "out of memory for the graph of %s", file->text.path);
     if (status == EXIT_DONE && braid_graph_create(&making.graph) != BRAID_OK)

@@ -4,6 +4,7 @@
 #define BRAID_TOOL_TASK_GRAPH_H
 
 #include <braid/graph.h>
+#include <braid/schedule.h>
 
 #include "dot_file.h"
 
@@ -40,5 +41,11 @@ const char *task_graph_name(const struct dot_node *node);
 // What went wrong in planning, as a mistake of the file where it is one: a cycle through bundles or
 // accesses only the library finds.
 enum exit_status task_graph_fail(const struct dot_file *file, braid_status status);
+
+// Whether a step is a node of the frame: one that runs, or a loop or branch.
+static inline bool task_graph_is_node(const braid_step *step)
+{
+    return step->kind == BRAID_STEP_RUN || step->kind == BRAID_STEP_LOOP;
+}
 
 #endif
