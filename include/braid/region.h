@@ -16,11 +16,9 @@ extern "C" {
 // A loop: nodes that run again and again, its body, which the calls between braid_graph_begin_loop
 // and braid_graph_end add. The condition is a uint32_t that nodes of the frame write. An iteration
 // starts after the one before has ended. The loop ends when the condition is 0 or the bound is
-// reached, whichever comes first.
-// From outside, a loop is one node that accesses all that its body accesses. If an edge leads from
-// a node outside to a node inside, the whole loop is behind the node outside. If it leads from
-// inside to outside, the node outside is behind the whole loop. Bundles and lane hints hold inside
-// one body. Loops may be inside loops. A transient buffer that only the body uses lives for the
+// reached.
+// From outside, a loop is one node that accesses all that its body accesses. An edge between a node
+// outside and one inside orders the whole loop. Bundles and lane hints hold inside one body. Loops may be inside loops. A transient buffer that only the body uses lives for the
 // whole loop. If the loop runs no iteration, it leaves all that it would have written as it was.
 typedef struct braid_loop {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
@@ -47,32 +45,19 @@ typedef struct braid_if {
 } braid_if;
 
 // Begins a loop: nodes that are added from now on are in its body, until braid_graph_end. The loop
-// is a node itself, which *out_loop names; out_loop may be NULL. A graph with a loop that has not
-// ended cannot be planned. Neither can a loop with a condition that no node of its body writes.
-// The CPU and CUDA play loops in graph mode and on streams. On streams of the CPU a thread of the
-// device queues the body again and again. If the thread cannot queue an iteration, the loop
-// ends early. The exec's next wait, query or launch returns that failure, and the exec can be
-// launched again. If the exec is destroyed before, only the log tells. These refuse a graph with
-// loops and name the loop (BRAID_UNSUPPORTED):
-// - islands, and HIP in all modes;
-// - groups, graphs with communicators, and times of frames;
-// - all modes, if a queue call is inside a loop;
-// - CUDA with a driver before 12.4;
-// - CUDA, if a node inside is a host call;
-// - CUDA, if a node inside copies or fills memory of the host that the driver does not know;
-// - CUDA, if the condition lies in such memory.
-// Errors, which name the loop:
-// - BRAID_INVALID_ARGUMENT: no condition and no `times`, a condition without a bound, two bounds, a
-//   condition that is no uint32_t of this graph in one place, options that a loop has not;
-// - BRAID_UNSUPPORTED: a graph with communicators;
-// - BRAID_NO_MEMORY.
+// is a node itself, which *out_loop names; out_loop may be NULL. A graph with an open loop cannot
+// be planned, nor one with a loop that has a condition and no node that writes it.
+// On streams of the CPU a thread queues the body again and again. If it cannot, the loop ends
+// early, and the exec's next wait, query or launch returns that failure.
+// docs/book/loops.md tells where loops run. All else refuses them by name (BRAID_UNSUPPORTED).
+// Errors, which name the loop: BRAID_INVALID_ARGUMENT (a condition or bound that is none, options
+// that a loop has not), BRAID_UNSUPPORTED (a graph with communicators), BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *graph,
                                                                const braid_loop *loop,
                                                                braid_node *out_loop);
 
-// Begins a branch, as braid_graph_begin_loop a loop. Its first arm ends at braid_graph_else or
-// braid_graph_end. All that refuses loops refuses branches, too.
-// Errors, which name the branch: those of braid_graph_begin_loop.
+// Begins a branch, as braid_graph_begin_loop a loop, with the same errors. Its first arm ends at
+// braid_graph_else or braid_graph_end. CUDA refuses branches by name.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
                                                              const braid_if *branch,
                                                              braid_node *out_if);
