@@ -18,8 +18,9 @@ extern "C" {
 // starts after the one before has ended. The loop ends when the condition is 0 or the bound is
 // reached.
 // From outside, a loop is one node that accesses all that its body accesses. An edge between a node
-// outside and one inside orders the whole loop. Bundles and lane hints hold inside one body. Loops may be inside loops. A transient buffer that only the body uses lives for the
-// whole loop. If the loop runs no iteration, it leaves all that it would have written as it was.
+// outside and one inside orders the whole loop. Bundles and lane hints hold inside one body. Loops
+// may be inside loops. A transient buffer that only the body uses lives for the whole loop. If the
+// loop runs no iteration, it leaves all that it would have written as it was.
 typedef struct braid_loop {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
     braid_resource condition; // a buffer with an address, a transient one, or a range of either,

@@ -15,6 +15,7 @@
 static const char not_narrow[] = "a node of its loop would take longer inside";
 static const char not_all[] = "not all nodes of its loop can be inside";
 static const char has_loops[] = "its loop has loops inside";
+static const char is_arm[] = "it is in an arm of a branch";
 static const char no_room[] = "its loop has lanes side by side, and it has several blocks";
 static const char too_many[] = "its loop has too many nodes or arguments";
 static const char is_one[] = "it is an island itself";
@@ -116,7 +117,10 @@ static void divide_body(struct loop_divider *divider, const struct program *body
     uint32_t num = 0;
     for (uint32_t i = 0; i < body->num_bodies; i++)
         divide_body(divider, &body->bodies[i]);
-    const char *reason = body->num_bodies ? has_loops : find_reason(divider, body, &num);
+    bool is_branch = schedule->program.kinds[body->node] == WORK_BRANCH;
+    const char *reason = is_branch          ? is_arm
+                         : body->num_bodies ? has_loops
+                                            : find_reason(divider, body, &num);
     for (size_t i = 0; i < body->num_ops; i++) {
         const braid_step *op = &body->ops[i];
         if (op->kind != BRAID_STEP_RUN)

@@ -46,6 +46,15 @@ static void move_body(const struct braid_schedule *schedule, const struct progra
         move_body(schedule, &body->bodies[i], by_ns);
 }
 
+static void move_bodies(const struct braid_schedule *schedule, const braid_step *step,
+                        uint64_t by_ns)
+{
+    const struct program *body = &schedule->program.bodies[step->position];
+    move_body(schedule, body, by_ns);
+    if (body->has_else)
+        move_body(schedule, body + 1, by_ns);
+}
+
 // Sets when each node starts; returns when the last one ends.
 static uint64_t time_steps(const struct braid_schedule *schedule, const braid_cost_model *model,
                            uint64_t wait_busy_ns, const struct lane_times *work)
@@ -70,8 +79,7 @@ static uint64_t time_steps(const struct braid_schedule *schedule, const braid_co
             uint64_t start = *free_ns > *ready ? *free_ns : *ready;
             uint64_t end = start + schedule->cost_ns[step->node];
             if (step->kind == BRAID_STEP_LOOP)
-                move_body(schedule, &schedule->program.bodies[step->position],
-                          start - schedule->start_ns[step->node]);
+                move_bodies(schedule, step, start - schedule->start_ns[step->node]);
             schedule->start_ns[step->node] = start;
             *free_ns = end;
             *last = step->node;

@@ -61,7 +61,8 @@ static void note_failure(struct stream_loop *loop, braid_status status)
 {
     struct streams_loops *loops = loop->loops;
     status =
-        braid_error(status, "loop %s ended early: %s",
+        braid_error(status, "%s %s ended early: %s",
+                    braid_work_words[loops->tasks->items[loop->call.node].kind].kind,
                     braid_node_text(loop->call.node, loop->call.name).text, braid_error_message());
     pthread_mutex_lock(&loops->lock);
     if (!loops->failure && loops->failed_launch != loop->body->launch) {
