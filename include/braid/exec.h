@@ -283,7 +283,10 @@ typedef struct braid_exec_info {
     uint32_t num_frames;               // that may be in flight at once
     bool whole_frames;                 // a frame starts when the one before has ended
     uint32_t num_frame_waits;          // in a frame, for nodes of the frame before
-    char frames_reason[256];           // how far frames overlap, and why not further
+    // By the plan's times: the time of one more frame with so many in flight, and of a frame alone.
+    // If both are equal, more frames in flight gain nothing.
+    uint64_t frame_period_ns, frame_alone_ns;
+    char frames_reason[256]; // how far frames overlap, why not further, and the gain
 } braid_exec_info;
 
 // Writes the info of an exec; for NULL a struct of zeros.

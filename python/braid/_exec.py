@@ -51,6 +51,8 @@ class ExecInfo:
     num_frames: int
     whole_frames: bool
     num_frame_waits: int
+    frame_period_ns: int
+    frame_alone_ns: int
     frames_reason: str
 
 

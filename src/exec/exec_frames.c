@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "exec/exec_memory.h"
+#include "exec/exec_period.h"
 #include "graph/frame_links.h"
 #include "program/program_frames.h"
 #include "verify/verify_program.h"
@@ -79,7 +80,23 @@ static braid_status order_nodes(braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
-// Says how far frames overlap, and why not further.
+// A frame in flight costs a copy of all that a frame has: less than one part of this is no gain.
+enum { LEAST_GAIN = 50 };
+
+static void tell_gain(braid_exec_info *info)
+{
+    size_t length = strlen(info->frames_reason);
+    uint64_t least_ns = info->frame_alone_ns / LEAST_GAIN;
+    if (info->frame_period_ns + least_ns >= info->frame_alone_ns)
+        snprintf(info->frames_reason + length, sizeof(info->frames_reason) - length,
+                 "; no gain: a further frame takes as long as one alone, by the plan's times");
+    else
+        snprintf(info->frames_reason + length, sizeof(info->frames_reason) - length,
+                 "; a further frame takes %.2f of one alone, by the plan's times",
+                 (double)info->frame_period_ns / (double)info->frame_alone_ns);
+}
+
+// Says how far frames overlap, why not further, and what that gains.
 static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared, size_t num_links)
 {
     char *reason = exec->info.frames_reason;
@@ -99,6 +116,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
     else
         snprintf(reason, size, "node by node: %u wait%s for frames before",
                  exec->info.num_frame_waits, exec->info.num_frame_waits == 1 ? "" : "s");
+    tell_gain(&exec->info);
 }
 
 static bool orders_frames(const braid_exec *exec)
@@ -115,6 +133,8 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     exec->info.num_frame_waits = 0;
     exec->info.frames_reason[0] = '\0';
     exec->info.whole_frames = true;
+    exec->info.frame_alone_ns = exec->schedule->info.makespan_ns;
+    exec->info.frame_period_ns = exec->info.frame_alone_ns;
     exec->frames.behind_last = exec->player->launches_overlap;
     if (exec->frames.num == 1)
         return BRAID_OK;
@@ -125,6 +145,8 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
         exec->info.whole_frames = exec->frames.behind_last;
         if (!exec->frames.behind_last && links.num)
             status = order_nodes(exec, graph, &links);
+        if (!status && !exec->frames.behind_last)
+            status = braid_exec_find_period(exec, graph, &exec->info.frame_period_ns);
         tell(exec, graph, undeclared, links.num);
     }
     braid_array_finish(&links);

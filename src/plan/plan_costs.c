@@ -103,6 +103,11 @@ static uint32_t share_of(uint64_t threads, uint64_t max_threads)
     return share < PLAN_WHOLE_DEVICE ? (uint32_t)share : PLAN_WHOLE_DEVICE;
 }
 
+uint32_t braid_plan_share_of_node(const braid_graph *graph, uint32_t node, uint64_t max_threads)
+{
+    return share_of(num_threads(graph, node), max_threads);
+}
+
 // The members of a unit run one after another, so the largest counts.
 static void find_shares(const struct plan_graph *plan, const braid_graph *graph,
                         struct plan_costs *costs)

@@ -58,6 +58,9 @@ static inline uint32_t braid_plan_most_at_once(const struct plan_costs *costs)
     return most > UINT32_MAX - costs->num_blocking ? UINT32_MAX : most + costs->num_blocking;
 }
 
+// What of PLAN_WHOLE_DEVICE a node takes while it runs, on a device of max_threads > 0 threads.
+uint32_t braid_plan_share_of_node(const braid_graph *graph, uint32_t node, uint64_t max_threads);
+
 // The nodes of a heaviest path in order, the lowest node on a tie. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_critical_path(const struct plan_graph *plan, const struct plan_costs *costs,
                                       uint32_t **out_nodes, size_t *out_num_nodes);

@@ -93,7 +93,7 @@ def test_timings_and_tuning_are_tables_and_an_exec_reports(graph, device):
     for name in ("one", "two"):
         handed.host(lambda: None, name=name, excludes=state)
     report = braid.Exec(device, handed, frames=2).report()
-    assert "frames in flight: 2" in report
+    assert "frames in flight: 2" in report and "no gain: a further frame takes as long as one alone" in report
     tuned = braid.tune(device, graph, budget_ns=1, max_lanes=1)
     table = xml.fromstring(tuned._repr_html_())
     assert len(list(table.iter("tr"))) == len(tuned.trials) + 1
