@@ -306,7 +306,7 @@ static void check_refuses_targets(braid_exec *exec, const struct nodes *nodes)
     refuses(exec, nodes->copy, BRAID_TARGET_ARGUMENT, 0, &nowhere, "which has no argument");
     refuses(exec, nodes->count, BRAID_TARGET_ARGUMENT, 2, &nowhere, "there is no number 2");
     refuses(exec, nodes->count, BRAID_TARGET_GRID, 1, &grid, "index 1, where the target is grid");
-    refuses(exec, nodes->count, (braid_target)14, 0, &grid, "unknown target 14");
+    refuses(exec, nodes->count, (braid_target)15, 0, &grid, "unknown target 15");
     refuses(exec, nodes->count, BRAID_TARGET_GRID, 0, NULL, "value is NULL");
     refuses(exec, nodes->copy, BRAID_TARGET_TO, 0, &nowhere, "'copy': a copy to NULL");
     refuses(exec, nodes->copy, BRAID_TARGET_FROM, 0, &nowhere, "'copy': a copy from NULL");
