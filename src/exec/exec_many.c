@@ -107,17 +107,17 @@ static void use_rows_up(struct exec_params *params)
 braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
 {
     braid_status status = braid_exec_check_launch("braid_exec_launch_many", exec, stream);
-    if (status || num_frames == 0)
+    if (status == BRAID_INVALID_ARGUMENT || num_frames == 0)
         return status;
     braid_exec_begin_launch(exec);
-    status = check_rows(&exec->params, num_frames);
-    if (!status) {
-        status = launch_many(exec, stream, num_frames);
+    braid_status rows = check_rows(&exec->params, num_frames);
+    if (!rows) { // also if the stream takes no launch now
+        status = status ? status : launch_many(exec, stream, num_frames);
         use_rows_up(&exec->params);
         braid_exec_await_unrecorded(exec, stream);
     }
     braid_exec_end_launch(exec);
-    return status;
+    return rows ? rows : status;
 }
 
 static braid_status set_rows(struct exec_params *params, uint32_t parameter, const void *bytes,

@@ -87,10 +87,13 @@ static bool tells(const char *messages, const char *function)
             life_names(messages, "when the device was made current"));
 }
 
-// If an island has no memory, its nodes are launched one by one, and the log tells.
+// If an island has no memory, its nodes are launched one by one, or it takes no notes of them. The
+// log tells.
 static bool does_without(const struct life *life, const char *function)
 {
-    return life_names(life->logged, "stay outside of an island") && tells(life->logged, function);
+    bool is_island = life_names(life->logged, "stay outside of an island") ||
+                     life_names(life->logged, "no memory for the notes of islands");
+    return is_island && tells(life->logged, function);
 }
 
 // What a queue call of the program's was told is its own to pass on; it gives the status only.

@@ -15,7 +15,7 @@ braid_status add_bodies(braid_graph *graph, Body &body, Else &...other)
 {
     static_assert(sizeof...(Else) <= 1, "a branch has two arms at most");
     braid_status status = BRAID_OK;
-    const auto add_second_arm = [&](auto &arm) {
+    [[maybe_unused]] const auto add_second_arm = [&](auto &arm) {
         status = braid_graph_else(graph);
         if (status == BRAID_OK)
             arm();
