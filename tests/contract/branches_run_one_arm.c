@@ -211,9 +211,10 @@ static void frames_in_flight_choose_by_themselves(void **state)
     check_ok(braid_graph_end(graph));
     braid_exec *exec = make_exec(contract, graph);
     for (uint32_t frame = 0; frame < 8; frame++) {
-        check_ok(braid_exec_set_arg(exec, choosing, 3, BRAID_ARG((uint32_t){ frame % 2 })));
+        uint32_t arm = frame % 2, addend = frame + 1;
+        check_ok(braid_exec_set_arg(exec, choosing, 3, BRAID_ARG(arm)));
         for (int i = 0; i < 2; i++)
-            check_ok(braid_exec_set_arg(exec, nodes[i], 3, BRAID_ARG((uint32_t){ frame + 1 })));
+            check_ok(braid_exec_set_arg(exec, nodes[i], 3, BRAID_ARG(addend)));
         check_ok(braid_exec_set_param(exec, enabled, &(uint32_t){ frame % 4 == 0 }));
         check_ok(braid_exec_launch(exec, NULL));
     }

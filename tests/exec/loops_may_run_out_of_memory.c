@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whichever allocation of an exec with loops on streams fails, a call says so or the frame is
+// right.
+#include <string.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+#include "support/failing_memory.h"
+
+enum { ROUNDS = 3, INSIDE = 2 };
+
+static void add_one_on_cpu(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    ++**(uint32_t *const *)args[0];
+}
+
+static const braid_kernel add_one = { .name = "add one", .cpu = add_one_on_cpu };
+
+static braid_graph *make_graph(uint32_t *word)
+{
+    braid_graph *graph;
+    braid_resource all;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "word", word, sizeof(*word), &all));
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = ROUNDS }, NULL));
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = INSIDE }, NULL));
+    check_ok(braid_graph_add_kernel(
+        graph, &(braid_kernel_node){ .kernel = &add_one, BRAID_ARGS(BRAID_INOUT(all)) }, NULL));
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_end(graph));
+    return graph;
+}
+
+// Creates an exec, and launches two frames at once.
+static braid_status live(braid_device *device, const braid_graph *graph)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = 2 };
+    braid_exec *exec = NULL;
+    braid_status status = braid_exec_create(device, graph, &options, &exec);
+    for (int i = 0; i < 2 && !status; i++)
+        status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_wait(exec);
+    braid_exec_destroy(exec);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    uint32_t word = 0;
+    braid_device *device;
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    check_ok(braid_device_open(&options, &device));
+    braid_graph *graph = make_graph(&word);
+    bool failed = true;
+    unsigned num = 0;
+    for (uint64_t nth = 1; failed; nth++) {
+        word = 0;
+        failing_memory_arm_once(nth);
+        braid_status status = live(device, graph);
+        failed = failing_memory_disarm();
+        num += failed;
+        assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
+        if (!status)
+            assert_int_equal(word, 2 * ROUNDS * INSIDE);
+    }
+    print_message("summary: %u allocations failed\n", num);
+    assert_true(num > 20);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(any_allocation_may_fail) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
