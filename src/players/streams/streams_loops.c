@@ -157,15 +157,6 @@ static bool push(struct stream_loop *loop, const struct streams_playing *streams
     return slot;
 }
 
-// Of a call that was not queued.
-static void take_back(struct stream_loop *loop, struct streams_values *values)
-{
-    pthread_mutex_lock(&loop->loops->lock);
-    loop->queued.num--;
-    values->num_users--; // it has others: who launches
-    pthread_mutex_unlock(&loop->loops->lock);
-}
-
 void braid_streams_loops_begin(struct streams_playing *streams)
 {
     if (!streams->loops || streams->program->region != PLAN_NONE)
@@ -181,8 +172,12 @@ braid_status braid_streams_enter(struct streams_playing *streams, const braid_st
     if (!push(loop, streams))
         return braid_error_no_memory("a loop");
     braid_status status = braid_streams_submit(streams, &loop->call, lane);
-    if (status)
-        take_back(loop, streams->values);
+    if (status) { // the call goes; its values have the launch as a user
+        pthread_mutex_lock(&loop->loops->lock);
+        loop->queued.num--;
+        streams->values->num_users--;
+        pthread_mutex_unlock(&loop->loops->lock);
+    }
     return status;
 }
 
