@@ -23,7 +23,7 @@ class Driver:
     """What an operation calls, on the current stream of PyTorch."""
 
     def __init__(self):
-        self.said, self.stream, self.library = [], None, ctypes.CDLL("libcuda.so.1")
+        self.said, self.stream, self.driver = [], None, ctypes.CDLL("libcuda.so.1")
 
     @contextlib.contextmanager
     def on(self, stream):
@@ -39,13 +39,13 @@ class Driver:
 
     def is_capturing(self):
         status = ctypes.c_int()
-        assert self.library.cuStreamIsCapturing(ctypes.c_void_p(self.stream), ctypes.byref(status)) == 0
+        assert self.driver.cuStreamIsCapturing(ctypes.c_void_p(self.stream), ctypes.byref(status)) == 0
         return status.value == 1
 
     def copy(self, to, source):
         self.said.append("captured" if self.is_capturing() else "queued")
         addresses = [ctypes.c_uint64(one.memory.address) for one in (to, source)]
-        assert self.library.cuMemcpyDtoDAsync_v2(*addresses, ctypes.c_size_t(16), ctypes.c_void_p(self.stream)) == 0
+        assert self.driver.cuMemcpyDtoDAsync_v2(*addresses, ctypes.c_size_t(16), ctypes.c_void_p(self.stream)) == 0
 
 
 @pytest.fixture
