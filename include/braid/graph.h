@@ -354,11 +354,11 @@ typedef enum braid_target {
                                  // graph a queue call is captured again by this, and must queue
                                  // the same work with other parameters
     BRAID_TARGET_ENABLED = 11, // of any node but a communication, a loop or a branch: a bool; of a
-                               // parameter also a uint32_t. At first all nodes do their work. One
-                               // that does not ends as soon as all that it waits for has: its
-                               // edges stay, and what it would have written keeps what it had (a
-                               // transient buffer: anything). CUDA and HIP graphs cannot disable
-                               // queue calls, nor fills outside of islands
+                               // parameter also a uint32_t. At first all nodes do their work. A
+                               // disabled node keeps its edges, and ends as soon as all nodes
+                               // before it have ended. Memory that it would have written stays as
+                               // it was; a transient buffer may have any content. CUDA and HIP
+                               // graphs cannot disable queue calls, nor fills outside of islands
     BRAID_TARGET_COPY = 12,    // of a copy: a braid_copy_values, by braid_exec_set only
     BRAID_TARGET_FILL = 13,    // of a fill: a braid_fill_values, by braid_exec_set only
     BRAID_TARGET_TIMES = 14,   // of a loop: a uint64_t, not 0; how many iterations run at most

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// A full disk takes half of a file, so one that others may want is written beside its place and
-// takes that when it is complete. Written directly is what is no regular file (a pipe, a terminal),
-// what one of the standard streams goes to, a file that has more names than this or another owner,
-// and one in a folder that takes no new ones.
+// A full disk takes half of a file. So a file that others may want is written beside its target,
+// and replaces the target when it is complete. These are written directly:
+// - a target that is no regular file, such as a pipe or a terminal;
+// - the target of a standard stream;
+// - a file with several names, or of another owner;
+// - a file in a folder that takes no new files.
 struct whole_file {
     FILE *stream;
     char *target;     // behind links

@@ -139,8 +139,8 @@ static braid_status begin_rounds(struct tune_trials *trials, uint64_t budget_ns,
     return status;
 }
 
-// What the frames take that run however short the budget is: two of each way, a third of those that
-// are kept, and a fourth of those that are kept of them.
+// The time of the frames that run even if the budget is short. Each way runs two frames. The ways
+// that are kept run a third, and those that are kept of them run a fourth.
 static uint64_t find_least_ns(const struct tune_trials *trials, uint64_t frame_ns)
 {
     const size_t num = trials->trials.num;

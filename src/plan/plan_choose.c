@@ -84,9 +84,9 @@ static void add_waits(const struct lister *lister, struct offer *offer)
     }
 }
 
-// Of two lanes where a unit starts as early and waits as often: a new lane, where it comes after
-// nothing that the graph does not name; then the lane used last; then the lower one, since lane 0
-// need not be joined to what the program does next.
+// Compares two lanes on which a unit starts as early and waits as often. A new lane is best, since
+// the unit is behind nothing there that the graph does not name. Then comes the lane used last.
+// Then comes the lower one, since lane 0 need not be joined to the program's next work.
 static bool is_better_lane(const struct lister *lister, uint32_t lane, uint32_t than)
 {
     uint32_t new_lane = lister->out->num_lanes;

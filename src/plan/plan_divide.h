@@ -17,8 +17,8 @@ enum {
 };
 
 // Divides a schedule that is not divided. `fits` is by node. With `always`, every stretch of two or
-// more nodes that can be an island becomes one; otherwise those that the model expects to be
-// shorter, and only if the frame then is by 3 %. Changes the times of the plan to those with
+// more nodes that can be an island becomes one. Otherwise those do that the model expects to be
+// shorter, if the whole frame is shorter by 3 %. Changes the times of the plan to those with
 // islands. Nothing happens where the model has no islands. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost_model *model,
                                const struct island_fit *fits, bool always);

@@ -5,9 +5,9 @@
 // A kernel that is launched as the blocks of its predecessor begin gains most: its launch overlaps
 // the whole predecessor. However, its blocks take room on the device while they wait, and the
 // kernel behind it may wait there as well. If they need more room than there is, blocks crowd onto
-// the multiprocessors that become free first: a chain of 132 blocks that read memory took 2,383 us
-// instead of 1,926 (H200, docs/measured). So the kernels of a row that wait at the same time must
-// fit into their lane's part of the device, together with the kernel that runs.
+// the multiprocessors that become free first. A chain of 132 blocks that read memory took 2,383 us
+// instead of 1,926 (H200, docs/measured). So the running kernel and the kernels of its row that
+// wait at the same time must fit into their lane's part of the device.
 //
 // A kernel that is launched as the blocks of its predecessor end takes no room from it. It gains
 // less, and costs nothing.

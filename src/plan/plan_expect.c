@@ -8,11 +8,11 @@ uint64_t braid_plan_issue_ns(const braid_cost_model *model, uint64_t num_nodes, 
 }
 
 // Both its makespan and the time that issuing its nodes and waits takes are lower bounds. Where the
-// host issues, measured frames took little more than the larger of the two; that the other counts a
-// little says that a frame with room to spare on both sides is the safer one. Where the device
-// issues, and the two are near each other, lanes wait for their turn: the cube root of the sum of
-// the cubes fits measured frames (docs/measured); here it is, in integers, the larger one and up to
-// a quarter of it.
+// host issues, measured frames took little more than the larger of the two. The smaller one counts
+// a little, since a frame with room to spare on both sides is safer. Where the device issues, and
+// the two are near each other, lanes wait for their turn. Then the cube root of the sum of the
+// cubes fits measured frames (docs/measured). In integers it is the larger one and up to a quarter
+// of it.
 uint64_t braid_plan_expected_ns(const braid_cost_model *model, uint64_t makespan_ns,
                                 uint64_t num_nodes, uint64_t num_waits)
 {

@@ -9,8 +9,8 @@
 #define GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS 20 // one part in; measured on a GPU (docs/measured)
 #define GAIN_OVER_FEWER_LANES 256                // one part in
 #define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
-// One part in, where no two of the largest kernels fit the device: such kernels leave it partly
-// idle at both their ends, so a second lane gains twice what the model sees (docs/measured).
+// One part in, where no two of the largest kernels fit the device. Such kernels leave it partly
+// idle at both their ends. So a second lane gains twice as much as the model sees (docs/measured).
 #define GAIN_WHERE_KERNELS_ARE_LARGE 60
 
 uint64_t braid_plan_lower_bound(const struct plan_costs *costs, uint32_t num_lanes)

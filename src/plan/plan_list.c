@@ -58,8 +58,8 @@ static bool is_first_member(const struct plan_graph *plan, uint32_t node)
     return plan_member_before(plan, node) == PLAN_NONE;
 }
 
-// A node that has just been placed lets units start that need it for a later node of theirs: as
-// soon as they reach that node no earlier than this one ends, or at once.
+// A node that has just been placed lets units start that need it for a later node of theirs. They
+// start as soon as they reach that node no earlier than this one ends, or at once.
 static bool free_later_members(struct lister *lister, uint32_t node, uint64_t end_ns)
 {
     const struct plan_graph *plan = lister->plan;
@@ -343,8 +343,9 @@ static braid_status place_once(const struct lister *start, bool or_fewer, bool e
     return status;
 }
 
-// A unit whose later nodes wait for others may start early and hold its lane idle, for the sake of
-// those that wait for its first nodes; or late, and leave the lane to others. Both are tried.
+// A unit whose later nodes wait for others may start early, for the sake of those that wait for its
+// first nodes. Then it holds its lane idle. Or it starts late, and leaves the lane to others. Both
+// are tried.
 braid_status braid_plan_list(const struct plan_graph *plan, const struct plan_costs *costs,
                              const struct plan_ranks *ranks, const struct plan_limits *limits,
                              struct plan_placement *out_placement)

@@ -24,9 +24,10 @@ struct gpu_left_memory;
 enum gpu_own_index {
     GPU_OWN_ROOT,  // does nothing, and stands before the many roots of a graph
     GPU_OWN_STAMP, // (uint64_t *at, uint64_t mask): writes the time, exclusive or the mask
-    // (stamps, kept, uint64_t *counter, places, uint32_t num, uint32_t room), blocks of 256: of
-    // each of `num` places, a first stamp and how many, the greatest go to the row of the frame
-    // that the counter stands for, of `room`, and are zeroed; counts as many as it has blocks.
+    // (stamps, kept, uint64_t *counter, places, uint32_t num, uint32_t room), blocks of 256: each
+    // of `num` places is a first stamp and a number of stamps. The greatest of these go to the row
+    // of the frame that the counter stands for, of `room` rows, and all are zeroed. The kernel adds
+    // the number of its blocks to the counter.
     GPU_OWN_KEEP,
     GPU_OWN_WAIT, // only waits for what it was launched early behind
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num):

@@ -17,6 +17,18 @@
     GREATEST_OF_TWO("8", value)                                                                    \
     GREATEST_OF_TWO("4", value) GREATEST_OF_TWO("2", value) GREATEST_OF_TWO("1", value)
 
+// The parts that kernels have in common which set a graph's condition.
+#define LOOP_HEAD                                                                                  \
+    ".version 6.0\n.target sm_52\n.address_size 64\n"                                              \
+    ".extern .func cudaGraphSetConditional(.param .b64 to, .param .b32 value);\n"
+#define LOOP_TAIL(value)                                                                           \
+    "decided:\n"                                                                                   \
+    "    st.param.b64 [to], %d2;\n"                                                                \
+    "    st.param.b32 [value], " value ";\n"                                                       \
+    "    call.uni cudaGraphSetConditional, (to, value);\n"                                         \
+    "    ret;\n"                                                                                   \
+    "}\n"
+
 // Old versions and targets: the driver compiles them for whatever device there is. HIP's runtime
 // compiles no text, so HIP goes without these kernels.
 static const struct {
@@ -127,11 +139,7 @@ static const struct {
                        "    ret;\n"
                        "}\n" },
     [GPU_OWN_LOOP_BEGIN] = { "loading the kernel that begins a loop", "braid_loop_begin",
-                             ".version 6.0\n"
-                             ".target sm_52\n"
-                             ".address_size 64\n"
-                             ".extern .func cudaGraphSetConditional(.param .b64 to, .param .b32 "
-                             "value);\n"
+                             LOOP_HEAD
                              ".visible .entry braid_loop_begin(.param .u64 counters, .param .u64 "
                              "iterations,\n"
                              "    .param .u64 condition, .param .u64 word, .param .u32 num)\n"
@@ -161,19 +169,9 @@ static const struct {
                              "    mov.u32 %r1, 1;\n"
                              "    setp.eq.u64 %p1, %d3, 0;\n"
                              "    @%p1 bra decided;\n"
-                             "    ld.global.u32 %r1, [%d3];\n"
-                             "decided:\n"
-                             "    st.param.b64 [to], %d2;\n"
-                             "    st.param.b32 [value], %r1;\n"
-                             "    call.uni cudaGraphSetConditional, (to, value);\n"
-                             "    ret;\n"
-                             "}\n" },
+                             "    ld.global.u32 %r1, [%d3];\n" LOOP_TAIL("%r1") },
     [GPU_OWN_LOOP_NEXT] = { "loading the kernel that ends an iteration", "braid_loop_next",
-                            ".version 6.0\n"
-                            ".target sm_52\n"
-                            ".address_size 64\n"
-                            ".extern .func cudaGraphSetConditional(.param .b64 to, .param .b32 "
-                            "value);\n"
+                            LOOP_HEAD
                             ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 "
                             "iterations,\n"
                             "    .param .u64 condition, .param .u64 word, .param .u64 most)\n"
@@ -202,13 +200,7 @@ static const struct {
                             "    setp.ne.u32 %p2, %r0, 0;\n"
                             "    @%p2 bra decided;\n"
                             "ended:\n"
-                            "    st.global.u64 [%d1], %d6;\n"
-                            "decided:\n"
-                            "    st.param.b64 [to], %d2;\n"
-                            "    st.param.b32 [value], %r0;\n"
-                            "    call.uni cudaGraphSetConditional, (to, value);\n"
-                            "    ret;\n"
-                            "}\n" },
+                            "    st.global.u64 [%d1], %d6;\n" LOOP_TAIL("%r0") },
 };
 
 static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)
