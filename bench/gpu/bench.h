@@ -76,6 +76,10 @@ struct driver {
 
 struct driver open_driver(void);
 void close_driver(struct driver *driver);
+// A kernel of a source, compiled as Braid compiles it, but loaded as it is. The caller unloads
+// *module.
+gpu_function load_kernel(const struct driver *driver, const braid_kernel *kernel,
+                         gpu_module *module);
 
 // Frames written by hand over the driver. Each makes a system that must be finished with it.
 struct by_hand;

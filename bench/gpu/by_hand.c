@@ -23,6 +23,20 @@ struct driver open_driver(void)
     return driver;
 }
 
+gpu_function load_kernel(const struct driver *driver, const braid_kernel *kernel,
+                         gpu_module *module)
+{
+    const struct gpu_code code = { .source = kernel->source };
+    struct gpu_compiled compiled;
+    gpu_function function;
+    must(braid_gpu_compile(gpu_from(driver->backend), kernel->name, &code, false, &compiled));
+    must_call(driver->api->module_load(module, compiled.image), "cuModuleLoadData");
+    must_call(driver->api->module_function(&function, *module, kernel->name),
+              "cuModuleGetFunction");
+    free(compiled.image);
+    return function;
+}
+
 void close_driver(struct driver *driver)
 {
     must_call(driver->api->context_set_current(driver->before), "cuCtxSetCurrent");

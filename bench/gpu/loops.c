@@ -80,26 +80,12 @@ struct hand_graph {
     gpu_executable executable;
 };
 
-static gpu_function load(const struct driver *driver, const braid_kernel *kernel,
-                         gpu_module *module)
-{
-    const struct gpu_code code = { .source = kernel->source };
-    struct gpu_compiled compiled;
-    gpu_function function;
-    must(braid_gpu_compile(gpu_from(driver->backend), kernel->name, &code, false, &compiled));
-    must_call(driver->api->module_load(module, compiled.image), "cuModuleLoadData");
-    must_call(driver->api->module_function(&function, *module, kernel->name),
-              "cuModuleGetFunction");
-    free(compiled.image);
-    return function;
-}
-
 static struct hand open_hand(const struct driver *driver)
 {
     struct hand hand = { .api = driver->api, .context = gpu_from(driver->backend)->context };
     void *word;
-    hand.work = load(driver, &work, &hand.modules[0]);
-    hand.count = load(driver, &count, &hand.modules[1]);
+    hand.work = load_kernel(driver, &work, &hand.modules[0]);
+    hand.count = load_kernel(driver, &count, &hand.modules[1]);
     must_call(hand.api->module_load(&hand.modules[2], test_text), "cuModuleLoadData");
     must_call(hand.api->module_function(&hand.test, hand.modules[2], "test"),
               "cuModuleGetFunction");

@@ -149,20 +149,6 @@ static void wait_for_driver_graph(void *user)
     must_call(driver_graph->api->stream_synchronize(driver_graph->stream), "cuStreamSynchronize");
 }
 
-static gpu_function load(const struct driver *driver, const braid_kernel *kernel,
-                         gpu_module *module)
-{
-    const struct gpu_code code = { .source = kernel->source };
-    struct gpu_compiled compiled;
-    gpu_function function;
-    must(braid_gpu_compile(gpu_from(driver->backend), kernel->name, &code, false, &compiled));
-    must_call(driver->api->module_load(module, compiled.image), "cuModuleLoadData");
-    must_call(driver->api->module_function(&function, *module, kernel->name),
-              "cuModuleGetFunction");
-    free(compiled.image);
-    return function;
-}
-
 static void add_kernels(struct driver_graph *driver_graph, gpu_function function,
                         const struct chain *chain, const struct memory *memory, bool early)
 {
@@ -196,7 +182,8 @@ static struct driver_graph make_driver_graph(const struct driver *driver, const 
 {
     const struct gpu_api *api = driver->api;
     struct driver_graph driver_graph = { .api = api };
-    gpu_function function = load(driver, early ? &product_early : &product, &driver_graph.module);
+    gpu_function function =
+        load_kernel(driver, early ? &product_early : &product, &driver_graph.module);
     must_call(api->stream_create(&driver_graph.stream, 1, 0), "cuStreamCreateWithPriority");
     must_call(api->graph_create(&driver_graph.graph, 0), "cuGraphCreate");
     add_kernels(&driver_graph, function, chain, memory, early);
