@@ -7,6 +7,8 @@ import os
 import re
 import sys
 
+import tap
+
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)  # a lambda looks like a link
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
@@ -25,22 +27,18 @@ def reachable_from(path, found):
     return found
 
 
+def find_faults(path, reached):
+    yield from (f"leads nowhere: {target}" for target in targets_of(path) if not os.path.exists(target))
+    if path not in reached:
+        yield "no link leads here from the README"
+
+
 def main():
     root = os.path.abspath(sys.argv[1])
     paths = sorted(path for folder in ("", "docs", "docs/book", "docs/measured", "examples")
                    for path in glob.glob(os.path.join(root, folder, "*.md")))
     reached = reachable_from(os.path.join(root, "README.md"), set())
-    print(f"1..{len(paths)}")
-    failed = False
-    for number, path in enumerate(paths, 1):
-        faults = [f"leads nowhere: {target}" for target in targets_of(path) if not os.path.exists(target)]
-        if path not in reached:
-            faults.append("no link leads here from the README")
-        print(f"{'not ok' if faults else 'ok'} {number} - {os.path.relpath(path, root)}")
-        for fault in faults:
-            print(f"# {fault}")
-        failed = failed or bool(faults)
-    return 1 if failed else 0
+    return tap.print_cases(paths, lambda path: os.path.relpath(path, root), lambda path: find_faults(path, reached))
 
 
 if __name__ == "__main__":

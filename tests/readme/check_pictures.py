@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+import tap
+
 MOST_WIDE = 1600  # a timeline has as many units, however much it shows
 SHOWN = re.compile(r"!\[[^]]*\]\(plans/([^)]+)\)")
 WIDTH = re.compile(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) [\d.]+"')
@@ -25,15 +27,7 @@ def main():
     with open(os.path.join(examples, "README.md"), encoding="utf-8") as file:
         shown = SHOWN.findall(file.read())
     paths = sorted(glob.glob(os.path.join(examples, "plans", "*.svg")))
-    print(f"1..{len(paths)}")
-    failed = not paths
-    for number, path in enumerate(paths, 1):
-        faults = list(find_faults(path, shown))
-        print(f"{'not ok' if faults else 'ok'} {number} - {os.path.basename(path)}")
-        for fault in faults:
-            print(f"# {fault}")
-        failed = failed or bool(faults)
-    return 1 if failed else 0
+    return tap.print_cases(paths, os.path.basename, lambda path: find_faults(path, shown))
 
 
 if __name__ == "__main__":
