@@ -4,6 +4,7 @@
 
 #include <braid/braid.h>
 
+#include "graph/node_without_work.h"
 #include "graph/regions.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
@@ -14,15 +15,6 @@ struct world {
     braid_graph *graph;
     braid_resource which, list;
 };
-
-static braid_node add_node(braid_graph *graph, const char *name, braid_resource resource,
-                           braid_access_mode mode)
-{
-    braid_node node;
-    check_ok(braid_graph_add_empty(
-        graph, &(braid_empty){ .node.name = name, BRAID_ACCESSES({ resource, mode }) }, &node));
-    return node;
-}
 
 static int set_up(void **state)
 {

@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "graph/graph.h"
+#include "graph/node_without_work.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
 
@@ -16,15 +17,6 @@ struct world {
     braid_resource left, part, list, other;
     braid_node before;
 };
-
-static braid_node add_node(braid_graph *graph, const char *name, braid_resource resource,
-                           braid_access_mode mode)
-{
-    braid_node node;
-    check_ok(braid_graph_add_empty(
-        graph, &(braid_empty){ .node.name = name, BRAID_ACCESSES({ resource, mode }) }, &node));
-    return node;
-}
 
 static int set_up(void **state)
 {
