@@ -42,8 +42,9 @@ static void print_cost(const struct mpm_frame *frame, const uint64_t *costs_ns, 
     }
     uint64_t median_ns = num ? mpm_median(found, num) : 0;
     if (num)
-        printf("measured   %-20s %6.2f us (%.2f to %.2f in %" PRIu32 " nodes)\n", name,
-               (double)median_ns / 1e3, (double)found[0] / 1e3, (double)found[num - 1] / 1e3, num);
+        printf("measured   %-20s %6.2f us (%.2f to %.2f in %" PRIu32 " node%s)\n", name,
+               (double)median_ns / 1e3, (double)found[0] / 1e3, (double)found[num - 1] / 1e3, num,
+               num == 1 ? "" : "s");
     free(found);
 }
 
