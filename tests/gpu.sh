@@ -20,6 +20,7 @@
 #     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
+#     beside_cpu the same of the CPU's benches replay, Task Bench and set_arguments
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
 #     adapters   the Python package beside CuPy, PyTorch, Triton and Numba: arrays, a graph of kernels from all of
 #                them, and such graphs beside the same kernels launched by their own frameworks
@@ -296,9 +297,24 @@ beside_of() { # name rounds program argument...
     grep -E '^summary|^\| .*(Braid|chosen)' "$results/beside-$name.log"
 }
 
+# The tree before has no bench of arguments: this one's is compiled against its library.
+build_before_arguments() {
+    sed 's/braid_kernel_node/braid_launch/; s/BRAID_MODE_GRAPH/BRAID_MODE_NATIVE/' bench/set_arguments.c >"$build-before/set_arguments.c" &&
+        gcc -O2 -I"$BRAID_GPU_BEFORE/include" -o "$build-before/bench/bench_set_arguments" "$build-before/set_arguments.c" \
+            -L"$build-before/src" -Wl,-rpath,"$build-before/src" -lbraid
+}
+
 build_before() {
     meson setup "$build-before" "$BRAID_GPU_BEFORE" -Dtests=disabled -Dtool=disabled -Dwerror=false &&
         ninja -C "$build-before"
+}
+
+beside_cpu() {
+    step build-before build_before || return
+    step build-before-arguments build_before_arguments || return
+    beside_of set_arguments 5 bench/bench_set_arguments cpu 2000
+    beside_of replay 3 bench/bench_replay frames short --player braid --body 0 --body 1
+    beside_of task_bench 3 bench/bench_task_bench metg --width 8 --player braid --player "braid streams"
 }
 
 beside() {
@@ -439,7 +455,7 @@ for part in "${@:-build contract hip mpm sanitize launch frames times sweep larg
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | islands | adapters | beside | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

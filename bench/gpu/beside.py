@@ -4,8 +4,9 @@
 #   python3 bench/gpu/beside.py BEFORE NOW ROUNDS PROGRAM [ARGUMENT...]
 #
 # BEFORE and NOW are build folders of two trees, PROGRAM is a path in both. A row is a line of cells between '|' or ','.
-# The cells without figures name it. The figures are its first two cells with a decimal point: microseconds a frame,
-# and microseconds of the host where the bench has them. Of ROUNDS runs of each build the median counts.
+# The cells without figures name it, with a number if an earlier row has the same name. The figures are its first two
+# cells with a decimal point, for example microseconds a frame and of the host. Of ROUNDS runs of each build the median
+# counts.
 import math
 import os
 import re
@@ -19,14 +20,14 @@ NUMBER = re.compile(r"^\d+(\.\d+)?$")
 
 def read_rows(text):
     """The figures of each row of the tables in a bench's output, by the row's name."""
-    rows = {}
+    rows, seen = {}, {}
     for line in text.splitlines():
-        separator = "|" if line.startswith("|") else ","
-        cells = [cell.strip() for cell in line.strip("|").split(separator)]
+        cells = [cell.strip() for cell in re.split("[|,]", line.strip("|"))]
         name = " ".join(cell for cell in cells if cell and not NUMBER.match(cell))
         figures = [float(cell) for cell in cells if FIGURE.match(cell)]
         if len(cells) > 1 and name and figures:
-            rows.setdefault(name, figures[:2])
+            seen[name] = seen.get(name, 0) + 1
+            rows[name if seen[name] == 1 else f"{name} {seen[name]}"] = figures[:2]
     return rows
 
 
