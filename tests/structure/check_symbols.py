@@ -44,7 +44,7 @@ def check_exports(library, root, of_ranks):
             declared.update(DECLARED.findall(read(header)))
     exported = {name for name in list_symbols(library, "--dynamic") if not name.startswith("BRAID_")}
     for name in sorted(declared - exported):
-        yield f"{name} is declared and not exported: list it in the .map file of src (docs/abi.md)"
+        yield f"{name} is declared and not exported: list it in the .map file of src (docs/stability.md)"
     for name in sorted(exported - declared):
         yield f"{name} is exported, but no public header declares it"
 
