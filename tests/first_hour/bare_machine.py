@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian with its required packages and apt alone, in a folder; each script gets it anew.
+"""A Debian or Ubuntu with its required packages and apt alone, in a folder; each script gets it anew.
 
 A script runs on a layer over that folder, which is thrown away. The system has its own /dev, as debootstrap
 made it: no devices of the host, and no pseudo-terminals. This needs root, debootstrap, and the network."""
@@ -17,6 +17,10 @@ sys.path.insert(0, os.path.join(HERE, "..", "structure"))
 from check_structure import list_files  # noqa: E402
 
 KEPT = ("PIP_CERT", "http_proxy", "https_proxy", "no_proxy", "DEB_BUILD_OPTIONS")
+# What debootstrap needs for suites that Debian does not know. Debian has no key of Ubuntu's.
+UBUNTU = ("--no-check-gpg", "--components=main,universe")
+UBUNTU_SCRIPT = ("http://archive.ubuntu.com/ubuntu", "gutsy")
+UBUNTU_SUITES = ("jammy", "noble")
 # Runs in mount and process spaces of its own, so that nothing is left mounted, nor running.
 INSIDE = r"""
 set -eu
@@ -53,7 +57,8 @@ def install_machine(work, suite):
     if not os.path.exists(os.path.join(machine, "ready")):
         shutil.rmtree(machine, ignore_errors=True)
         os.makedirs(work, exist_ok=True)
-        done = subprocess.run(["debootstrap", "--variant=minbase", suite, machine], stdin=subprocess.DEVNULL,
+        options, script = (UBUNTU, UBUNTU_SCRIPT) if suite in UBUNTU_SUITES else ((), ())
+        done = subprocess.run(["debootstrap", "--variant=minbase", *options, suite, machine, *script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"debootstrap failed with {done.returncode}:\n{done.stdout[-4000:]}")
