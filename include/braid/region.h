@@ -58,7 +58,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_loop(braid_graph *grap
                                                                braid_node *out_loop);
 
 // Begins a branch, as braid_graph_begin_loop a loop, with the same errors. Its first arm ends at
-// braid_graph_else or braid_graph_end. CUDA refuses branches by name.
+// braid_graph_else or braid_graph_end.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_begin_if(braid_graph *graph,
                                                              const braid_if *branch,
                                                              braid_node *out_if);

@@ -95,25 +95,11 @@ braid_status braid_graph_check_regions(const braid_graph *graph)
     return status;
 }
 
-static braid_status refuse(const braid_graph *graph, const struct graph_region *region,
-                           const char *who)
-{
-    return braid_error(BRAID_UNSUPPORTED, "%s plays no %s, and node %u '%s' is one", who,
-                       kind_of(graph, region), region->node, braid_graph_name(graph, region->node));
-}
-
 braid_status braid_graph_refuse_regions(const braid_graph *graph, const char *who)
 {
-    const struct graph_region *regions = graph_regions(graph);
-    return graph->regions.num ? refuse(graph, &regions[graph->regions.num - 1], who) : BRAID_OK;
-}
-
-braid_status braid_graph_refuse_branches(const braid_graph *graph, const char *who)
-{
-    for (uint32_t i = 0; i < graph->regions.num; i++) {
-        const struct graph_region *region = &graph_regions(graph)[i];
-        if (graph_nodes(graph)[region->node].kind == WORK_BRANCH)
-            return refuse(graph, region, who);
-    }
-    return BRAID_OK;
+    if (!graph->regions.num)
+        return BRAID_OK;
+    const struct graph_region *region = &graph_regions(graph)[graph->regions.num - 1];
+    return braid_error(BRAID_UNSUPPORTED, "%s plays no %s, and node %u '%s' is one", who,
+                       kind_of(graph, region), region->node, braid_graph_name(graph, region->node));
 }

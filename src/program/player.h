@@ -44,8 +44,7 @@ struct player {
     const char *name;
     braid_exec_mode mode; // by which the public interface asks for it
 
-    bool plays_loops;    // graphs with loops are refused otherwise
-    bool plays_branches; // likewise; of those that play loops
+    bool plays_loops; // graphs with loops or branches are refused otherwise
     // Streams: another player, which plays each loop as a program of its own; NULL: they queue the
     // body again and again.
     const struct player *plays_loops_by;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions of loops in graphs, and the entry points that make them and their loops.
+// Conditions in graphs, and the entry points that make them, and loops and branches.
 #include "condition.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "context.h"
@@ -11,13 +12,13 @@
 #include "handles.h"
 #include "report.h"
 
-// Guarded by the world's lock. Clones of a loop share the condition.
+// Guarded by the world's lock. Clones of a node share the condition.
 struct condition {
     struct condition *next;          // of all
     struct condition *next_in_graph; // of those that the same graph holds
     uint64_t handle;                 // never used again
     CUgraph graph;                   // that it was made for, while that lives
-    int references;                  // the graph's, and one of each loop
+    int references;                  // the graph's, and one of each node
     unsigned first_value;
     bool has_first_value, is_set, is_used;
     unsigned value;
@@ -65,22 +66,23 @@ void conditions_begin(CUgraph plan)
 {
     for (size_t i = 0; i < plan->num_nodes; i++) {
         const struct work *work = &plan->nodes[i]->work;
-        if (work->kind != WORK_LOOP)
+        if (work->kind != WORK_CONDITIONAL)
             continue;
-        struct condition *condition = work->loop.condition;
+        struct condition *condition = work->conditional.condition;
         condition->is_set = condition->has_first_value;
         condition->value = condition->first_value;
-        conditions_begin(work->loop.body);
+        for (unsigned k = 0; k < work_num_bodies(work); k++)
+            conditions_begin(work->conditional.bodies[k]);
     }
 }
 
-bool condition_goes_on(const struct condition *condition, CUcontext context)
+unsigned condition_body(const struct condition *condition, CUcontext context)
 {
     if (!condition->is_set) {
-        complain("a loop begins with a condition that nobody has set");
+        complain("a loop or branch begins with a condition that nobody has set");
         context_poison(context, CUDA_ERROR_LAUNCH_FAILED);
     }
-    return context->fault == CUDA_SUCCESS && condition->value != 0;
+    return context->fault != CUDA_SUCCESS ? UINT_MAX : condition->value == 0;
 }
 
 bool condition_set(uint64_t handle, unsigned value)
@@ -137,31 +139,56 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out_handle, CU
     return result;
 }
 
+static bool is_kind(const CUDA_CONDITIONAL_NODE_PARAMS *params)
+{
+    unsigned most = params->type == CU_GRAPH_COND_TYPE_WHILE ? 1
+                    : params->type == CU_GRAPH_COND_TYPE_IF  ? 2
+                                                             : 0;
+    return params->size > 0 && params->size <= most;
+}
+
+static CUresult make_bodies(struct work *work)
+{
+    for (unsigned i = 0; i < work->conditional.num_bodies; i++) {
+        CUgraph body = graph_create(true);
+        if (body == NULL) {
+            while (i-- > 0)
+                graph_drop(work->conditional.bodies[i]);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        body->is_body = true;
+        work->conditional.bodies[i] = body;
+    }
+    return CUDA_SUCCESS;
+}
+
 // Expects the world's lock.
-static CUresult add_loop(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
-                         const CUgraphEdgeData *edges, size_t num_after,
-                         CUDA_CONDITIONAL_NODE_PARAMS *params)
+static CUresult add_conditional(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
+                                const CUgraphEdgeData *edges, size_t num_after,
+                                CUDA_CONDITIONAL_NODE_PARAMS *params)
 {
     struct condition *condition = find(params->handle);
-    struct work work = { .kind = WORK_LOOP };
+    struct work work = { .kind = WORK_CONDITIONAL };
     if (!handles_known(HANDLE_GRAPH, graph) || condition == NULL || condition->graph == NULL ||
-        condition->is_used || params->type != CU_GRAPH_COND_TYPE_WHILE || params->size != 1)
+        condition->is_used || !is_kind(params))
         return CUDA_ERROR_INVALID_VALUE;
+    work.conditional.is_loop = params->type == CU_GRAPH_COND_TYPE_WHILE;
+    work.conditional.num_bodies = params->size;
     CUresult result = node_set_context(&work, params->ctx);
-    work.loop.body = result == CUDA_SUCCESS ? graph_create(true) : NULL;
-    if (work.loop.body == NULL)
-        return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
-    work.loop.body->is_body = true;
-    work.loop.condition = condition_hold(condition);
+    if (result == CUDA_SUCCESS)
+        result = make_bodies(&work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    work.conditional.condition = condition_hold(condition);
     result = graph_add(graph, &work, after, edges, num_after, out_node);
     if (result != CUDA_SUCCESS)
         return result;
     condition->is_used = true;
-    params->phGraph_out = &(*out_node)->work.loop.body;
+    params->phGraph_out = (*out_node)->work.conditional.bodies;
     return CUDA_SUCCESS;
 }
 
-// Of the nodes that this call adds, loops alone.
+// Of the nodes that this call adds, loops and branches alone.
 CUresult cuGraphAddNode_v2(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                            const CUgraphEdgeData *edges, size_t num_after,
                            CUgraphNodeParams *params)
@@ -174,7 +201,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *out_node, CUgraph graph, const CUgraphNo
     if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return CUDA_ERROR_NOT_SUPPORTED;
     world_lock();
-    result = add_loop(out_node, graph, after, edges, num_after, &params->conditional);
+    result = add_conditional(out_node, graph, after, edges, num_after, &params->conditional);
     world_unlock();
     return result;
 }

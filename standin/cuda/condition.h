@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions of loops in graphs: words that kernels set and that loops read.
+// Conditions in graphs: words that kernels set, and that loops and branches read.
 #ifndef BRAID_STANDIN_CONDITION_H
 #define BRAID_STANDIN_CONDITION_H
 
@@ -13,10 +13,11 @@ struct condition;
 struct condition *condition_hold(struct condition *condition);
 void condition_drop(struct condition *condition);
 void conditions_drop_of(CUgraph graph); // those that it holds
-// A launch begins: conditions of its loops have the default value, or none yet.
+// A launch begins: conditions in it have the default value, or none yet.
 void conditions_begin(CUgraph plan);
-// Whether a loop goes on; one that nobody has set is a fault of the context.
-bool condition_goes_on(const struct condition *condition, CUcontext context);
+// The body that it chooses: the first if it is not 0, else the second. One that nobody has set is a
+// fault of the context, in which no body runs: UINT_MAX.
+unsigned condition_body(const struct condition *condition, CUcontext context);
 
 // What a kernel's cudaGraphSetConditional does, without the lock. False: there is no such handle.
 bool condition_set(uint64_t handle, unsigned value);

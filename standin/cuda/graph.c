@@ -201,8 +201,8 @@ static CUgraphNode find_in_bodies(CUgraph clone, CUgraphNode node)
 {
     CUgraphNode found = NULL;
     for (size_t i = 0; i < clone->num_nodes && found == NULL; i++)
-        if (clone->nodes[i]->work.kind == WORK_LOOP)
-            found = graph_find(clone->nodes[i]->work.loop.body, node);
+        for (unsigned k = 0; k < work_num_bodies(&clone->nodes[i]->work) && found == NULL; k++)
+            found = graph_find(clone->nodes[i]->work.conditional.bodies[k], node);
     return found;
 }
 
@@ -221,11 +221,11 @@ CUgraphNode graph_find(CUgraph clone, CUgraphNode node)
     return low < clone->num_nodes && clone->nodes[low]->id == node->id ? clone->nodes[low] : NULL;
 }
 
-bool graph_has_loops(CUgraph graph)
+bool graph_has_conditions(CUgraph graph)
 {
     bool has = false;
     for (size_t i = 0; i < graph->num_nodes; i++)
-        has |= graph->nodes[i]->work.kind == WORK_LOOP;
+        has |= graph->nodes[i]->work.kind == WORK_CONDITIONAL;
     return has;
 }
 
@@ -264,7 +264,7 @@ CUgraphNodeType graph_node_type(const struct work *work)
         return CU_GRAPH_NODE_TYPE_HOST;
     case WORK_CHILD:
         return CU_GRAPH_NODE_TYPE_GRAPH;
-    case WORK_LOOP:
+    case WORK_CONDITIONAL:
         return CU_GRAPH_NODE_TYPE_CONDITIONAL;
     case WORK_EVENT_WAIT:
         return CU_GRAPH_NODE_TYPE_WAIT_EVENT;

@@ -34,7 +34,7 @@ struct CUgraph_st {
     uint64_t next_id;
     int references;
     bool public;                  // a program holds it: it and its nodes are in the set of handles
-    bool is_body;                 // a loop's, which is destroyed with that
+    bool is_body;                 // of a conditional node, which is destroyed with that
     struct condition *conditions; // made for it; see condition.h
 };
 
@@ -54,7 +54,7 @@ CUresult graph_remove_edge(CUgraphNode from, CUgraphNode to);
 
 CUgraphNode graph_find(CUgraph clone,
                        CUgraphNode node); // the clone's own node, also in a body, or NULL
-bool graph_has_loops(CUgraph graph);
+bool graph_has_conditions(CUgraph graph);
 bool graph_has_cycle(CUgraph graph, bool *out_no_memory);
 CUgraphNodeType graph_node_type(const struct work *work);
 

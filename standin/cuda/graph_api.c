@@ -45,10 +45,10 @@ CUresult cuGraphClone(CUgraph *out_graph, CUgraph graph)
         return result;
     world_lock();
     bool known = out_graph != NULL && handles_known(HANDLE_GRAPH, graph);
-    bool has_loops = known && graph_has_loops(graph);
-    CUgraph clone = known && !has_loops ? graph_clone(graph, true) : NULL;
+    bool has_conditions = known && graph_has_conditions(graph);
+    CUgraph clone = known && !has_conditions ? graph_clone(graph, true) : NULL;
     world_unlock();
-    if (has_loops)
+    if (has_conditions)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (clone == NULL)
         return known ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;

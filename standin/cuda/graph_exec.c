@@ -27,8 +27,8 @@ void graph_exec_set_context(CUgraph graph, CUcontext context)
             work->context = context;
         if (work->kind == WORK_CHILD)
             graph_exec_set_context(work->child, context);
-        if (work->kind == WORK_LOOP)
-            graph_exec_set_context(work->loop.body, context);
+        for (unsigned k = 0; k < work_num_bodies(work); k++)
+            graph_exec_set_context(work->conditional.bodies[k], context);
     }
 }
 
@@ -49,11 +49,11 @@ CUgraphNode graph_exec_writable(CUgraphExec exec, CUgraphNode node, CUresult *ou
     return graph_find(exec->plan, node);
 }
 
-// What the device does by itself, as it does bodies of loops.
-static bool may_loop(const struct work *work)
+// What the device does by itself, as it does bodies.
+static bool may_be_inside(const struct work *work)
 {
     return work->kind == WORK_KERNEL || work->kind == WORK_COPY || work->kind == WORK_FILL ||
-           work->kind == WORK_EMPTY || work->kind == WORK_CHILD || work->kind == WORK_LOOP;
+           work->kind == WORK_EMPTY || work->kind == WORK_CHILD || work->kind == WORK_CONDITIONAL;
 }
 
 static bool is_behind(CUgraphNode node, CUgraphNode other, bool *seen)
@@ -67,20 +67,20 @@ static bool is_behind(CUgraphNode node, CUgraphNode other, bool *seen)
     return found;
 }
 
-// Loops side by side inside a loop hang driver 580.159.
-static CUresult check_loops_of_body(CUgraph body)
+// Loops side by side inside a loop hang driver 580.159. Branches are refused alike.
+static CUresult check_order_inside(CUgraph body)
 {
     CUgraphNode last = NULL;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < body->num_nodes && result == CUDA_SUCCESS; i++) {
         CUgraphNode node = body->nodes[i];
-        if (node->work.kind != WORK_LOOP)
+        if (node->work.kind != WORK_CONDITIONAL)
             continue;
         bool *seen = calloc(body->num_nodes, sizeof(*seen));
         if (seen == NULL)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (last != NULL && !is_behind(node, last, seen)) {
-            complain("loops stand side by side inside a loop, where the driver hangs");
+            complain("conditional nodes stand side by side in a body, where the driver may hang");
             result = CUDA_ERROR_NOT_SUPPORTED;
         }
         free(seen);
@@ -96,14 +96,14 @@ static CUresult check_graph(CUgraph graph)
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_has_cycle(graph, &no_memory))
         return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-    CUresult result = graph->is_body ? check_loops_of_body(graph) : CUDA_SUCCESS;
+    CUresult result = graph->is_body ? check_order_inside(graph) : CUDA_SUCCESS;
     for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++) {
         const struct work *work = &graph->nodes[i]->work;
         result = launch_check_room(work);
-        if (result == CUDA_SUCCESS && graph->is_body && !may_loop(work))
+        if (result == CUDA_SUCCESS && graph->is_body && !may_be_inside(work))
             result = CUDA_ERROR_INVALID_VALUE;
-        if (result == CUDA_SUCCESS && work->kind == WORK_LOOP)
-            result = check_graph(work->loop.body);
+        for (unsigned k = 0; k < work_num_bodies(work) && result == CUDA_SUCCESS; k++)
+            result = check_graph(work->conditional.bodies[k]);
     }
     return result;
 }

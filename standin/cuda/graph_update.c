@@ -194,7 +194,7 @@ static CUresult update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultI
 {
     if (!handles_known(HANDLE_EXEC, exec) || !handles_known(HANDLE_GRAPH, graph))
         return CUDA_ERROR_INVALID_VALUE;
-    if (graph_has_loops(graph))
+    if (graph_has_conditions(graph))
         return CUDA_ERROR_NOT_SUPPORTED; // here; the driver does it
     *out_info = compare(exec->plan, graph);
     if (out_info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS)

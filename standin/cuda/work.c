@@ -10,6 +10,24 @@
 #include "memory.h"
 #include "module.h"
 
+unsigned work_num_bodies(const struct work *work)
+{
+    return work->kind == WORK_CONDITIONAL ? work->conditional.num_bodies : 0;
+}
+
+static bool clone_bodies(const struct work *work, struct work *clone)
+{
+    for (unsigned i = 0; i < work_num_bodies(work); i++) {
+        clone->conditional.bodies[i] = graph_clone(work->conditional.bodies[i], false);
+        if (clone->conditional.bodies[i] != NULL)
+            continue;
+        while (i-- > 0)
+            graph_drop(clone->conditional.bodies[i]);
+        return false;
+    }
+    return true;
+}
+
 bool work_clone(const struct work *work, struct work *out_clone)
 {
     struct work clone = *work;
@@ -24,11 +42,10 @@ bool work_clone(const struct work *work, struct work *out_clone)
         clone.child = graph_clone(work->child, false);
         if (clone.child == NULL)
             return false;
-    } else if (work->kind == WORK_LOOP) {
-        clone.loop.body = graph_clone(work->loop.body, false);
-        if (clone.loop.body == NULL)
+    } else if (work->kind == WORK_CONDITIONAL) {
+        if (!clone_bodies(work, &clone))
             return false;
-        condition_hold(clone.loop.condition);
+        condition_hold(clone.conditional.condition);
     }
     *out_clone = clone;
     return true;
@@ -56,9 +73,10 @@ void work_finish(struct work *work)
     case WORK_CHILD:
         graph_drop(work->child);
         break;
-    case WORK_LOOP:
-        graph_drop(work->loop.body);
-        condition_drop(work->loop.condition);
+    case WORK_CONDITIONAL:
+        for (unsigned i = 0; i < work->conditional.num_bodies; i++)
+            graph_drop(work->conditional.bodies[i]);
+        condition_drop(work->conditional.condition);
         break;
     case WORK_LAUNCH:
         finish_launch(&work->launch);

@@ -21,7 +21,7 @@ enum work_kind {
     WORK_EVENT_RECORD, // in a graph only; in a stream a record is empty work with a ticket
     WORK_EVENT_WAIT,   // in a graph only
     WORK_CHILD,        // a graph within a graph
-    WORK_LOOP,         // a graph within a graph, again and again
+    WORK_CONDITIONAL,  // graphs within a graph: one again and again, or one of them or none
     WORK_LAUNCH,       // of an instantiated graph
     WORK_ARRIVE,       // memory allocated in stream order
     WORK_BURY,         // memory freed in stream order
@@ -82,8 +82,10 @@ struct work {
         CUgraph child;
         struct {
             struct condition *condition;
-            CUgraph body;
-        } loop;
+            bool is_loop;
+            unsigned num_bodies;
+            CUgraph bodies[2]; // a loop's, or one for each arm of a branch
+        } conditional;
         struct launch launch;
         void *memory;
     };
@@ -95,6 +97,9 @@ void work_finish(struct work *work);
 
 // Checks what can be checked at submission. Expects the world's lock.
 CUresult work_check(const struct work *work);
+
+// Of a loop or branch; of other work 0.
+unsigned work_num_bodies(const struct work *work);
 
 // Does it, without the lock. A poisoned context runs callbacks and bookkeeping only. ticket: of
 // a graph's event node, else NULL.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Doing one piece of device work on the calling thread.
+#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -258,12 +259,22 @@ static void run_child(CUgraph child)
     graph_run(child, NULL, atomic_fetch_add_explicit(&number, 1, memory_order_relaxed));
 }
 
-static bool goes_on(const struct work *work)
+static unsigned choose_body(const struct work *work)
 {
     world_lock();
-    bool result = condition_goes_on(work->loop.condition, work->context);
+    unsigned body = condition_body(work->conditional.condition, work->context);
     world_unlock();
-    return result;
+    return body;
+}
+
+// A branch reads its condition once.
+static void run_bodies(const struct work *work)
+{
+    unsigned body = choose_body(work);
+    while (body < work->conditional.num_bodies) {
+        run_child(work->conditional.bodies[body]);
+        body = work->conditional.is_loop ? choose_body(work) : UINT_MAX;
+    }
 }
 
 static void run_launch(const struct launch *launch)
@@ -295,9 +306,8 @@ void work_run(const struct work *work, struct ticket *ticket)
     case WORK_CHILD:
         run_child(work->child);
         return;
-    case WORK_LOOP:
-        while (goes_on(work))
-            run_child(work->loop.body);
+    case WORK_CONDITIONAL:
+        run_bodies(work);
         return;
     case WORK_LAUNCH:
         run_launch(&work->launch);

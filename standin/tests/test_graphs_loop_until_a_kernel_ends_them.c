@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop in a graph runs its body until a kernel sets its condition to 0.
+// A loop in a graph runs its body until a kernel sets its condition to 0. A branch runs one arm.
 #include "driver.h"
 
 static void say_nothing(void *user)
@@ -63,13 +63,19 @@ static CUgraphNode add_kernel(CUgraph graph, CUgraphNode after, CUfunction funct
     return added;
 }
 
-static CUgraphNodeParams loop_node(CUgraphConditionalHandle handle)
+static CUgraphNodeParams conditional_node(CUgraphConditionalHandle handle,
+                                          CUgraphConditionalNodeType type, unsigned size)
 {
     CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
     params.conditional.handle = handle;
-    params.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
-    params.conditional.size = 1;
+    params.conditional.type = type;
+    params.conditional.size = size;
     return params;
+}
+
+static CUgraphNodeParams loop_node(CUgraphConditionalHandle handle)
+{
+    return conditional_node(handle, CU_GRAPH_COND_TYPE_WHILE, 1);
 }
 
 // A loop that adds 1 in each of `left` iterations. Whether its condition is set before it, or has a
@@ -214,6 +220,65 @@ static void loops_side_by_side_in_a_body_are_refused(void **state)
     }
 }
 
+// Each arm adds to a word of its own; a missing one does nothing.
+static void a_branch_runs_the_arm_that_its_condition_chooses(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 3; first++) {
+        for (unsigned num_arms = 1; num_arms <= 2; num_arms++) {
+            struct words words = load_words();
+            unsigned *memory = make_memory(2);
+            CUmodule module;
+            CUfunction begin;
+            CUgraph graph;
+            CUgraphExec exec;
+            CUgraphNode node;
+            CUgraphConditionalHandle handle;
+            must(cuModuleLoadData(&module, loop_kernels));
+            must(cuModuleGetFunction(&begin, module, "begin"));
+            must(cuGraphCreate(&graph, 0));
+            must(cuGraphConditionalHandleCreate(&handle, graph, NULL, 0, 0));
+            CUgraphNode before = add_kernel(graph, NULL, begin, (void *[]){ &handle, &first });
+            CUgraphNodeParams params = conditional_node(handle, CU_GRAPH_COND_TYPE_IF, num_arms);
+            must(cuGraphAddNode_v2(&node, graph, &before, NULL, 1, &params));
+            for (unsigned i = 0; i < num_arms; i++)
+                add_kernel(params.conditional.phGraph_out[i], NULL, words.add_one,
+                           (void *[]){ &(unsigned *){ memory + i } });
+            must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+            run(exec);
+            run(exec);
+            assert_int_equal(memory[0], first ? 2 : 0);
+            assert_int_equal(memory[1], !first && num_arms == 2 ? 2 : 0);
+            must(cuGraphExecDestroy(exec));
+            must(cuGraphDestroy(graph));
+            must(cuModuleUnload(module));
+            must(cuModuleUnload(words.module));
+            free_memory(memory);
+        }
+    }
+}
+
+static void conditional_nodes_of_no_kind_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        CUgraphConditionalNodeType type;
+        unsigned size;
+    } wrong[] = { { CU_GRAPH_COND_TYPE_WHILE, 2 },
+                  { CU_GRAPH_COND_TYPE_IF, 0 },
+                  { CU_GRAPH_COND_TYPE_IF, 3 } };
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphConditionalHandle handle;
+    must(cuGraphCreate(&graph, 0));
+    must(cuGraphConditionalHandleCreate(&handle, graph, NULL, 0, 0));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        CUgraphNodeParams params = conditional_node(handle, wrong[i].type, wrong[i].size);
+        must_be(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    }
+    must(cuGraphDestroy(graph));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +287,8 @@ int main(void)
         cmocka_unit_test(a_condition_that_nobody_sets_is_a_fault),
         cmocka_unit_test(what_a_body_cannot_have_is_refused),
         cmocka_unit_test(loops_side_by_side_in_a_body_are_refused),
+        cmocka_unit_test(a_branch_runs_the_arm_that_its_condition_chooses),
+        cmocka_unit_test(conditional_nodes_of_no_kind_are_refused),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);
 }

@@ -74,12 +74,6 @@ static inline bool plays_loops(const struct contract *contract)
     return strcmp(contract->backend, "hip") != 0;
 }
 
-// Driver graphs play no branch yet.
-static inline bool plays_branches(const struct contract *contract)
-{
-    return plays_loops(contract) && contract_is_on_host();
-}
-
 static inline braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
 {
     const braid_exec_options options = { .mode = contract->mode,
@@ -87,9 +81,7 @@ static inline braid_exec *make_exec(struct contract *contract, const braid_graph
                                          .frames = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    bool has_branch = status && strstr(braid_error_message(), "plays no branch");
-    if (status == BRAID_UNSUPPORTED &&
-        !(has_branch ? plays_branches(contract) : plays_loops(contract)))
+    if (status == BRAID_UNSUPPORTED && !plays_loops(contract))
         skip_because(braid_error_message());
     check_ok(status);
     contract_own_exec(contract, exec);

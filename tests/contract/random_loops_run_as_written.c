@@ -29,7 +29,6 @@ struct written {
     struct random *random;
     struct statement statements[MOST_STATEMENTS];
     uint32_t num, num_loops, num_branches;
-    bool has_branches; // the device plays them
 };
 
 static void write(struct written *written, struct statement statement)
@@ -125,7 +124,7 @@ static void write_items(struct written *written, uint32_t depth, uint32_t counte
                                                .factor = 1,
                                                .addend = UINT32_MAX });
         bool has_room = written->num_loops < MOST_LOOPS && depth < MOST_DEPTH;
-        bool may_branch = written->has_branches && written->num_branches < MOST_BRANCHES;
+        bool may_branch = written->num_branches < MOST_BRANCHES;
         if (i < num && has_room && random_chance(random, 40))
             write_loop(written, depth);
         else if (i < num && may_branch && depth < MOST_DEPTH && random_chance(random, 30))
@@ -290,7 +289,7 @@ static void build(struct contract *contract, const struct written *written, stru
 static void run_program(struct contract *contract, uint64_t seed)
 {
     struct random random = { seed };
-    struct written written = { .random = &random, .has_branches = plays_branches(contract) };
+    struct written written = { .random = &random };
     struct memory expected = { { 0 }, { 0 } };
     struct built built;
     write_program(&written);

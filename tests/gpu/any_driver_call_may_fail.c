@@ -52,10 +52,10 @@ static bool may_leave_its_object(const char *function)
            strstr(function, "Release");
 }
 
-// A graph may have bodies of loops.
+// A graph may have bodies.
 static long most_in_one(const char *function)
 {
-    return strcmp(function, "cuGraphDestroy") == 0 ? 1 + LIFE_LOOPS : 1;
+    return strcmp(function, "cuGraphDestroy") == 0 ? 1 + LIFE_BODIES : 1;
 }
 
 // The counters stay where a failed call left them: what counts is what comes on top.

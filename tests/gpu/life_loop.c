@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a life does with a loop.
+// What a life does with a loop, and with a branch in it.
 #include "gpu/life_loop.h"
 
 #include "gpu/frame.h"
@@ -50,6 +50,19 @@ static braid_status add_scratch(braid_graph *graph, braid_resource from,
     return status ? status : braid_graph_add_kernel(graph, &launch, NULL);
 }
 
+static braid_status add_branch(braid_graph *graph, braid_resource condition, braid_resource to,
+                               braid_resource from)
+{
+    braid_status status = braid_graph_begin_if(graph, &(braid_if){ .condition = condition }, NULL);
+    if (!status)
+        status = add_sum(graph, to, from);
+    if (!status)
+        status = braid_graph_else(graph);
+    if (!status)
+        status = add_sum(graph, to, condition);
+    return status ? status : braid_graph_end(graph);
+}
+
 static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
 {
     braid_resource left, less, other;
@@ -71,6 +84,8 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
         status = add_scratch(graph, less, &loop->scratch);
     if (!status)
         status = braid_graph_end(graph);
+    if (!status)
+        status = add_branch(graph, left, other, less);
     return status ? status : braid_graph_end(graph);
 }
 

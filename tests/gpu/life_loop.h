@@ -13,9 +13,9 @@ struct life_loop {
     uint64_t num; // iterations of the last run
 };
 
-enum { LIFE_LOOPS = 2, LIFE_ITERATIONS = 3, LIFE_SCRATCH_BYTES = 64 };
+enum { LIFE_BODIES = 4, LIFE_ITERATIONS = 3, LIFE_SCRATCH_BYTES = 64 };
 
-// An exec of a graph with a loop inside a loop. Errors as braid_exec_create.
+// An exec of a graph with a loop and a branch inside a loop. Errors as braid_exec_create.
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop);
 
 // Launches, waits, and asks for the iterations.

@@ -41,7 +41,7 @@ static void before_cuda_12_4(void **state)
         int version = gpu->version;
         gpu->version = 12030;
         check_fails(create(device, mode, &exec), BRAID_UNSUPPORTED,
-                    "cuda:0: loop 0 'again' needs graphs that loop");
+                    "cuda:0: loop 0 'again' needs graphs with conditions");
         gpu->version = version;
         check_ok(create(device, mode, &exec));
         braid_exec_destroy(exec);
@@ -61,11 +61,11 @@ static void without_the_calls(void **state)
     less.graph_create_condition = NULL;
     gpu->api = &less;
     check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
-                "needs graphs that loop");
+                "needs graphs with conditions");
     less = *api;
     less.graph_add_node = NULL;
     check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
-                "needs graphs that loop");
+                "needs graphs with conditions");
     gpu->api = api;
     check_ok(braid_device_close(device));
     check_nothing_is_left();
@@ -74,14 +74,14 @@ static void without_the_calls(void **state)
 static void without_the_kernels(void **state)
 {
     (void)state;
-    for (int nth = 1; nth <= 2; nth++) {
+    for (int nth = 1; nth <= 3; nth++) {
         braid_device *device = open_device();
         char rule[64];
         braid_exec *exec;
         snprintf(rule, sizeof(rule), "cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
         assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
         check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
-                    "needs graphs that loop");
+                    "needs graphs with conditions");
         assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
         check_ok(braid_device_close(device));
         check_nothing_is_left();

@@ -200,6 +200,7 @@ ABI_MEMBER(cuda_fill_parameters, height, CUDA_MEMSET_NODE_PARAMS, height);
 
 static_assert(sizeof(cuda_loop_parameters) == sizeof(CUgraphNodeParams));
 static_assert(GPU_NODE_CONDITIONAL == CU_GRAPH_NODE_TYPE_CONDITIONAL);
+static_assert(GPU_CONDITION_IF == CU_GRAPH_COND_TYPE_IF);
 static_assert(GPU_CONDITION_WHILE == CU_GRAPH_COND_TYPE_WHILE);
 ABI_MEMBER(cuda_loop_parameters, type, CUgraphNodeParams, type);
 ABI_MEMBER(cuda_loop_parameters, condition, CUgraphNodeParams, conditional.handle);

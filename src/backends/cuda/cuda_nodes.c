@@ -157,22 +157,22 @@ static gpu_result add_wait_value(const struct gpu_backend *gpu, const struct gpu
                                                  place->num_after, &parameters);
 }
 
-static gpu_result add_loop(const struct gpu_backend *gpu, const struct gpu_place *place,
-                           uint64_t condition, gpu_node *out_node, gpu_graph *out_body,
-                           const void **out_slot)
+static gpu_result add_conditional(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                  const struct gpu_conditional *conditional, gpu_node *out_node,
+                                  gpu_graph *out_bodies, const void **out_slot)
 {
     struct cuda_loop_parameters parameters = {
         .type = GPU_NODE_CONDITIONAL,
-        .condition = condition,
-        .condition_type = GPU_CONDITION_WHILE,
-        .num_bodies = 1,
+        .condition = conditional->condition,
+        .condition_type = conditional->is_loop ? GPU_CONDITION_WHILE : GPU_CONDITION_IF,
+        .num_bodies = conditional->num_bodies,
         .context = gpu->context,
     };
     *out_slot = &gpu->api->graph_add_node;
     gpu_result result = gpu->api->graph_add_node(out_node, place->graph, place->after, NULL,
                                                  place->num_after, &parameters);
-    if (result == GPU_SUCCESS)
-        *out_body = parameters.bodies[0];
+    for (uint32_t i = 0; i < conditional->num_bodies && result == GPU_SUCCESS; i++)
+        out_bodies[i] = parameters.bodies[i];
     return result;
 }
 
@@ -184,5 +184,5 @@ const struct gpu_vendor_nodes braid_cuda_nodes = {
     .add_fill = add_fill,
     .set_fill = set_fill,
     .add_wait_value = add_wait_value,
-    .add_loop = add_loop,
+    .add_conditional = add_conditional,
 };

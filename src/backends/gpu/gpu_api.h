@@ -64,7 +64,8 @@ enum {
     GPU_SIGNAL_MEMORY = 2,          // of hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
     GPU_NODE_CONDITIONAL = 13,      // type of a node
-    GPU_CONDITION_WHILE = 1,        // type of such a node
+    GPU_CONDITION_IF = 0,           // type of such a node
+    GPU_CONDITION_WHILE = 1,        // likewise
 };
 
 typedef int gpu_device;

@@ -17,15 +17,40 @@
     GREATEST_OF_TWO("8", value)                                                                    \
     GREATEST_OF_TWO("4", value) GREATEST_OF_TWO("2", value) GREATEST_OF_TWO("1", value)
 
-// The parts that kernels have in common which set a graph's condition.
+// The parts that kernels have in common which set a graph's conditions.
 #define LOOP_HEAD                                                                                  \
     ".version 6.0\n.target sm_52\n.address_size 64\n"                                              \
     ".extern .func cudaGraphSetConditional(.param .b64 to, .param .b32 value);\n"
-#define LOOP_TAIL(value)                                                                           \
-    "decided:\n"                                                                                   \
-    "    st.param.b64 [to], %d2;\n"                                                                \
-    "    st.param.b32 [value], " value ";\n"                                                       \
+#define LOOP_CLEAR                                                                                 \
+    "    ld.param.u64 %d0, [counters];\n"                                                          \
+    "    ld.param.u64 %d1, [iterations];\n"                                                        \
+    "    ld.param.u64 %d2, [condition];\n"                                                         \
+    "    ld.param.u64 %d3, [word];\n"                                                              \
+    "    ld.param.u32 %r0, [num];\n"                                                               \
+    "    mov.u64 %d4, 0;\n"                                                                        \
+    "    st.global.u64 [%d0], %d4;\n"                                                              \
+    "next_loop:\n"                                                                                 \
+    "    setp.eq.u32 %p0, %r0, 0;\n"                                                               \
+    "    @%p0 bra cleared;\n"                                                                      \
+    "    st.global.v2.u64 [%d0], {%d4, %d4};\n"                                                    \
+    "    st.global.u64 [%d1], %d4;\n"                                                              \
+    "    add.u64 %d0, %d0, 16;\n"                                                                  \
+    "    add.u64 %d1, %d1, 8;\n"                                                                   \
+    "    sub.u32 %r0, %r0, 1;\n"                                                                   \
+    "    bra next_loop;\n"                                                                         \
+    "cleared:\n"                                                                                   \
+    "    mov.u32 %r1, 1;\n"                                                                        \
+    "    setp.ne.u64 %p1, %d3, 0;\n"                                                               \
+    "    @%p1 ld.global.u32 %r1, [%d3];\n"
+#define LOOP_SET(condition, to_value)                                                              \
+    "    {\n"                                                                                      \
+    "    .param .b64 to;\n"                                                                        \
+    "    .param .b32 value;\n"                                                                     \
+    "    st.param.b64 [to], " condition ";\n"                                                      \
+    "    st.param.b32 [value], " to_value ";\n"                                                    \
     "    call.uni cudaGraphSetConditional, (to, value);\n"                                         \
+    "    }\n"
+#define LOOP_TAIL                                                                                  \
     "    ret;\n"                                                                                   \
     "}\n"
 
@@ -146,30 +171,8 @@ static const struct {
                              "{\n"
                              "    .reg .pred %p<2>;\n"
                              "    .reg .b32 %r<2>;\n"
-                             "    .reg .b64 %d<5>;\n"
-                             "    .param .b64 to;\n"
-                             "    .param .b32 value;\n"
-                             "    ld.param.u64 %d0, [counters];\n"
-                             "    ld.param.u64 %d1, [iterations];\n"
-                             "    ld.param.u64 %d2, [condition];\n"
-                             "    ld.param.u64 %d3, [word];\n"
-                             "    ld.param.u32 %r0, [num];\n"
-                             "    mov.u64 %d4, 0;\n"
-                             "    st.global.u64 [%d0], %d4;\n"
-                             "next_loop:\n"
-                             "    setp.eq.u32 %p0, %r0, 0;\n"
-                             "    @%p0 bra cleared;\n"
-                             "    st.global.v2.u64 [%d0], {%d4, %d4};\n"
-                             "    st.global.u64 [%d1], %d4;\n"
-                             "    add.u64 %d0, %d0, 16;\n"
-                             "    add.u64 %d1, %d1, 8;\n"
-                             "    sub.u32 %r0, %r0, 1;\n"
-                             "    bra next_loop;\n"
-                             "cleared:\n"
-                             "    mov.u32 %r1, 1;\n"
-                             "    setp.eq.u64 %p1, %d3, 0;\n"
-                             "    @%p1 bra decided;\n"
-                             "    ld.global.u32 %r1, [%d3];\n" LOOP_TAIL("%r1") },
+                             "    .reg .b64 %d<5>;\n" LOOP_CLEAR LOOP_SET("%d2", "%r1") LOOP_TAIL },
+    // The loads do not wait for each other.
     [GPU_OWN_LOOP_NEXT] = { "loading the kernel that ends an iteration", "braid_loop_next",
                             LOOP_HEAD
                             ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 "
@@ -179,28 +182,46 @@ static const struct {
                             "    .reg .pred %p<3>;\n"
                             "    .reg .b32 %r0;\n"
                             "    .reg .b64 %d<7>;\n"
-                            "    .param .b64 to;\n"
-                            "    .param .b32 value;\n"
                             "    ld.param.u64 %d0, [counters];\n"
                             "    ld.param.u64 %d1, [iterations];\n"
                             "    ld.param.u64 %d2, [condition];\n"
                             "    ld.param.u64 %d3, [word];\n"
                             "    ld.param.u64 %d4, [most];\n"
+                            "    mov.u32 %r0, 1;\n"
+                            "    setp.ne.u64 %p1, %d3, 0;\n"
+                            "    @%p1 ld.global.u32 %r0, [%d3];\n"
                             "    ld.global.v2.u64 {%d5, %d6}, [%d0];\n"
                             "    add.u64 %d5, %d5, 1;\n"
                             "    add.u64 %d6, %d6, 1;\n"
                             "    st.global.v2.u64 [%d0], {%d5, %d6};\n"
-                            "    mov.u32 %r0, 0;\n"
                             "    setp.ge.u64 %p0, %d5, %d4;\n"
-                            "    @%p0 bra ended;\n"
-                            "    mov.u32 %r0, 1;\n"
-                            "    setp.eq.u64 %p1, %d3, 0;\n"
-                            "    @%p1 bra decided;\n"
-                            "    ld.global.u32 %r0, [%d3];\n"
-                            "    setp.ne.u32 %p2, %r0, 0;\n"
-                            "    @%p2 bra decided;\n"
-                            "ended:\n"
-                            "    st.global.u64 [%d1], %d6;\n" LOOP_TAIL("%r0") },
+                            "    @%p0 mov.u32 %r0, 0;\n"
+                            "    setp.eq.u32 %p2, %r0, 0;\n"
+                            "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0")
+                                LOOP_TAIL },
+    [GPU_OWN_BRANCH] = { "loading the kernel that chooses an arm", "braid_branch",
+                         LOOP_HEAD
+                         ".visible .entry braid_branch(.param .u64 counters, .param .u64 "
+                         "iterations,\n"
+                         "    .param .u64 condition, .param .u64 word, .param .u32 num,\n"
+                         "    .param .u64 otherwise)\n"
+                         "{\n"
+                         "    .reg .pred %p<4>;\n"
+                         "    .reg .b32 %r<3>;\n"
+                         "    .reg .b64 %d<8>;\n" LOOP_CLEAR "    setp.eq.u32 %p2, %r1, 0;\n"
+                         "    @%p2 bra decided;\n"
+                         "    ld.param.u64 %d5, [counters];\n"
+                         "    ld.param.u64 %d6, [iterations];\n"
+                         "    ld.global.u64 %d7, [%d5+8];\n"
+                         "    add.u64 %d7, %d7, 1;\n"
+                         "    st.global.u64 [%d5+8], %d7;\n"
+                         "    st.global.u64 [%d6], %d7;\n"
+                         "decided:\n" LOOP_SET("%d2",
+                                               "%r1") "    ld.param.u64 %d5, [otherwise];\n"
+                                                      "    setp.eq.u64 %p3, %d5, 0;\n"
+                                                      "    @%p3 bra done;\n"
+                                                      "    selp.u32 %r2, 1, 0, %p2;\n" LOOP_SET(
+                                                          "%d5", "%r2") "done:\n" LOOP_TAIL },
 };
 
 static braid_status load(struct gpu_backend *gpu, enum gpu_own_index index)

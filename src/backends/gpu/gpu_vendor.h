@@ -47,6 +47,13 @@ struct gpu_place {
     size_t num_after;
 };
 
+// A loop of one body, or a branch of one arm or two.
+struct gpu_conditional {
+    uint64_t condition; // the driver's
+    bool is_loop;
+    uint32_t num_bodies;
+};
+
 // What was current on the calling thread before the backend came.
 struct gpu_scope {
     gpu_context context; // CUDA
@@ -71,10 +78,11 @@ struct gpu_vendor_nodes {
     gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_place *place,
                                  void *word, uint32_t value, gpu_node *out_node,
                                  const void **out_slot);
-    // Optional: goes round while the condition is not 0. The body is the node's own.
-    gpu_result (*add_loop)(const struct gpu_backend *gpu, const struct gpu_place *place,
-                           uint64_t condition, gpu_node *out_node, gpu_graph *out_body,
-                           const void **out_slot);
+    // Optional. A loop goes round while the condition is not 0. A branch has an arm for each body,
+    // and the condition chooses one. The bodies are the node's own.
+    gpu_result (*add_conditional)(const struct gpu_backend *gpu, const struct gpu_place *place,
+                                  const struct gpu_conditional *conditional, gpu_node *out_node,
+                                  gpu_graph *out_bodies, const void **out_slot);
     gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
                            void *to, const void *from, size_t bytes, const void **out_slot);
     gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,

@@ -227,7 +227,8 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
 }
 
 // If two loops stand side by side in the body of a third, the driver may hang. Two of 100 random
-// programs did on an H100 and an H200 with driver 580. So each loop is behind the one before.
+// programs did on an H100 and an H200 with driver 580. So each loop or branch is behind the one
+// before.
 static void collect_last_loop(struct graph_builder *builder)
 {
     size_t i = 0;
@@ -239,7 +240,7 @@ static void collect_last_loop(struct graph_builder *builder)
         builder->after[builder->num_after++] = builder->last_loop;
 }
 
-// The loop is one node, and its body is built into the graph of that.
+// A loop or branch is one node, and its bodies are built into the graphs of that.
 static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
                           const braid_step *op)
 {
@@ -251,15 +252,15 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
         return made;
     const struct backend_task *task = &builder->stage->frame->tasks[op->node];
     struct graph_playing *playing = builder->playing;
-    gpu_graph inside = NULL;
+    gpu_graph inside[2] = { NULL };
     collect_after(builder, state);
     collect_last_loop(builder);
     const struct gpu_place place = graph_place_here(builder);
     ranges_begin(task->name);
     braid_status status = braid_graph_loops_add(playing->loops, &place, program, body, task,
-                                                &playing->nodes[op->node], &inside);
-    if (!status)
-        status = build_region(builder, body, inside);
+                                                &playing->nodes[op->node], inside);
+    for (uint32_t i = 0; i <= body->has_else && !status; i++)
+        status = build_region(builder, &body[i], inside[i]);
     ranges_end();
     state->last = builder->last_loop = playing->nodes[op->node];
     state->last_is_kernel = false;
@@ -299,13 +300,14 @@ static void collect_ends(struct graph_builder *builder)
     }
 }
 
-// Behind the last node of every lane.
+// Behind the last node of every lane. An arm ends with its nodes.
 static braid_status add_end(struct graph_builder *builder)
 {
     const struct stage *stage = builder->stage;
     struct graph_playing *playing = builder->playing;
     bool is_body = stage->program->region != PLAN_NONE;
-    if (!is_body && !playing->times)
+    bool is_arm = is_body && stage->frame->tasks[stage->program->node].kind == WORK_BRANCH;
+    if (is_arm || (!is_body && !playing->times))
         return BRAID_OK;
     collect_ends(builder);
     const struct gpu_place place = graph_place_here(builder);
@@ -328,7 +330,7 @@ static braid_status build(struct graph_builder *builder)
     return status ? status : left;
 }
 
-// Builds the frame, or a loop's body, into a graph, for the stage and the playing of `from`.
+// Builds the frame, or a body, into a graph, for the stage and the playing of `from`.
 static braid_status build_region(const struct graph_builder *from, const struct program *program,
                                  gpu_graph graph)
 {

@@ -21,13 +21,13 @@ struct graph_builder {
     struct gpu_scope scope; // of that place, where it is another than 0
     const struct stage *stage;
     struct graph_playing *playing;
-    gpu_graph graph;                   // of the frame, or of a loop's body
+    gpu_graph graph;                   // of the frame, or of a body
     const gpu_stream *capture_streams; // by place; NULL where no task needs one
     gpu_node *roots;                   // by place; NULL: none
     struct graph_lane *lanes;          // by lane
     gpu_node *published;               // by position: the node that it is the end of
     bool repeats;                      // there are two positions of one node
-    gpu_node last_loop;                // that was added; NULL: none yet
+    gpu_node last_loop;                // or branch that was added; NULL: none yet
     gpu_node *after;                   // what the next node runs after
     size_t num_after;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops as nodes of the driver's graph, and the kernels around a body that count its iterations.
+// Loops and branches as nodes of the driver's graph, and the kernels that set their conditions.
 #include "players/graph/graph_loops.h"
 
 #include <stdlib.h>
@@ -12,26 +12,34 @@
 
 static const char what_loops[] = "the loops of a graph";
 
-enum { FIRST_VERSION = 12040 }; // of CUDA: loops inside loops
+enum {
+    FIRST_VERSION = 12040, // of CUDA: loops inside loops
+    ELSE_VERSION = 12080,  // one node has both arms; before it each arm has one of its own
+};
 
-// Numbers on the device, of each loop.
+// Numbers on the device, of each loop and branch.
 struct graph_counters {
     uint64_t num;   // iterations since it was entered
     uint64_t total; // in the frame
 };
 
 struct graph_loop {
-    uint64_t condition;   // the driver's
-    gpu_node begin, next; // kernels: before the loop, and behind its body
-    uint32_t num_cleared; // counters that it clears: with those of loops inside; 0: the outer's
+    uint64_t conditions[2]; // the driver's; the second is of a second arm's own node, or 0
+    gpu_node begin, next;   // kernels: before it, and behind a loop's body
+    uint32_t num_cleared;   // counters that it clears: with those of loops inside; 0: the outer's
 };
+
+enum { BEGIN, NEXT, CHOOSE, NUM_KERNELS };
+
+static const enum gpu_own_index own_kernels[NUM_KERNELS] = { GPU_OWN_LOOP_BEGIN, GPU_OWN_LOOP_NEXT,
+                                                             GPU_OWN_BRANCH };
 
 struct graph_loops {
     struct gpu_backend *gpu;
     struct graph_loop *items;        // by number, like the next two
     struct graph_counters *counters; // on the device
     uint64_t *iterations;            // in host memory
-    struct gpu_kernel begin, next;   // GPU_OWN_LOOP_BEGIN and GPU_OWN_LOOP_NEXT
+    struct gpu_kernel kernels[NUM_KERNELS];
 };
 
 // The arguments of one of the kernels.
@@ -39,43 +47,46 @@ struct loop_launch {
     struct backend_launch launch;
     struct graph_counters *counters;
     uint64_t *iterations;
-    uint64_t condition;
+    uint64_t condition, otherwise;
     const uint32_t *word;
     uint32_t num;
     uint64_t most;
-    void *args[5];
+    void *args[6];
 };
 
-static void begin_launch(struct loop_launch *launch, const struct gpu_kernel *kernel, void *last)
+static void fill_in(const struct graph_loops *loops, const struct backend_task *task, int kernel,
+                    struct loop_launch *out_launch)
 {
-    void *const args[] = { &launch->counters, &launch->iterations, &launch->condition,
-                           &launch->word, last };
+    const struct work_loop *how = &task->work.loop;
+    const struct graph_loop *loop = &loops->items[how->number];
+    struct loop_launch *launch = out_launch;
+    *launch = (struct loop_launch){
+        .counters = loops->counters + how->number,
+        .iterations = loops->iterations + how->number,
+        .condition = loop->conditions[0],
+        .otherwise = loop->conditions[1],
+        .word = kernel == BEGIN && !how->tests_first ? NULL : how->condition,
+        .num = loop->num_cleared,
+        .most = how->most,
+    };
+    void *last = kernel == NEXT ? (void *)&launch->most : (void *)&launch->num;
+    void *const args[] = {
+        &launch->counters, &launch->iterations, &launch->condition, &launch->word, last,
+        &launch->otherwise
+    };
     memcpy(launch->args, args, sizeof(args));
     launch->launch = (struct backend_launch){
-        .kernel = (struct backend_kernel *)(uintptr_t)&kernel->base,
+        .kernel = (struct backend_kernel *)(uintptr_t)&loops->kernels[kernel].base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
-        .num_args = 5,
+        .num_args = kernel == CHOOSE ? 6 : 5,
         .args = launch->args,
     };
 }
 
-static void fill_in(const struct graph_loops *loops, const struct work_loop *how, bool is_begin,
-                    struct loop_launch *out_launch)
+static int first_kernel(const struct backend_task *task)
 {
-    const struct graph_loop *loop = &loops->items[how->number];
-    *out_launch = (struct loop_launch){
-        .counters = loops->counters + how->number,
-        .iterations = loops->iterations + how->number,
-        .condition = loop->condition,
-        .word = is_begin && !how->tests_first ? NULL : how->condition,
-        .num = loop->num_cleared,
-        .most = how->most,
-    };
-    if (is_begin)
-        begin_launch(out_launch, &loops->begin, &out_launch->num);
-    else
-        begin_launch(out_launch, &loops->next, &out_launch->most);
+    return task->kind == WORK_LOOP ? BEGIN : CHOOSE;
 }
 
 // ---- checks ----
@@ -84,10 +95,10 @@ static braid_status refuse(const struct stage *stage, uint32_t node, uint32_t lo
                            const char *what)
 {
     const struct backend_task *tasks = stage->frame->tasks;
-    return braid_error(BRAID_UNSUPPORTED,
-                       "node %s is %s inside loop %s, which the device plays without the host",
-                       braid_node_text(node, tasks[node].name).text, what,
-                       braid_node_text(loop, tasks[loop].name).text);
+    return braid_error(
+        BRAID_UNSUPPORTED, "node %s is %s inside %s %s, which the device plays without the host",
+        braid_node_text(node, tasks[node].name).text, what, braid_work_words[tasks[loop].kind].kind,
+        braid_node_text(loop, tasks[loop].name).text);
 }
 
 // A kind of node that a device does not do by itself; NULL: it does this one.
@@ -120,10 +131,12 @@ static braid_status check_bodies(const struct stage *stage, const struct program
 static braid_status refuse_driver(const struct stage *stage)
 {
     uint32_t node = stage->program->bodies[0].node;
-    return braid_error(BRAID_UNSUPPORTED,
-                       "%s: loop %s needs graphs that loop, which drivers have from CUDA 12.4 on",
-                       stage->device->label,
-                       braid_node_text(node, stage->frame->tasks[node].name).text);
+    const struct backend_task *task = &stage->frame->tasks[node];
+    return braid_error(
+        BRAID_UNSUPPORTED,
+        "%s: %s %s needs graphs with conditions, which drivers have from CUDA 12.4 on",
+        stage->device->label, braid_work_words[task->kind].kind,
+        braid_node_text(node, task->name).text);
 }
 
 braid_status braid_graph_loops_check(const struct stage *stage)
@@ -141,13 +154,13 @@ braid_status braid_graph_loops_check(const struct stage *stage)
 
 static braid_status find_kernels(const struct stage *stage, struct graph_loops *loops)
 {
-    struct gpu_backend *gpu = loops->gpu;
-    braid_status status = braid_gpu_find_own(gpu, GPU_OWN_LOOP_BEGIN, &loops->begin.function);
-    if (!status)
-        status = braid_gpu_find_own(gpu, GPU_OWN_LOOP_NEXT, &loops->next.function);
-    if (status)
-        return status;
-    return loops->begin.function && loops->next.function ? BRAID_OK : refuse_driver(stage);
+    for (int i = 0; i < NUM_KERNELS; i++) {
+        gpu_function *function = &loops->kernels[i].function;
+        braid_status status = braid_gpu_find_own(loops->gpu, own_kernels[i], function);
+        if (status || !*function)
+            return status ? status : refuse_driver(stage);
+    }
+    return BRAID_OK;
 }
 
 static braid_status fill(const struct stage *stage, struct graph_loops *loops)
@@ -199,20 +212,24 @@ void braid_graph_loops_destroy(struct graph_loops *loops)
 
 // ---- nodes ----
 
-static uint32_t count_loops(const struct program *body)
+// With those inside; of a branch, of both arms.
+static uint32_t count_bodies(const struct program *body)
 {
-    uint32_t num = 1;
-    for (uint32_t i = 0; i < body->num_bodies; i++)
-        num += count_loops(&body->bodies[i]);
+    uint32_t num = 1 + body->has_else;
+    for (uint32_t arm = 0; arm <= body->has_else; arm++) {
+        const struct program *inside = body[arm].bodies;
+        for (uint32_t i = 0; i < body[arm].num_bodies; i += 1 + inside[i].has_else)
+            num += count_bodies(&inside[i]);
+    }
     return num;
 }
 
 static braid_status add_kernel(struct graph_loops *loops, const struct gpu_place *place,
-                               const struct backend_task *task, bool is_begin, gpu_node *out_node)
+                               const struct backend_task *task, int kernel, gpu_node *out_node)
 {
     struct loop_launch launch;
     const void *slot = NULL;
-    fill_in(loops, &task->work.loop, is_begin, &launch);
+    fill_in(loops, task, kernel, &launch);
     gpu_result result =
         loops->gpu->vendor->nodes->add_kernel(loops->gpu, place, &launch.launch, out_node, &slot);
     return braid_gpu_check_task(loops->gpu, result, slot, task, NULL);
@@ -231,8 +248,9 @@ static braid_status check_condition(const struct graph_loops *loops,
     if (result || place != GPU_PAGEABLE)
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     return braid_error(BRAID_UNSUPPORTED,
-                       "loop %s: the device reads its condition, which lies in host memory that "
+                       "%s %s: the device reads its condition, which lies in host memory that "
                        "the driver does not know",
+                       braid_work_words[task->kind].kind,
                        braid_node_text(task->node, task->name).text);
 }
 
@@ -251,48 +269,69 @@ braid_status braid_graph_loops_describe(const struct graph_loops *loops,
     return check_condition(loops, task);
 }
 
+static braid_status add_conditions(struct graph_loops *loops, gpu_graph graph,
+                                   const struct backend_task *task, uint32_t num)
+{
+    struct gpu_backend *gpu = loops->gpu;
+    uint64_t *conditions = loops->items[task->work.loop.number].conditions;
+    gpu_result result = GPU_SUCCESS;
+    for (uint32_t i = 0; i < num && !result; i++)
+        result = gpu->api->graph_create_condition(&conditions[i], graph, gpu->context, 0, 0);
+    return braid_gpu_check_task(gpu, result, &gpu->api->graph_create_condition, task, NULL);
+}
+
 braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,
-                                   gpu_graph *out_body)
+                                   gpu_graph *out_bodies)
 {
     struct gpu_backend *gpu = loops->gpu;
     struct graph_loop *loop = &loops->items[task->work.loop.number];
     struct gpu_place behind = { .graph = place->graph, .after = &loop->begin, .num_after = 1 };
+    uint32_t num_nodes = body->has_else && gpu->version < ELSE_VERSION ? 2 : 1;
+    uint32_t num_bodies = (1u + body->has_else) / num_nodes;
     braid_status status = check_condition(loops, task);
-    if (status)
-        return status;
-    gpu_result result =
-        gpu->api->graph_create_condition(&loop->condition, place->graph, gpu->context, 0, 0);
-    status = braid_gpu_check_task(gpu, result, &gpu->api->graph_create_condition, task, NULL);
-    loop->num_cleared = program->region == PLAN_NONE ? count_loops(body) : 0;
     if (!status)
-        status = add_kernel(loops, place, task, true, &loop->begin);
-    if (status)
-        return status;
-    const void *slot = NULL;
-    result = gpu->vendor->nodes->add_loop(gpu, &behind, loop->condition, out_node, out_body, &slot);
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
+        status = add_conditions(loops, place->graph, task, num_nodes);
+    loop->num_cleared = program->region == PLAN_NONE ? count_bodies(body) : 0;
+    if (!status)
+        status = add_kernel(loops, place, task, first_kernel(task), &loop->begin);
+    for (uint32_t i = 0; i < num_nodes && !status; i++) {
+        const struct gpu_conditional conditional = { .condition = loop->conditions[i],
+                                                     .is_loop = task->kind == WORK_LOOP,
+                                                     .num_bodies = num_bodies };
+        const void *slot = NULL;
+        gpu_result result = gpu->vendor->nodes->add_conditional(gpu, &behind, &conditional,
+                                                                out_node, out_bodies + i, &slot);
+        status = braid_gpu_check_task(gpu, result, slot, task, NULL);
+        behind.after = out_node;
+    }
+    return status;
 }
 
 braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
                                         const struct backend_task *task)
 {
-    return add_kernel(loops, place, task, false, &loops->items[task->work.loop.number].next);
+    return add_kernel(loops, place, task, NEXT, &loops->items[task->work.loop.number].next);
+}
+
+static gpu_result set_kernel(const struct graph_loops *loops, gpu_executable executable,
+                             const struct backend_task *task, int kernel)
+{
+    const struct graph_loop *loop = &loops->items[task->work.loop.number];
+    struct loop_launch launch;
+    fill_in(loops, task, kernel, &launch);
+    return loops->gpu->vendor->nodes->set_kernel(
+        loops->gpu, executable, kernel == NEXT ? loop->next : loop->begin, &launch.launch);
 }
 
 braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executable executable,
                                    const struct backend_task *task)
 {
     const struct gpu_backend *gpu = loops->gpu;
-    const struct graph_loop *loop = &loops->items[task->work.loop.number];
-    gpu_result result = GPU_SUCCESS;
-    for (int is_begin = 0; is_begin < 2 && !result; is_begin++) {
-        struct loop_launch launch;
-        fill_in(loops, &task->work.loop, is_begin, &launch);
-        result = gpu->vendor->nodes->set_kernel(
-            gpu, executable, is_begin ? loop->begin : loop->next, &launch.launch);
-    }
+    gpu_result result = set_kernel(loops, executable, task, first_kernel(task));
+    if (!result && task->kind == WORK_LOOP)
+        result = set_kernel(loops, executable, task, NEXT);
     return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops as nodes of the driver's graph, and the kernels around a body that count its iterations.
+// Loops and branches as nodes of the driver's graph, and the kernels that set their conditions.
 //
 // The driver plays a body while a condition is not 0, which kernels on the device set. A kernel
 // before the loop sets it first. The last node of the body is a kernel that counts the iteration
-// and sets it again. So no launch and no wait of the host is needed between iterations.
+// and sets it again. So no launch and no wait of the host is needed between iterations. An arm of a
+// branch is such a body, played at most once: the kernel before the branch sets its condition.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_LOOPS_H
 
@@ -26,11 +27,12 @@ braid_status braid_graph_loops_describe(const struct graph_loops *loops,
                                         const struct backend_task *task,
                                         struct island_loop *out_loop);
 
-// Adds a loop, whose nodes go into *out_body. `body` is that of `program`.
+// Adds a loop or branch, whose nodes go into *out_bodies, of which a second arm has one more.
+// `body` is that of `program`.
 braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,
-                                   gpu_graph *out_body);
+                                   gpu_graph *out_bodies);
 // Adds the kernel that ends an iteration, behind all other nodes of the body.
 braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
                                         const struct backend_task *task);

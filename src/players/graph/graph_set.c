@@ -195,6 +195,7 @@ static braid_status set_values(const struct graph_playing *playing,
     case WORK_QUEUE:
         return set_queue_call(playing, node, task);
     case WORK_LOOP:
+    case WORK_BRANCH:
         return braid_graph_loops_set(playing->loops, playing->executable, task);
     default: // nothing of it can change
         return BRAID_OK;

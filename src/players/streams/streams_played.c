@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops on streams that another player plays: each is a program of its own, launched on the lane
-// that enters it.
+// Loops and branches on streams that another player plays: each is a program of its own, launched
+// on the lane that enters it.
 #include "base/array.h"
 #include "base/error.h"
 #include "players/streams/streams.h"
 
-// A program of one lane, which does nothing but enter the loop.
+// A program of one lane, which does nothing but enter the loop or branch.
 struct played_loop {
     struct program program;
     braid_step op;
@@ -16,7 +16,7 @@ struct played_loop {
 
 struct streams_played {
     const struct player *player;
-    struct played_loop *loops; // by body
+    struct played_loop *loops; // by body; that of a second arm plays nothing
     uint32_t num;
     uint32_t *loop_of; // by task: an index of loops; PLAN_NONE: in none
 };
@@ -38,7 +38,7 @@ static void fill_in(const struct program *program, const struct program *body,
         .num_nodes = program->num_nodes,
         .region = PLAN_NONE,
         .bodies = (struct program *)(uintptr_t)body,
-        .num_bodies = 1,
+        .num_bodies = 1 + body->has_else,
         .tasks = program->tasks,
     };
 }
@@ -58,8 +58,10 @@ static braid_status make_loop(struct streams_played *played, const struct stage 
     struct played_loop *loop = &played->loops[index];
     const struct program *body = &stage->program->bodies[index];
     struct stage own = *stage;
+    note_tasks(played, body, body->is_else ? index - 1 : index);
+    if (body->is_else)
+        return BRAID_OK;
     fill_in(stage->program, body, loop);
-    note_tasks(played, body, index);
     own.player = played->player;
     own.program = &loop->program;
     own.first = NULL; // which is on streams
@@ -150,6 +152,7 @@ uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint
     const struct streams_played *played = ((const struct streams_playing *)playing)->played;
     uint64_t num = 0;
     for (uint32_t i = 0; i < played->num; i++)
-        num += played->player->num_iterations(played->loops[i].playing, loop);
+        if (played->loops[i].playing)
+            num += played->player->num_iterations(played->loops[i].playing, loop);
     return num;
 }

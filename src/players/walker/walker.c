@@ -269,7 +269,6 @@ const struct player braid_walker_player = {
     .name = "walker",
     .mode = BRAID_MODE_GRAPH,
     .plays_loops = true,
-    .plays_branches = true,
     .get_cost_model = get_cost_model,
     .check = refuse_queue_calls,
     .create = create,
