@@ -18,6 +18,7 @@
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
+#     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     beside_cpu the same of the CPU's benches replay, Task Bench and set_arguments
@@ -249,7 +250,7 @@ times() {
 # With one connection to the device, too, which all streams share.
 loops() {
     for mode in streams graph; do
-        for group in loops_run_until_they_end random_loops_run_as_written; do
+        for group in loops_run_until_they_end branches_run_one_arm random_loops_run_as_written; do
             BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode step "loops-$mode-$group" timeout 60 "$build/tests/contract/contract" $group
             BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode BRAID_TEST_FRAMES=3 CUDA_DEVICE_MAX_CONNECTIONS=1 \
                 step "loops-$mode-in-flight-$group" timeout 60 "$build/tests/contract/contract" $group
@@ -258,6 +259,13 @@ loops() {
     step loops-solver timeout 30 "$build/examples/conjugate_gradient/conjugate_gradient" --device cuda
     step loops timeout 120 "$build/bench/bench_gpu_loops"
     cat "$results/loops-solver.log" "$results/loops.log"
+}
+
+# Conjugate gradients by a loop, beside a WHILE node by hand, loops of the host, and CuPy's cg.
+solver() {
+    step solver timeout 200 "$build/bench/bench_gpu_solver"
+    step solver-cupy timeout 100 python3 bench/gpu/solver.py
+    cat "$results/solver.log" "$results/solver-cupy.log"
 }
 
 rigid() {

@@ -6,15 +6,13 @@
 #include <stdlib.h>
 
 #include "backends/cuda/cuda_layouts.h"
-#include "backends/gpu/gpu_backend.h"
-#include "gpu/bench.h"
+#include "gpu/hand.h"
 
 enum {
     ITERATIONS = 1000,
     FRAMES = 9,
     THREADS = 256,
     MOST_BLOCKS = 1056,
-    ASSIGN_DEFAULT = 1, // CU_GRAPH_COND_ASSIGN_DEFAULT
 };
 
 #define WORK                                                                                       \
@@ -36,26 +34,6 @@ static const braid_kernel count = {
               "}\n",
 };
 
-static const char test_text[] =
-    ".version 8.3\n"
-    ".target sm_90\n"
-    ".address_size 64\n"
-    ".extern .func cudaGraphSetConditional(.param .b64 to, .param .b32 value);\n"
-    ".visible .entry test(.param .u64 left, .param .u64 condition)\n"
-    "{\n"
-    "    .reg .b32 %r0;\n"
-    "    .reg .b64 %d<2>;\n"
-    "    .param .b64 to;\n"
-    "    .param .b32 value;\n"
-    "    ld.param.u64 %d0, [left];\n"
-    "    ld.param.u64 %d1, [condition];\n"
-    "    ld.global.u32 %r0, [%d0];\n"
-    "    st.param.b64 [to], %d1;\n"
-    "    st.param.b32 [value], %r0;\n"
-    "    call.uni cudaGraphSetConditional, (to, value);\n"
-    "    ret;\n"
-    "}\n";
-
 struct iteration {
     uint32_t num_nodes, num_blocks;
     float *values;
@@ -64,145 +42,75 @@ struct iteration {
 
 // ---- by hand ----
 
-struct hand {
-    const struct gpu_api *api;
-    gpu_context context;
-    gpu_module modules[3];
-    gpu_function work, count, test;
-    gpu_stream stream;
-    uint32_t *word; // pinned
+struct kernels {
+    gpu_module modules[2];
+    gpu_function work, count;
 };
 
-struct hand_graph {
-    const struct hand *hand;
+struct hand_loop {
+    struct hand_graph made;
     const struct iteration *body;
-    gpu_graph graph;
-    gpu_executable executable;
 };
 
-static struct hand open_hand(const struct driver *driver)
-{
-    struct hand hand = { .api = driver->api, .context = gpu_from(driver->backend)->context };
-    void *word;
-    hand.work = load_kernel(driver, &work, &hand.modules[0]);
-    hand.count = load_kernel(driver, &count, &hand.modules[1]);
-    must_call(hand.api->module_load(&hand.modules[2], test_text), "cuModuleLoadData");
-    must_call(hand.api->module_function(&hand.test, hand.modules[2], "test"),
-              "cuModuleGetFunction");
-    must_call(hand.api->stream_create(&hand.stream, GPU_STREAM_NON_BLOCKING, 0),
-              "cuStreamCreateWithPriority");
-    must_call(hand.api->host_allocate(&word, sizeof(*hand.word), GPU_HOST_PORTABLE),
-              "cuMemHostAlloc");
-    hand.word = word;
-    return hand;
-}
-
-static void close_hand(struct hand *hand)
-{
-    must_call(hand->api->host_free(hand->word), "cuMemFreeHost");
-    must_call(hand->api->stream_destroy(hand->stream), "cuStreamDestroy");
-    for (int i = 0; i < 3; i++)
-        must_call(hand->api->module_unload(hand->modules[i]), "cuModuleUnload");
-}
-
-static gpu_node add_kernel(const struct hand *hand, gpu_graph graph, gpu_node after,
-                           gpu_function function, uint32_t blocks, uint32_t threads, void **args)
-{
-    struct cuda_kernel_parameters parameters = {
-        .function = function, .grid = { blocks, 1, 1 }, .block = { threads, 1, 1 }, .args = args
-    };
-    gpu_node node;
-    must_call(hand->api->graph_add_kernel(&node, graph, &after, after != NULL, &parameters),
-              "cuGraphAddKernelNode");
-    return node;
-}
-
-static gpu_node add_chain(const struct hand *hand, const struct iteration *body, gpu_graph graph)
+static gpu_node add_chain(const struct hand *hand, const struct kernels *kernels,
+                          const struct iteration *body, gpu_graph graph)
 {
     float *values = body->values;
     uint32_t *left = body->left;
     void *args[] = { &values, &left };
     gpu_node last = NULL;
     for (uint32_t i = 0; i < body->num_nodes; i++)
-        last = add_kernel(hand, graph, last, i + 1 < body->num_nodes ? hand->work : hand->count,
-                          body->num_blocks, THREADS, args);
+        last = hand_add_kernel(hand, graph, last,
+                               i + 1 < body->num_nodes ? kernels->work : kernels->count,
+                               body->num_blocks, THREADS, args);
     return last;
 }
 
-static void instantiate(struct hand_graph *made)
+static struct hand_loop make_while(const struct hand *hand, const struct kernels *kernels,
+                                   const struct iteration *body)
 {
-    must_call(made->hand->api->graph_instantiate(&made->executable, made->graph, 0),
-              "cuGraphInstantiateWithFlags");
-}
-
-static struct hand_graph make_while(const struct hand *hand, const struct iteration *body)
-{
-    struct hand_graph made = { .hand = hand, .body = body };
-    const struct gpu_api *api = hand->api;
-    uint32_t *left = body->left;
-    uint64_t condition;
-    gpu_node start, loop;
-    const struct cuda_fill_parameters fill = { .to = (uint64_t)(uintptr_t)left,
+    struct hand_loop loop = { .made = hand_begin_graph(hand), .body = body };
+    gpu_node start;
+    const struct cuda_fill_parameters fill = { .to = (uint64_t)(uintptr_t)body->left,
                                                .value = ITERATIONS,
                                                .value_bytes = 4,
                                                .width = 1,
                                                .height = 1 };
-    must_call(api->graph_create(&made.graph, 0), "cuGraphCreate");
-    must_call(api->graph_add_fill(&start, made.graph, NULL, 0, &fill, hand->context),
+    must_call(hand->api->graph_add_fill(&start, loop.made.graph, NULL, 0, &fill, hand->context),
               "cuGraphAddMemsetNode");
-    must_call(api->graph_create_condition(&condition, made.graph, hand->context, 1, ASSIGN_DEFAULT),
-              "cuGraphConditionalHandleCreate");
-    struct cuda_loop_parameters parameters = { .type = GPU_NODE_CONDITIONAL,
-                                               .condition = condition,
-                                               .condition_type = GPU_CONDITION_WHILE,
-                                               .num_bodies = 1,
-                                               .context = hand->context };
-    must_call(api->graph_add_node(&loop, made.graph, &start, NULL, 1, &parameters),
-              "cuGraphAddNode");
-    gpu_node last = add_chain(hand, body, parameters.bodies[0]);
-    add_kernel(hand, parameters.bodies[0], last, hand->test, 1, 1, (void *[]){ &left, &condition });
-    instantiate(&made);
-    return made;
+    struct hand_while inside = hand_add_while(hand, loop.made.graph, start);
+    hand_end_while(hand, &inside, add_chain(hand, kernels, body, inside.body), body->left);
+    hand_instantiate(&loop.made);
+    return loop;
 }
 
-static struct hand_graph make_body(const struct hand *hand, const struct iteration *body)
+static struct hand_loop make_body(const struct hand *hand, const struct kernels *kernels,
+                                  const struct iteration *body)
 {
-    struct hand_graph made = { .hand = hand, .body = body };
-    must_call(hand->api->graph_create(&made.graph, 0), "cuGraphCreate");
-    add_chain(hand, body, made.graph);
-    instantiate(&made);
-    return made;
-}
-
-static void free_hand_graph(struct hand_graph *made)
-{
-    must_call(made->hand->api->executable_destroy(made->executable), "cuGraphExecDestroy");
-    must_call(made->hand->api->graph_destroy(made->graph), "cuGraphDestroy");
+    struct hand_loop loop = { .made = hand_begin_graph(hand), .body = body };
+    add_chain(hand, kernels, body, loop.made.graph);
+    hand_instantiate(&loop.made);
+    return loop;
 }
 
 static void launch_while(void *user)
 {
-    const struct hand_graph *made = user;
-    must_call(made->hand->api->executable_launch(made->executable, made->hand->stream),
-              "cuGraphLaunch");
+    hand_launch(&((const struct hand_loop *)user)->made);
 }
 
 static void wait_for_hand(void *user)
 {
-    const struct hand *hand = ((const struct hand_graph *)user)->hand;
-    must_call(hand->api->stream_synchronize(hand->stream), "cuStreamSynchronize");
+    hand_wait(((const struct hand_loop *)user)->made.hand);
 }
 
 static void loop_on_host(void *user)
 {
-    const struct hand_graph *made = user;
-    const struct hand *hand = made->hand;
-    must_call(hand->api->fill32(made->body->left, ITERATIONS, 1, hand->stream), "cuMemsetD32Async");
+    const struct hand_loop *loop = user;
+    const struct hand *hand = loop->made.hand;
+    must_call(hand->api->fill32(loop->body->left, ITERATIONS, 1, hand->stream), "cuMemsetD32Async");
     do {
-        launch_while(user);
-        must_call(hand->api->copy(hand->word, made->body->left, 4, hand->stream), "cuMemcpyAsync");
-        wait_for_hand(user);
-    } while (*(volatile uint32_t *)hand->word);
+        hand_launch(&loop->made);
+    } while (hand_read(hand, loop->body->left));
 }
 
 // ---- with Braid ----
@@ -281,14 +189,15 @@ static void check_planned(const struct planned *planned)
 enum { CHOSEN, AS_GRAPH, ON_STREAMS, BY_HAND, ON_HOST, NUM_WAYS };
 
 static void measure_body(braid_device *device, const struct hand *hand,
-                         const struct iteration *body)
+                         const struct kernels *kernels, const struct iteration *body)
 {
     const braid_exec_options without = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     const braid_exec_options as_streams = { .mode = BRAID_MODE_STREAMS };
     struct planned chosen = make_planned(device, body, NULL);
     struct planned graph = make_planned(device, body, &without);
     struct planned streams = make_planned(device, body, &as_streams);
-    struct hand_graph by_hand = make_while(hand, body), alone = make_body(hand, body);
+    struct hand_loop by_hand = make_while(hand, kernels, body);
+    struct hand_loop alone = make_body(hand, kernels, body);
     const struct system systems[NUM_WAYS] = {
         [CHOSEN] = { .launch = launch_planned, .wait = wait_for_planned, .user = &chosen },
         [AS_GRAPH] = { .launch = launch_planned, .wait = wait_for_planned, .user = &graph },
@@ -312,8 +221,8 @@ static void measure_body(braid_device *device, const struct hand *hand,
     braid_exec_destroy(chosen.exec);
     braid_exec_destroy(graph.exec);
     braid_exec_destroy(streams.exec);
-    free_hand_graph(&by_hand);
-    free_hand_graph(&alone);
+    hand_free_graph(&by_hand.made);
+    hand_free_graph(&alone.made);
 }
 
 static void *allocate(braid_device *device, uint64_t bytes)
@@ -336,7 +245,10 @@ int main(void)
         printf("skipped: the driver has no graphs that loop\n");
         return 77;
     }
-    struct hand hand = open_hand(&driver);
+    struct hand hand = hand_open(&driver);
+    struct kernels kernels;
+    kernels.work = load_kernel(&driver, &work, &kernels.modules[0]);
+    kernels.count = load_kernel(&driver, &count, &kernels.modules[1]);
     struct iteration body = { .values = allocate(device, sizeof(float) * MOST_BLOCKS * THREADS),
                               .left = allocate(device, sizeof(*body.left)) };
     printf("| nodes | blocks | Braid, us an iteration | without islands | on streams | WHILE node "
@@ -346,12 +258,14 @@ int main(void)
         for (int k = 0; k < 4; k++) {
             body.num_nodes = nodes[k];
             body.num_blocks = blocks[i];
-            measure_body(device, &hand, &body);
+            measure_body(device, &hand, &kernels, &body);
         }
     }
     braid_memory_free(device, BRAID_MEMORY_DEVICE, body.values);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, body.left);
-    close_hand(&hand);
+    for (int i = 0; i < 2; i++)
+        must_call(driver.api->module_unload(kernels.modules[i]), "cuModuleUnload");
+    hand_close(&hand);
     close_driver(&driver);
     braid_device_close(device);
     return 0;

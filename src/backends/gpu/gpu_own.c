@@ -18,9 +18,10 @@
     GREATEST_OF_TWO("4", value) GREATEST_OF_TWO("2", value) GREATEST_OF_TWO("1", value)
 
 // The parts that kernels have in common which set a graph's conditions.
-#define LOOP_HEAD                                                                                  \
-    ".version 6.0\n.target sm_52\n.address_size 64\n"                                              \
+#define LOOP_HEAD_OF(version, target)                                                              \
+    ".version " version "\n.target " target "\n.address_size 64\n"                                 \
     ".extern .func cudaGraphSetConditional(.param .b64 to, .param .b32 value);\n"
+#define LOOP_HEAD LOOP_HEAD_OF("6.0", "sm_52")
 #define LOOP_CLEAR                                                                                 \
     "    ld.param.u64 %d0, [counters];\n"                                                          \
     "    ld.param.u64 %d1, [iterations];\n"                                                        \
@@ -53,6 +54,30 @@
 #define LOOP_TAIL                                                                                  \
     "    ret;\n"                                                                                   \
     "}\n"
+
+// The loads do not wait for each other.
+#define LOOP_NEXT(wait)                                                                            \
+    ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 iterations,\n"              \
+    "    .param .u64 condition, .param .u64 word, .param .u64 most)\n"                             \
+    "{\n"                                                                                          \
+    "    .reg .pred %p<3>;\n"                                                                      \
+    "    .reg .b32 %r0;\n"                                                                         \
+    "    .reg .b64 %d<7>;\n" wait "    ld.param.u64 %d0, [counters];\n"                            \
+    "    ld.param.u64 %d1, [iterations];\n"                                                        \
+    "    ld.param.u64 %d2, [condition];\n"                                                         \
+    "    ld.param.u64 %d3, [word];\n"                                                              \
+    "    ld.param.u64 %d4, [most];\n"                                                              \
+    "    mov.u32 %r0, 1;\n"                                                                        \
+    "    setp.ne.u64 %p1, %d3, 0;\n"                                                               \
+    "    @%p1 ld.global.u32 %r0, [%d3];\n"                                                         \
+    "    ld.global.v2.u64 {%d5, %d6}, [%d0];\n"                                                    \
+    "    add.u64 %d5, %d5, 1;\n"                                                                   \
+    "    add.u64 %d6, %d6, 1;\n"                                                                   \
+    "    st.global.v2.u64 [%d0], {%d5, %d6};\n"                                                    \
+    "    setp.ge.u64 %p0, %d5, %d4;\n"                                                             \
+    "    @%p0 mov.u32 %r0, 0;\n"                                                                   \
+    "    setp.eq.u32 %p2, %r0, 0;\n"                                                               \
+    "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0") LOOP_TAIL
 
 // Old versions and targets: the driver compiles them for whatever device there is. HIP's runtime
 // compiles no text, so HIP goes without these kernels.
@@ -172,33 +197,11 @@ static const struct {
                              "    .reg .pred %p<2>;\n"
                              "    .reg .b32 %r<2>;\n"
                              "    .reg .b64 %d<5>;\n" LOOP_CLEAR LOOP_SET("%d2", "%r1") LOOP_TAIL },
-    // The loads do not wait for each other.
     [GPU_OWN_LOOP_NEXT] = { "loading the kernel that ends an iteration", "braid_loop_next",
-                            LOOP_HEAD
-                            ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 "
-                            "iterations,\n"
-                            "    .param .u64 condition, .param .u64 word, .param .u64 most)\n"
-                            "{\n"
-                            "    .reg .pred %p<3>;\n"
-                            "    .reg .b32 %r0;\n"
-                            "    .reg .b64 %d<7>;\n"
-                            "    ld.param.u64 %d0, [counters];\n"
-                            "    ld.param.u64 %d1, [iterations];\n"
-                            "    ld.param.u64 %d2, [condition];\n"
-                            "    ld.param.u64 %d3, [word];\n"
-                            "    ld.param.u64 %d4, [most];\n"
-                            "    mov.u32 %r0, 1;\n"
-                            "    setp.ne.u64 %p1, %d3, 0;\n"
-                            "    @%p1 ld.global.u32 %r0, [%d3];\n"
-                            "    ld.global.v2.u64 {%d5, %d6}, [%d0];\n"
-                            "    add.u64 %d5, %d5, 1;\n"
-                            "    add.u64 %d6, %d6, 1;\n"
-                            "    st.global.v2.u64 [%d0], {%d5, %d6};\n"
-                            "    setp.ge.u64 %p0, %d5, %d4;\n"
-                            "    @%p0 mov.u32 %r0, 0;\n"
-                            "    setp.eq.u32 %p2, %r0, 0;\n"
-                            "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0")
-                                LOOP_TAIL },
+                            LOOP_HEAD LOOP_NEXT("") },
+    [GPU_OWN_LOOP_NEXT_EARLY] = { "loading the kernel that ends an iteration", "braid_loop_next",
+                                  LOOP_HEAD_OF("7.8", "sm_90")
+                                      LOOP_NEXT("    griddepcontrol.wait;\n") },
     [GPU_OWN_BRANCH] = { "loading the kernel that chooses an arm", "braid_branch",
                          LOOP_HEAD
                          ".visible .entry braid_branch(.param .u64 counters, .param .u64 "

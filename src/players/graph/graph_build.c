@@ -291,13 +291,33 @@ static braid_status walk_ops(struct graph_builder *builder)
     return status;
 }
 
-static void collect_ends(struct graph_builder *builder)
+// Returns the last lane that has an end, or NULL.
+static const struct graph_lane *collect_ends(struct graph_builder *builder)
 {
+    const struct graph_lane *last = NULL;
     builder->num_after = 0;
     for (uint32_t i = 0; i < builder->stage->program->num_lanes; i++) {
-        if (builder->lanes[i].last)
-            builder->after[builder->num_after++] = builder->lanes[i].last;
+        if (!builder->lanes[i].last)
+            continue;
+        last = &builder->lanes[i];
+        builder->after[builder->num_after++] = last->last;
     }
+    return last;
+}
+
+// What ends an iteration starts early behind a kernel, as others do behind it.
+static braid_status end_iteration(struct graph_builder *builder)
+{
+    const struct stage *stage = builder->stage;
+    struct graph_playing *playing = builder->playing;
+    const struct graph_lane *last = collect_ends(builder);
+    const struct gpu_place place = graph_place_here(builder);
+    bool starts_early = builder->num_after == 1 && last->last_is_kernel;
+    braid_status status = braid_graph_loops_add_next(
+        playing->loops, &place, &stage->frame->tasks[stage->program->node], &starts_early);
+    if (starts_early)
+        playing->states[last->last_task].is_early = true;
+    return status;
 }
 
 // Behind the last node of every lane. An arm ends with its nodes.
@@ -309,13 +329,12 @@ static braid_status add_end(struct graph_builder *builder)
     bool is_arm = is_body && stage->frame->tasks[stage->program->node].kind == WORK_BRANCH;
     if (is_arm || (!is_body && !playing->times))
         return BRAID_OK;
+    playing->num_nodes++;
+    if (is_body)
+        return end_iteration(builder);
     collect_ends(builder);
     const struct gpu_place place = graph_place_here(builder);
-    playing->num_nodes++;
-    if (!is_body)
-        return braid_graph_times_add_keep(playing->times, &place);
-    return braid_graph_loops_add_next(playing->loops, &place,
-                                      &stage->frame->tasks[stage->program->node]);
+    return braid_graph_times_add_keep(playing->times, &place);
 }
 
 static braid_status build(struct graph_builder *builder)

@@ -31,7 +31,8 @@ struct graph_loop {
 
 enum { BEGIN, NEXT, CHOOSE, NUM_KERNELS };
 
-static const enum gpu_own_index own_kernels[NUM_KERNELS] = { GPU_OWN_LOOP_BEGIN, GPU_OWN_LOOP_NEXT,
+static const enum gpu_own_index own_kernels[NUM_KERNELS] = { GPU_OWN_LOOP_BEGIN,
+                                                             GPU_OWN_LOOP_NEXT_EARLY,
                                                              GPU_OWN_BRANCH };
 
 struct graph_loops {
@@ -157,6 +158,11 @@ static braid_status find_kernels(const struct stage *stage, struct graph_loops *
     for (int i = 0; i < NUM_KERNELS; i++) {
         gpu_function *function = &loops->kernels[i].function;
         braid_status status = braid_gpu_find_own(loops->gpu, own_kernels[i], function);
+        if (i == NEXT) {
+            loops->kernels[i].base.waits_first = *function != NULL;
+            if (!status && !*function)
+                status = braid_gpu_find_own(loops->gpu, GPU_OWN_LOOP_NEXT, function);
+        }
         if (status || !*function)
             return status ? status : refuse_driver(stage);
     }
@@ -310,9 +316,21 @@ braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_p
 }
 
 braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
-                                        const struct backend_task *task)
+                                        const struct backend_task *task, bool *starts_early)
 {
-    return add_kernel(loops, place, task, NEXT, &loops->items[task->work.loop.number].next);
+    static const struct gpu_edge_data early = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
+                                                .type = GPU_EDGE_PROGRAMMATIC };
+    const struct gpu_api *api = loops->gpu->api;
+    struct gpu_place at = *place;
+    gpu_node *next = &loops->items[task->work.loop.number].next;
+    *starts_early = *starts_early && loops->kernels[NEXT].base.waits_first && api->graph_add_edges;
+    if (*starts_early)
+        at.num_after = 0;
+    braid_status status = add_kernel(loops, &at, task, NEXT, next);
+    if (status || !*starts_early)
+        return status;
+    gpu_result result = api->graph_add_edges(place->graph, place->after, next, &early, 1);
+    return braid_gpu_check_task(loops->gpu, result, &api->graph_add_edges, task, NULL);
 }
 
 static gpu_result set_kernel(const struct graph_loops *loops, gpu_executable executable,

@@ -33,9 +33,10 @@ braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_p
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,
                                    gpu_graph *out_bodies);
-// Adds the kernel that ends an iteration, behind all other nodes of the body.
+// Adds the kernel that ends an iteration, behind all other nodes of the body. *starts_early says
+// whether it may start early, behind the only node of the place, and then whether it does.
 braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
-                                        const struct backend_task *task);
+                                        const struct backend_task *task, bool *starts_early);
 
 // Gives a loop other values for later launches.
 braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executable executable,
