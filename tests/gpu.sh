@@ -459,11 +459,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide loops islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide loops solver islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
