@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline as a picture that can be looked at anywhere, and searched and zoomed in a browser.
+// A timeline as a picture that can be looked at anywhere.
 #include "draw/svg.h"
 
 #include <inttypes.h>
@@ -8,8 +8,42 @@
 #include "base/error.h"
 #include "base/text.h"
 
-// Files beside this one, embedded when the library is built.
-extern const char braid_timeline_style[], braid_timeline_script[];
+// Rules inside the picture alone, wherever that is embedded.
+static const char *const style[] = {
+    ".paper{fill:#ffffff}",
+    "text{fill:#2a3342;pointer-events:none}",
+    ".title{font-size:18px;font-weight:600}",
+    ".summary{fill:#5b6778}",
+    ".key{fill:#5b6778}",
+    ".time{fill:#5b6778;text-anchor:middle;font-size:11px}",
+    ".lane{text-anchor:end}",
+    ".busy{fill:#5b6778;font-size:10px}",
+    ".name{font-size:11px}",
+    ".row{fill:#f2f5f9}",
+    ".tick{stroke:#d9e0e9;stroke-width:1}",
+    ".node{fill:#9db9dd;stroke:#5e83b5;stroke-width:.6}",
+    ".bundled{fill:#dfe7f2}",
+    ".block{fill:#7f9cc4}",
+    ".critical{fill:#ecb0a7;stroke:#b83a2c;stroke-width:1.6}",
+    ".bundled.critical{fill:#f8e2de}",
+    ".node.copy{fill:#f4dc9f}",
+    ".node.fill{fill:#f4dc9f}",
+    ".node.host{fill:#b5dcb4}",
+    ".node.queue{fill:#d5bfe8}",
+    ".node.loop{fill:#cfd6de}",
+    ".node.post{fill:#9ed6d8}",
+    ".node.communication{fill:#9ed6d8}",
+    ".node.empty{fill:#ffffff}",
+    ".guess{stroke-dasharray:2 2}",
+    ".bundle{fill:none;stroke:#5b6778;stroke-width:1;stroke-dasharray:4 3}",
+    ".island{fill:none;stroke:#a8701a;stroke-width:1.2}",
+    ".gap{fill:#c3ccd8}",
+    ".launch{fill:#4f8f6b}",
+    ".wait{fill:none;stroke:#6d7a8c;stroke-width:.7;marker-end:url(#braid-head)}",
+    ".wait.critical{stroke:#b83a2c;stroke-width:1.2;marker-end:url(#braid-head-critical)}",
+    ".head{fill:#6d7a8c;stroke:none}",
+    ".head.critical{fill:#b83a2c}",
+};
 
 double braid_svg_x(const struct svg *svg, uint64_t time_ns)
 {
@@ -240,18 +274,14 @@ static void write_legend(const struct svg *svg)
     fputs("h18\"/>", svg->file);
     write_text_at(svg, "key", x + 24, y + 10);
     fputs("wait</text>\n", svg->file);
-    write_text_at(svg, "info", SVG_LEFT, y + 34);
-    fputs("</text>\n", svg->file);
 }
 
 // The heads of waits, in the colours of their lines.
 static void write_heads(const struct svg *svg)
 {
-    static const char *const heads[][2] = { { "", "" },
-                                            { "-critical", " critical" },
-                                            { "-chosen", " chosen" } };
+    static const char *const heads[][2] = { { "", "" }, { "-critical", " critical" } };
     fputs("<defs>", svg->file);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         fprintf(svg->file,
                 "<marker id=\"braid-head%s\" viewBox=\"0 0 8 8\" refX=\"7.5\" refY=\"4\" "
                 "markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" "
@@ -266,16 +296,21 @@ static void write_all(struct svg *svg)
     svg->row_height = num_lanes <= 16 ? 30 : num_lanes <= 48 ? 20 : 12;
     svg->row_pitch = svg->row_height + (num_lanes <= 16 ? 10 : num_lanes <= 48 ? 6 : 3);
     svg->bottom = braid_svg_lane_y(svg, num_lanes);
-    double height = svg->bottom + 60;
+    double height = svg->bottom + 40;
     fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"braid-timeline\" "
           "preserveAspectRatio=\"xMidYMin meet\" viewBox=\"0 0 ",
           svg->file);
     braid_svg_write_number(svg, SVG_WIDTH);
     fputc(' ', svg->file);
     braid_svg_write_number(svg, height);
-    fputs("\">\n<style><![CDATA[\n", svg->file);
-    fputs(braid_timeline_style, svg->file);
-    fputs("]]></style>\n", svg->file);
+    fputs("\">\n<style>\n"
+          ".braid-timeline{font:12px system-ui,Helvetica,Arial,sans-serif;background:#ffffff}\n"
+          "@media (prefers-color-scheme:dark){"
+          ".braid-timeline{filter:invert(1) hue-rotate(180deg)}}\n",
+          svg->file);
+    for (size_t i = 0; i < sizeof(style) / sizeof(style[0]); i++)
+        fprintf(svg->file, ".braid-timeline %s\n", style[i]);
+    fputs("</style>\n", svg->file);
     write_heads(svg);
     braid_svg_write_rectangle(svg, "paper", 0, 0, SVG_WIDTH, height);
     fputs("/>\n", svg->file);
@@ -283,10 +318,7 @@ static void write_all(struct svg *svg)
     write_axis(svg);
     write_lanes(svg);
     write_legend(svg);
-    braid_svg_write_data(svg);
-    fputs("<script><![CDATA[\n", svg->file);
-    fputs(braid_timeline_script, svg->file);
-    fputs("]]></script>\n</svg>\n", svg->file);
+    fputs("</svg>\n", svg->file);
 }
 
 braid_status braid_schedule_write_svg(const braid_schedule *schedule,

@@ -28,10 +28,8 @@ void braid_svg_write_number(const struct svg *svg, double number);
 void braid_svg_write_rectangle(const struct svg *svg, const char *class_name, double x, double y,
                                double width, double height);
 
-// The parts: nodes, blocks of nodes, bundles and idle times of a lane; waits; what the script
-// needs.
+// The parts: nodes, blocks of nodes, bundles and idle times of a lane; waits.
 void braid_svg_write_lane(const struct svg *svg, uint32_t lane);
 void braid_svg_write_waits(const struct svg *svg);
-void braid_svg_write_data(const struct svg *svg);
 
 #endif

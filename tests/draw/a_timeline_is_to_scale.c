@@ -82,8 +82,8 @@ static braid_schedule *make_plan(void)
     return schedule;
 }
 
-// Where a node's rectangle starts and how wide it is, by its title.
-static void find_node(const char *picture, const char *name, double *out_x, double *out_width)
+// A node's rectangle, by its title.
+static const char *find_rectangle(const char *picture, const char *name)
 {
     char title[128];
     snprintf(title, sizeof(title), "><title>%s: ", name);
@@ -91,6 +91,25 @@ static void find_node(const char *picture, const char *name, double *out_x, doub
     assert_non_null(found);
     while (strncmp(found, "<rect", 5) != 0)
         found--;
+    return found;
+}
+
+// Of the nodes of make_plan that ran, those with a red outline are these two.
+static void assert_critical(const char *picture, const char *first, const char *second)
+{
+    static const char *const names[] = { "start", "long", "short &lt;&amp;&gt;]]&gt;", "clear" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *found = find_rectangle(picture, names[i]);
+        bool is_critical =
+            strstr(found, " critical") && strstr(found, " critical") < strstr(found, " x=");
+        assert_int_equal(is_critical, !strcmp(names[i], first) || !strcmp(names[i], second));
+    }
+}
+
+// Where a node's rectangle starts and how wide it is.
+static void find_node(const char *picture, const char *name, double *out_x, double *out_width)
+{
+    const char *found = find_rectangle(picture, name);
     *out_x = strtod(strstr(found, " x=\"") + 4, NULL);
     *out_width = strtod(strstr(found, " width=\"") + 8, NULL);
 }
@@ -123,7 +142,6 @@ static void nodes_stand_where_they_are_planned(void **state)
     assert_has(picture, "class=\"wait");
     assert_has(picture, "class=\"gap\"");
     assert_has(picture, "5 nodes on 2 lanes");
-    assert_has(picture, "short \\u003c\\u0026\\u003e]]\\u003e"); // it ends neither CDATA nor script
     free(picture);
     braid_schedule_destroy(schedule);
 }
@@ -144,21 +162,22 @@ static void measured_times_are_drawn_where_given(void **state)
     assert_null(strstr(picture, "<title>end: "));
     assert_has(picture, "a &lt;title&gt;</text>");
     assert_has(picture, "measured: 500 ns");
-    assert_has(picture, "\"critical\":[1,3]"); // long began behind its prelude
+    assert_critical(picture, "long", "clear"); // long began behind its prelude
     free(picture);
     const braid_interval late[] = {
         { 500, 600 }, { 700, 1000 }, { 600, 1500 }, { 600, 700 }, { 0, 0 }
     };
     options.intervals = late;
     picture = draw(schedule, &options);
-    assert_has(picture, "\"critical\":[0,2]"); // short ends last, and began behind start
+    assert_critical(picture, "start",
+                    "short &lt;&amp;&gt;]]&gt;"); // short ends last, and began behind start
     free(picture);
     const braid_interval waited[] = {
         { 500, 800 }, { 800, 1000 }, { 800, 900 }, { 500, 600 }, { 0, 0 }
     };
     options.intervals = waited;
     picture = draw(schedule, &options);
-    assert_has(picture, "\"critical\":[0,1]"); // long waited for start, on another lane
+    assert_critical(picture, "start", "long"); // long waited for start, on another lane
     free(picture);
     braid_schedule_destroy(schedule);
 }
@@ -183,7 +202,6 @@ static void launches_are_drawn_above_the_lanes(void **state)
     find_node(picture, "start", &x, &width);
     assert_near(x, 110 + 400 * pixel);
     assert_has(picture, "0 ns to 250 ns; its clock and the device's agree to within 70 ns</title>");
-    assert_has(picture, "\"launch\":[0,250,70]");
     assert_has(picture, "measured: 600 ns");
     free(picture);
     // The clocks may be so far off that the frame seems to begin first.
@@ -192,7 +210,6 @@ static void launches_are_drawn_above_the_lanes(void **state)
     picture = draw(schedule, &options);
     find_node(picture, "the host launches the frame", &x, &width);
     assert_near(x, 110 + 20 * 1470.0 / 600);
-    assert_has(picture, "\"launch\":[20,200,70]");
     free(picture);
     const braid_interval backwards = { 520, 500 };
     options.launches = &backwards;
@@ -244,7 +261,6 @@ static void guesses_are_told(void **state)
     char *picture = draw(schedule, NULL);
     assert_has(picture, ", a guess</title>");
     assert_has(picture, "; 1 cost is guessed</text>");
-    assert_has(picture, "\"guesses\":[0]");
     free(picture);
     const braid_interval interval = { 1, 2 };
     picture = draw(schedule, &(braid_timeline_options){ .intervals = &interval });
@@ -282,7 +298,6 @@ static void islands_are_framed(void **state)
     assert_near(width, 1700 * pixel + 3);
     assert_has(picture, "island 0: 3 nodes in one kernel, 0 ns to 1.70 us (1.70 us)</title>");
     assert_has(picture, "4 nodes on 1 lane, 0 waits, 1 island of 3 nodes; planned");
-    assert_has(picture, "\"islands\":[0,0,0,-1]");
     assert_has(picture, "island: one kernel</text>");
     free(picture);
     picture = write_text(schedule, NULL, braid_schedule_write_chrome_trace);
@@ -292,7 +307,6 @@ static void islands_are_framed(void **state)
     braid_schedule_destroy(schedule);
     schedule = make_plan();
     picture = draw(schedule, NULL);
-    assert_has(picture, "\"islands\":[],");
     assert_null(strstr(picture, "island: one kernel</text>"));
     free(picture);
     braid_schedule_destroy(schedule);
@@ -335,9 +349,9 @@ static void kinds_of_nodes_and_ends_of_waits_are_told(void **state)
     assert_has(picture, "class=\"node host\"");                          // its key
     assert_has(picture, ">host call</text>");
     assert_null(strstr(picture, "class=\"node fill"));
-    assert_has(picture, "\"kinds\":{\"0\":\"copy\",\"1\":\"host\"}");
     assert_has(picture, "<marker id=\"braid-head\"");
-    assert_has(picture, ".wait{marker-end:url(#braid-head)}");
+    assert_has(picture,
+               ".wait{fill:none;stroke:#6d7a8c;stroke-width:.7;marker-end:url(#braid-head)}");
     free(picture);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
@@ -359,7 +373,6 @@ static void times_are_shown_in_the_unit_given(void **state)
     options.unit = "<b>&\"]]>\x1b\xff";
     picture = draw(schedule, &options);
     assert_has(picture, "start: 0 &lt;b&gt;&amp;&quot;]]&gt;\\x1b\xef\xbf\xbd to 2 ");
-    assert_has(picture, "\"unit\":\"\\u003cb\\u003e\\u0026\\\"]]\\u003e\\\\x1b\xef\xbf\xbd\"");
     assert_null(strstr(picture, "<b>"));
     free(picture);
     braid_schedule_destroy(schedule);

@@ -43,11 +43,10 @@ static const char about_files[] =
 static const char about_pictures[] =
     "Pictures and traces of a plan or of a measured frame:\n"
     "\n"
-    "  braid plan FILE.dot --svg plan.svg          a timeline to scale, for any browser and any\n"
-    "                                              number of nodes: zoom, search, click\n"
+    "  braid plan FILE.dot --svg plan.svg          a timeline to scale, for any browser\n"
     "  braid run FILE.dot --svg frame.svg          the same of a frame as measured\n"
     "  braid plan FILE.dot --dot - | dot -Tsvg     structure; Graphviz draws some hundred nodes\n"
-    "  braid plan FILE.dot --trace trace.json      for ui.perfetto.dev and chrome://tracing\n"
+    "  braid plan FILE.dot --trace trace.json      for ui.perfetto.dev: zoom, search, waits\n"
     "  braid report FILE.dot --out report.html     what limits the frame, and what would help\n";
 
 static const char about_status[] =

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports and timelines: what they say follows from the plan, they need no network, and in a headless
-browser their scripts run: nodes are found by name, zooming shows more, a click tells."""
+"""Reports and timelines: what they say follows from the plan, and they need no network."""
 import html
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
 from braid_tool import braid, plan  # noqa: E402
-from tap import Skip, run  # noqa: E402
+from tap import run  # noqa: E402
 
 GRAPH = """digraph { cost_unit=us; load [cost=2]; left [cost=40]; right [cost=30]; "mix <&>" [cost=8]
   pre [prelude_of=right, cost=3]
@@ -155,13 +152,13 @@ def a_profiled_report_says_how_long_after_its_launch_the_frame_began():
         with open(path, encoding="utf-8") as file:
             page = file.read()
     assert re.search(r'id="launched">Its first node began [0-9.]+&nbsp;\w+ after the host began to launch it', page)
-    assert page.count('class="launch"') == 1 and '"launch":[' in page  # of what was measured alone
+    assert page.count('class="launch"') == 1  # of what was measured alone
 
 
 def nothing_is_fetched():
     for page in (report(GRAPH), braid("plan", "-", "--svg", "-", text=GRAPH).out):
         links = set(re.findall(r"[a-z]+://[^\s\"'<>)]*", page))
-        assert links <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}, links
+        assert links <= {"http://www.w3.org/2000/svg"}, links
         assert not re.search(r"<(link|img|iframe)\b|@import|\bsrc=|\burl\((?!#)", page)
 
 
@@ -173,83 +170,8 @@ def a_unit_of_any_kind_stays_text():
         titles = [title.text for title in ElementTree.fromstring(picture).iter() if title.tag.endswith("title")]
         assert any(title.endswith(f"(3 {shown})") for title in titles), (unit, titles)
         page = report(text)
-        assert page.count("<script>") == page.count("</script>") == 1 and "<b>&" not in page, unit
+        assert "<script" not in page and "<b>&" not in page, unit
         assert ["b took half", f"5 {shown}", "28.6 % shorter"] in rows(page, "changes"), rows(page, "changes")
-
-
-def in_browser(page, script):
-    """What `script` returns, run in the page once it is loaded; `svg` is its last timeline."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
-                   None)
-    if not browser:
-        raise Skip("no chromium here")
-    if not page.startswith("<!DOCTYPE"):
-        page = f"<!DOCTYPE html><html><body>{page}</body></html>"
-    page = page.replace("</body>", f"""<pre id="answer"></pre><script>
-        window.onerror = function (text) {{ answer.textContent = JSON.stringify("error: " + text); }};
-        var svg = Array.from(document.querySelectorAll(".braid-timeline")).pop();
-        document.getElementById("answer").textContent = JSON.stringify((function () {{ {script} }})());
-        </script></body>""")
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "page.html")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
-        process = subprocess.run(
-            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
-             f"--user-data-dir={folder}/profile", "file://" + path],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=90, check=False)
-    found = re.search(r'<pre id="answer">(.*?)</pre>', process.stdout.decode("utf-8", "replace"),
-                      re.DOTALL)
-    if not found and process.returncode != 0:
-        raise Skip(f"chromium cannot start here: exit status {process.returncode}")
-    return json.loads(html.unescape(found.group(1)))
-
-
-LOOK = """
-    var nodes = svg.querySelectorAll("[data-node]").length, blocks = svg.querySelectorAll(".rows .block").length;
-    svg.braid.search("STEP_77"); var hits = svg.querySelector(".info").textContent;
-    svg.braid.next(1);
-    var near = svg.querySelectorAll("[data-node]").length, info = svg.querySelector(".info").textContent;
-    var shown = svg.querySelectorAll(".node.hit").length, names = svg.querySelectorAll(".rows .name").length;
-    return [nodes, blocks, hits, near, info, shown, names, svg.querySelectorAll("input").length];"""
-
-
-def every_node_is_shown_or_in_a_block():
-    for num in (16, 440):
-        nodes, in_blocks, hit = in_browser(report(large(num), "--lanes", "4"), """
-            var all = Array.from(svg.querySelectorAll(".rows .block title"));
-            var drawn = svg.querySelectorAll("[data-node]").length;
-            svg.braid.search("step_11"); svg.braid.next(1);
-            return [drawn, all.reduce(function (sum, title) { return sum + parseInt(title.textContent, 10); }, 0),
-                svg.querySelector(".info").textContent];""")
-        assert nodes + in_blocks == num, (num, nodes, in_blocks)
-        assert nodes > 0 and hit.startswith("step_11: lane "), (num, nodes, hit)
-
-
-def large_plans_can_be_searched_and_zoomed():
-    page = report(large(10000), "--lanes", "8")
-    nodes, blocks, hits, near, info, shown, names, inputs = in_browser(page, LOOK)
-    assert nodes + blocks < 4000 and blocks > 8, (nodes, blocks)
-    assert hits.startswith("111 of 10000 nodes"), hits  # 77, 77x, 77xx
-    assert info.startswith("step_77: lane "), info
-    assert 0 < near < 400 and shown >= 1 and names >= 1 and inputs == 1, (near, shown, names)
-
-
-def small_plans_show_every_node_with_its_waits():
-    nodes, info = in_browser(report(GRAPH, "--lanes", "2"), """
-        svg.braid.choose(3);
-        return [Array.from(svg.querySelectorAll("[data-node] title")).map(function (title) {
-            return title.textContent.split(":")[0]; }), svg.querySelector(".info").textContent];""")
-    assert sorted(nodes) == sorted(["load", "left", "right", "mix <&>", "pre"]), nodes
-    assert info.startswith("mix <&>: lane") and "on the critical path" in info, info
-    assert "waits for right" in info or "waits for left" in info, info
-
-
-def a_timeline_alone_works_too():
-    picture = braid("plan", "-", "--svg", "-", text=GRAPH).out
-    zoomed = in_browser(picture, """svg.braid.show(0, 1000);
-        return Array.from(svg.querySelectorAll(".time")).map(function (e) { return e.textContent; });""")
-    assert zoomed[0] == "0 ns" and zoomed[-1] in ("1.00 us", "900 ns"), zoomed
 
 
 if __name__ == "__main__":
@@ -265,8 +187,4 @@ if __name__ == "__main__":
         a_profiled_report_says_how_long_after_its_launch_the_frame_began,
         nothing_is_fetched,
         a_unit_of_any_kind_stays_text,
-        every_node_is_shown_or_in_a_block,
-        large_plans_can_be_searched_and_zoomed,
-        small_plans_show_every_node_with_its_waits,
-        a_timeline_alone_works_too,
     ]))
