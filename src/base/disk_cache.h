@@ -2,27 +2,25 @@
 // A folder of files that keeps what was costly to make for later processes.
 //
 // Any number of processes may share a folder, without locks: a file is written under another name
-// and then renamed, and only read, touched and removed after that. Each holds its whole key and a
-// checksum, so that neither a damaged file nor another key with the same hash is ever taken for
-// what was asked for. Nothing fails: what cannot be read is not there, and what cannot be written
-// is not kept, which the log is told once for each cache.
+// and then renamed, and only read after that. Each holds its whole key and a checksum, so that
+// neither a damaged file nor another key with the same hash is ever taken for what was asked for.
+// Nothing fails: what cannot be read is not there, and what cannot be written is not kept, which
+// the log is told once for each cache.
 #ifndef BRAID_BASE_DISK_CACHE_H
 #define BRAID_BASE_DISK_CACHE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 // Thread-safety: any thread, once opened.
 struct disk_cache {
-    char *folder; // need not exist before something is written
-    uint64_t most_bytes, most_files;
+    char *folder;     // need not exist before something is written
     atomic_bool told; // that nothing can be kept
 };
 
-// Where a program and the environment want it, with the usual limits; NULL: nowhere, or memory ran
-// out. `wish`: "off", or a folder; NULL and "": no wish.
+// Where a program and the environment want it; NULL: nowhere, or memory ran out. `wish`: "off", or
+// a folder; NULL and "": no wish.
 struct disk_cache *braid_disk_cache_open(const char *wish);
 void braid_disk_cache_close(struct disk_cache *cache);
 
@@ -35,21 +33,8 @@ char *braid_disk_cache_folder(const char *wish);
 void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t key_bytes,
                             size_t *out_bytes);
 
-// Keeps it, in place of what was kept under the key. When the folder has become larger than it may
-// be, the files that were not used for longest are removed. A NULL cache keeps nothing.
+// Keeps it, in place of what was kept under the key. A NULL cache keeps nothing.
 void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t key_bytes,
                             const void *content, size_t bytes);
-
-// Removes files until the folder is well below its limits, if it is above them, and what processes
-// that were killed left half-written. Files with other names, or without Braid's mark, neither
-// count nor are removed.
-void braid_disk_cache_trim(const struct disk_cache *cache);
-
-enum {
-    DISK_CACHE_NAME_BYTES = 33,         // 32 hexadecimal digits of the key's hash
-    DISK_CACHE_UNFINISHED_SECONDS = 600 // after which a file is not being written any more
-};
-#define DISK_CACHE_UNFINISHED "unfinished-"          // begins the name of a file until it is whole
-#define DISK_CACHE_MARK UINT64_C(0x6272616964303031) // "braid001" begins each file
 
 #endif
