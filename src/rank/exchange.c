@@ -125,10 +125,8 @@ braid_status braid_rank_exchange(braid_ranks *ranks, const void *bytes, uint64_t
                                   .what = "braid_exec_create",
                                   .arguments = exchange };
         status = braid_rank_call(ranks, &call);
-        if (!status) {
+        if (!status)
             *out_verdict = *verdict;
-            out_verdict->message[ERROR_MESSAGE_BYTES - 1] = '\0'; // rank 0 may not have ended it
-        }
         if (status == BRAID_DEVICE_ERROR)
             return status; // see above
     }

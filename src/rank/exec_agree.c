@@ -96,7 +96,7 @@ static bool choose_vertices(struct telling *telling)
     }
     for (uint32_t i = 0; i < num; i++) {
         bool needed = telling->vertex_of[i] != GRAPH_NONE && telling->is_behind[i];
-        telling->vertex_of[i] = needed ? telling->parts.num_vertices++ : GRAPH_NONE;
+        telling->vertex_of[i] = needed ? telling->parts.head.num_vertices++ : GRAPH_NONE;
     }
     free(places);
     return true;
@@ -204,7 +204,8 @@ static bool tell_plan(struct telling *telling)
 static void tell_failure(struct telling *telling, braid_status status)
 {
     braid_rank_plan_finish(&telling->parts);
-    telling->parts = (struct rank_plan_parts){ .status = status, .engine = telling->parts.engine };
+    telling->parts = (struct rank_plan_parts){ .head.status = status,
+                                               .head.engine = telling->parts.head.engine };
     (void)braid_rank_plan_add_text(&telling->parts, braid_error_message());
 }
 
@@ -226,8 +227,8 @@ braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, b
     struct rank_verdict verdict;
     uint64_t num_bytes;
     *out_plan_again = false;
-    telling.parts.may_plan_again = may_plan_again;
-    telling.parts.engine = exec->device->backend->ops->rank_engine;
+    telling.parts.head.may_plan_again = may_plan_again;
+    telling.parts.head.engine = exec->device->backend->ops->rank_engine;
     if (!status && !tell_plan(&telling))
         status = braid_error_no_memory("what a rank tells of its plan");
     if (status)

@@ -66,9 +66,9 @@ static braid_status check_device(const braid_exec *exec, const struct array *lis
 static braid_status introduce(const braid_exec *exec, const struct array *list, braid_status status)
 {
     braid_communicator *const *communicators = list->items;
-    struct rank_plan_parts parts = { .engine = exec->device->backend->ops->rank_engine,
-                                     .introduces = true,
-                                     .status = status };
+    struct rank_plan_parts parts = { .head = { .engine = exec->device->backend->ops->rank_engine,
+                                               .introduces = true,
+                                               .status = status } };
     bool told = !status || braid_rank_plan_add_text(&parts, braid_error_message()) != UINT32_MAX;
     for (size_t i = 0; i < list->num && !status && told; i++)
         told = braid_rank_plan_add_communicator(&parts, communicators[i]);

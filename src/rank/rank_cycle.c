@@ -49,20 +49,9 @@ static void keep_edge(struct search *search, uint32_t from, uint32_t to)
     search->first[from] = edge;
 }
 
-// Edges are counted in 32 bits, and the last number is no edge.
-static bool has_too_many_edges(const struct search *search)
-{
-    uint64_t num = search->match->edges.num;
-    for (uint32_t i = 0; i < search->num; i++)
-        num += search->plans[i].num_edges;
-    return num >= UINT32_MAX;
-}
-
 static bool allocate(struct search *search)
 {
     uint32_t num = search->match->num_vertices;
-    if (has_too_many_edges(search))
-        return false;
     search->num_before = braid_allocate_zeroed(num, sizeof(uint32_t));
     search->first = braid_allocate_zeroed(num, sizeof(uint32_t));
     search->stack = braid_allocate_zeroed(num, sizeof(uint32_t));

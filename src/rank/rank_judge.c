@@ -10,11 +10,10 @@ static bool read_plans(const void *const *bytes, const uint64_t *num_bytes, uint
                        struct rank_plan *plans, struct rank_verdict *verdict)
 {
     for (uint32_t i = 0; i < num; i++) {
-        char why[200];
-        verdict->status =
-            braid_rank_plan_read(bytes[i], num_bytes[i], num, &plans[i], why, sizeof(why));
-        if (verdict->status) {
-            snprintf(verdict->message, sizeof(verdict->message), "rank %u %s", i, why);
+        if (!braid_rank_plan_read(bytes[i], num_bytes[i], &plans[i])) {
+            verdict->status = BRAID_UNSUPPORTED;
+            snprintf(verdict->message, sizeof(verdict->message),
+                     "rank %u has another version of Braid than rank 0", i);
             return false;
         }
     }

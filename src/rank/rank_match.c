@@ -289,30 +289,11 @@ static bool match_halves(const struct rank_plan *plans, const struct array *all,
     return true;
 }
 
-// A vertex for each operation of all ranks may come behind those of the plans.
-static bool check_numbers(const struct rank_plan *plans, uint32_t num, struct rank_verdict *verdict)
-{
-    uint64_t num_vertices = 0;
-    for (uint32_t i = 0; i < num; i++) {
-        num_vertices += (uint64_t)plans[i].num_vertices + plans[i].num_operations;
-        if (num_vertices <= UINT32_MAX)
-            continue;
-        verdict->status = BRAID_UNSUPPORTED;
-        snprintf(verdict->message, sizeof(verdict->message),
-                 "ranks 0 to %u have %llu nodes that others may wait for, more than %u", i,
-                 (unsigned long long)num_vertices, UINT32_MAX);
-        return false;
-    }
-    return true;
-}
-
 bool braid_rank_match(const struct rank_plan *plans, uint32_t num, struct rank_match *out_match,
                       struct rank_verdict *out_verdict)
 {
     struct rank_match match = { 0 };
     struct array halves = { 0 };
-    if (!check_numbers(plans, num, out_verdict))
-        return false;
     match.first_vertex = braid_allocate_zeroed((size_t)num + 1, sizeof(uint32_t));
     if (!match.first_vertex)
         return no_memory(out_verdict);

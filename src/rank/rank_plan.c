@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a rank's plan as bytes. All ranks are of one byte order, as MPI's own bytes would be.
+// Writing a rank's plan as bytes, and reading it.
 #include "rank/rank_plan.h"
 
 #include <string.h>
@@ -37,31 +37,24 @@ static char *put(char *at, const struct array *array, size_t item_bytes)
     return at + array->num * item_bytes;
 }
 
-// Operations, which have members of 8 bytes, stand right behind the header.
+// Operations, which have members of 8 bytes, stand right behind the head.
 void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes)
 {
-    const struct rank_plan_header header = {
-        .magic = RANK_PLAN_MAGIC,
-        .status = parts->status,
-        .may_plan_again = parts->may_plan_again,
-        .introduces = parts->introduces,
-        .engine = parts->engine,
-        .num_vertices = parts->num_vertices,
-        .num_operations = (uint32_t)parts->operations.num,
-        .num_communicators = (uint32_t)parts->communicators.num,
-        .num_members = (uint32_t)parts->members.num,
-        .num_edges = (uint32_t)parts->edges.num,
-        .num_text = parts->text.num,
-    };
-    uint64_t bytes = sizeof(header) + parts->operations.num * sizeof(struct rank_plan_operation) +
+    struct rank_plan head = parts->head;
+    head.magic = RANK_PLAN_MAGIC;
+    head.num_operations = (uint32_t)parts->operations.num;
+    head.num_communicators = (uint32_t)parts->communicators.num;
+    head.num_members = (uint32_t)parts->members.num;
+    head.num_edges = (uint32_t)parts->edges.num;
+    uint64_t bytes = sizeof(head) + parts->operations.num * sizeof(struct rank_plan_operation) +
                      parts->communicators.num * sizeof(struct rank_plan_communicator) +
                      parts->members.num * sizeof(uint32_t) +
                      parts->edges.num * sizeof(struct rank_plan_edge) + parts->text.num + 1;
     char *made = braid_allocate_zeroed(bytes, 1);
     if (!made)
         return NULL;
-    memcpy(made, &header, sizeof(header));
-    char *at = made + sizeof(header);
+    memcpy(made, &head, sizeof(head));
+    char *at = made + sizeof(head);
     at = put(at, &parts->operations, sizeof(struct rank_plan_operation));
     at = put(at, &parts->communicators, sizeof(struct rank_plan_communicator));
     at = put(at, &parts->members, sizeof(uint32_t));
@@ -78,4 +71,28 @@ void braid_rank_plan_finish(struct rank_plan_parts *parts)
     braid_array_finish(&parts->members);
     braid_array_finish(&parts->edges);
     braid_array_finish(&parts->text);
+}
+
+bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan)
+{
+    struct rank_plan plan = { 0 };
+    if (num_bytes >= sizeof(plan))
+        memcpy(&plan, bytes, sizeof(plan));
+    plan.operations = (const void *)((const char *)bytes + sizeof(plan));
+    plan.communicators = (const void *)(plan.operations + plan.num_operations);
+    plan.members = (const void *)(plan.communicators + plan.num_communicators);
+    plan.edges = (const void *)(plan.members + plan.num_members);
+    plan.text = (const void *)(plan.edges + plan.num_edges);
+    *out_plan = plan;
+    return plan.magic == RANK_PLAN_MAGIC;
+}
+
+const struct rank_plan_communicator *braid_rank_plan_find_communicator(const struct rank_plan *plan,
+                                                                       uint32_t number)
+{
+    for (uint32_t i = 0; i < plan->num_communicators; i++) {
+        if (plan->communicators[i].number == number)
+            return &plan->communicators[i];
+    }
+    return NULL;
 }

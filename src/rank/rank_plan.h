@@ -32,34 +32,28 @@ struct rank_plan_edge {
     uint32_t is_lane; // the plan's, not the graph's: the later is behind the earlier on its lane
 };
 
-// A plan as bytes: this, then operations, communicators, members, edges, texts, and a zero.
-struct rank_plan_header {
-    uint32_t magic, status, may_plan_again, introduces, engine, num_vertices;
-    uint32_t num_operations, num_communicators, num_members, num_edges;
-    uint64_t num_text;
-};
+#define RANK_PLAN_MAGIC 0x62726434u // and version
 
-#define RANK_PLAN_MAGIC 0x62726433u // and version
-
-// As one rank makes it.
-struct rank_plan_parts {
-    uint32_t status; // braid_status: its exec could not be made, and the text begins with why
-    bool may_plan_again;
-    bool introduces; // it has communicators alone, which are to be connected
-    uint32_t engine; // enum rank_engine_kind
-    uint32_t num_vertices;
-    struct array operations, communicators, members, edges, text; // members: uint32_t
-};
-
-// As read from bytes, which it points into.
+// As it is read. As bytes: this, with whatever pointers, then operations, communicators, members,
+// edges, texts and a zero. All ranks have one byte order, and one version of Braid.
 struct rank_plan {
-    uint32_t status, may_plan_again, introduces, engine, num_vertices;
-    uint32_t num_operations, num_communicators, num_members, num_edges;
+    uint32_t magic;
+    uint32_t status; // braid_status: its exec could not be made, and the text begins with why
+    uint32_t may_plan_again;
+    uint32_t introduces; // it has communicators alone, which are to be connected
+    uint32_t engine;     // enum rank_engine_kind
+    uint32_t num_vertices, num_operations, num_communicators, num_members, num_edges;
     const struct rank_plan_operation *operations;
     const struct rank_plan_communicator *communicators;
     const uint32_t *members;
     const struct rank_plan_edge *edges;
     const char *text;
+};
+
+// As one rank makes it.
+struct rank_plan_parts {
+    struct rank_plan head;                                        // without what the arrays tell
+    struct array operations, communicators, members, edges, text; // members: uint32_t
 };
 
 // Where the text begins in the plan's; UINT32_MAX: no memory.
@@ -70,11 +64,8 @@ bool braid_rank_plan_add_communicator(struct rank_plan_parts *parts,
 void *braid_rank_plan_write(const struct rank_plan_parts *parts, uint64_t *out_num_bytes);
 void braid_rank_plan_finish(struct rank_plan_parts *parts);
 
-// rank_plan_read.c: checks all that is an index, so that any bytes can be read; they lie as malloc
-// would align them. `why` then goes on from the rank's name. Errors: BRAID_UNSUPPORTED (another
-// version), BRAID_INVALID_ARGUMENT (a damaged plan).
-braid_status braid_rank_plan_read(const void *bytes, uint64_t num_bytes, uint32_t num_ranks,
-                                  struct rank_plan *out_plan, char *why, size_t size);
+// Bytes lie as malloc would align them. False: they are of another version.
+bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_plan *out_plan);
 // NULL: the rank told of no communicator with this number.
 const struct rank_plan_communicator *braid_rank_plan_find_communicator(const struct rank_plan *plan,
                                                                        uint32_t number);
