@@ -23,7 +23,7 @@ static void count_due(struct rank_exec *own, uint64_t num_frames)
     for (uint32_t i = 0; i < own->num_communicators; i++) {
         braid_communicator *communicator = own->communicators[i].communicator;
         communicator->num_due += num_frames * own->communicators[i].num;
-        communicator->num_posted += own->is_watched ? num_frames * own->communicators[i].num : 0;
+        communicator->num_frames += num_frames;
         communicator->exec = own;
     }
 }

@@ -48,12 +48,13 @@ static void tell_all(braid_ranks *ranks, const struct rank_news *news)
     }
 }
 
-static uint64_t count_posted(braid_ranks *ranks, uint32_t number)
+// Frames that were launched with a communicator, or the calls that all ranks make.
+static uint64_t count_done(braid_ranks *ranks, uint32_t number)
 {
-    uint64_t num = 0;
+    uint64_t num = ranks->num_calls;
     rank_lock(ranks);
     for (braid_communicator *it = ranks->communicators; it; it = it->next)
-        num = it->number == number ? it->num_posted : num;
+        num = it->number == number ? it->num_frames : num;
     rank_unlock(ranks);
     return num;
 }
@@ -62,9 +63,7 @@ static void answer(braid_ranks *ranks, const struct rank_news *asked)
 {
     struct rank_news news = { .kind = RANK_NEWS_ANSWER,
                               .from = ranks->rank,
-                              .communicator = asked->communicator,
-                              .num_calls = ranks->num_calls,
-                              .num_posted = count_posted(ranks, asked->communicator) };
+                              .num_done = count_done(ranks, asked->communicator) };
     tell(ranks, asked->from, &news);
 }
 
@@ -77,7 +76,7 @@ void braid_rank_news_hear(braid_ranks *ranks)
     if (news.kind == RANK_NEWS_ASK) {
         answer(ranks, &news);
     } else if (news.kind == RANK_NEWS_ANSWER) {
-        ranks->answers[news.from] = (struct rank_answer){ true, news.num_calls, news.num_posted };
+        ranks->answers[news.from] = (struct rank_answer){ true, news.num_done };
     } else if (news.kind == RANK_NEWS_GAVE_UP) {
         snprintf(why, sizeof(why), "rank %u gave up: %.*s", news.from, RANK_WHY_BYTES - 40,
                  news.text);
@@ -85,20 +84,27 @@ void braid_rank_news_hear(braid_ranks *ranks)
     }
 }
 
-// What has waited longest; NULL and no time: nothing waits.
-static const struct rank_operation *find_oldest(const braid_ranks *ranks, uint64_t *out_ns)
+// What has waited longest: an operation, a call that all ranks make, or else frames on a device.
+struct late {
+    uint64_t since_ns;                      // 0: nothing waits
+    const braid_communicator *communicator; // NULL: a call
+    const struct rank_watch *watch;         // of frames
+};
+
+static struct late find_late(braid_ranks *ranks)
 {
-    const struct rank_operation *oldest = NULL;
-    *out_ns = 0;
+    struct late late = { ranks->call_began_ns, NULL, NULL };
     for (const struct rank_operation *it = ranks->begun; it; it = it->next) {
-        if (!oldest || it->posted_ns < oldest->posted_ns)
-            oldest = it;
+        if (!late.since_ns || it->posted_ns < late.since_ns)
+            late = (struct late){ it->posted_ns, it->what.communicator, NULL };
     }
-    if (oldest)
-        *out_ns = oldest->posted_ns;
-    if (!oldest || (ranks->call_began_ns && ranks->call_began_ns < *out_ns))
-        *out_ns = ranks->call_began_ns;
-    return *out_ns == ranks->call_began_ns ? NULL : oldest;
+    if (!late.since_ns)
+        late.watch = braid_rank_watch_find(ranks, &late.since_ns);
+    if (late.watch && braid_rank_watch_check_links(ranks))
+        return (struct late){ 0 };
+    if (late.watch)
+        late.communicator = late.watch->operations[0].what.communicator;
+    return late;
 }
 
 static void append(char *text, size_t size, const char *more)
@@ -107,171 +113,101 @@ static void append(char *text, size_t size, const char *more)
     snprintf(text + used, size - used, "%s", more);
 }
 
-// Those that did not answer, or else those that are behind.
-static void describe_ranks(const braid_ranks *ranks, const struct rank_operation *oldest,
+// Those that do not answer, and those that have done less. False: there are none.
+static bool describe_ranks(const braid_ranks *ranks, const braid_communicator *communicator,
                            char *text, size_t size)
 {
-    char one[96];
-    bool found = false;
-    for (uint32_t i = 0; i < ranks->num; i++) {
-        if (i == ranks->rank || ranks->answers[i].answered)
-            continue;
-        snprintf(one, sizeof(one), "%srank %u does not answer", found ? ", " : "", i);
-        append(text, size, one);
-        found = true;
-    }
-    for (uint32_t i = 0; i < ranks->num && !found && !oldest; i++) {
-        if (i == ranks->rank || ranks->answers[i].num_calls >= ranks->num_calls)
-            continue;
-        snprintf(one, sizeof(one), "rank %u answers, but has not made the call", i);
-        append(text, size, one);
-        found = true;
-    }
-    for (uint32_t i = 0; i < ranks->num && !found && oldest; i++) {
-        const braid_communicator *communicator = oldest->what.communicator;
-        bool is_peer = oldest->what.operation <= BRAID_RANK_RECEIVE
-                           ? communicator->members[oldest->what.peer] == i
-                           : ranks->answers[i].num_posted < communicator->num_posted;
-        if (i == ranks->rank || !is_peer)
-            continue;
-        snprintf(one, sizeof(one), "rank %u answers, and has posted %llu operations of '%.30s'", i,
-                 (unsigned long long)ranks->answers[i].num_posted, communicator->name);
-        append(text, size, one);
-        found = true;
-    }
-    if (!found)
-        append(text, size, "all ranks answer");
-}
-
-static void describe_pending(const braid_ranks *ranks, char *text, size_t size)
-{
-    uint32_t num = 0;
-    char one[160];
-    for (const struct rank_operation *it = ranks->begun; it; it = it->next, num++) {
-        if (num >= 3)
-            continue;
-        const struct rank_description *what = &it->what;
-        uint32_t peer =
-            what->operation <= BRAID_RANK_BROADCAST ? what->communicator->members[what->peer] : 0;
-        append(text, size, num ? ", " : "; pending: ");
-        braid_rank_describe(one, sizeof(one), what->operation, it->name, what->count, peer);
-        append(text, size, one);
-    }
-    if (num > 3) {
-        snprintf(one, sizeof(one), " and %u more", num - 3);
-        append(text, size, one);
-    }
-}
-
-// Of frames on a device nobody knows how far they are: all that they have may be pending.
-static void describe_frames(const braid_ranks *ranks, const struct rank_watch *watch, char *text,
-                            size_t size)
-{
-    const braid_communicator *communicator = watch->operations[0].what.communicator;
+    uint64_t own = communicator ? communicator->num_frames : ranks->num_calls;
+    uint32_t num = communicator ? communicator->num : ranks->num;
     char one[160];
     bool found = false;
-    for (uint32_t i = 0; i < communicator->num; i++) {
-        uint32_t member = communicator->members[i];
-        const struct rank_answer *answer = &ranks->answers[member];
-        if (member == ranks->rank ||
-            (answer->answered && answer->num_posted >= communicator->num_posted))
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t rank = communicator ? communicator->members[i] : i;
+        const struct rank_answer *answer = &ranks->answers[rank];
+        if (rank == ranks->rank || (answer->answered && answer->num_done >= own))
             continue;
+        append(text, size, found ? ", " : "");
+        snprintf(one, sizeof(one), "rank %u does not answer", rank);
         if (answer->answered)
-            snprintf(one, sizeof(one),
-                     "%srank %u answers, and has launched %llu operations of '%.30s', not %llu",
-                     found ? ", " : "", member, (unsigned long long)answer->num_posted,
-                     communicator->name, (unsigned long long)communicator->num_posted);
-        else
-            snprintf(one, sizeof(one), "%srank %u does not answer", found ? ", " : "", member);
+            snprintf(one, sizeof(one), "rank %u answers, and has %s%.30s %llu times, not %llu",
+                     rank, communicator ? "launched " : "made the call",
+                     communicator ? communicator->name : "", (unsigned long long)answer->num_done,
+                     (unsigned long long)own);
         append(text, size, one);
         found = true;
     }
-    if (!found)
+    return found;
+}
+
+// How many were told of before.
+static void describe_operation(const struct rank_operation *operation, uint32_t num, char *text,
+                               size_t size)
+{
+    enum { MOST_TOLD = 3 };
+    const struct rank_description *what = &operation->what;
+    uint32_t peer =
+        what->operation <= BRAID_RANK_BROADCAST ? what->communicator->members[what->peer] : 0;
+    char one[160];
+    if (num > MOST_TOLD)
         return;
-    for (uint32_t i = 0; i < watch->num_operations && i < 3; i++) {
-        const struct rank_description *what = &watch->operations[i].what;
-        uint32_t peer =
-            what->operation <= BRAID_RANK_BROADCAST ? what->communicator->members[what->peer] : 0;
-        append(text, size, i ? ", " : "; pending among: ");
-        braid_rank_describe(one, sizeof(one), what->operation, watch->operations[i].name,
-                            what->count, peer);
-        append(text, size, one);
-    }
-    if (watch->num_operations > 3) {
-        snprintf(one, sizeof(one), " and %u more", watch->num_operations - 3);
-        append(text, size, one);
-    }
+    braid_rank_describe(one, sizeof(one), what->operation, operation->name, what->count, peer);
+    append(text, size, num ? ", " : "; pending: ");
+    append(text, size, num < MOST_TOLD ? one : "and more");
 }
 
 // A device may be long at work that all ranks have launched: that is no failure, and the time
-// begins again.
-static void give_up_frames(braid_ranks *ranks, const struct rank_watch *late)
+// begins again. Of its frames nobody knows how far they are: all that they have may be pending.
+static void give_up(braid_ranks *ranks, const struct late *late)
 {
-    char why[RANK_WHY_BYTES], text[RANK_WHY_BYTES - 100] = "";
-    struct rank_watch *watch;
+    char why[RANK_WHY_BYTES];
+    struct rank_watch *watch = ranks->watches;
+    uint32_t num = 0;
     rank_lock(ranks);
-    for (watch = ranks->watches; watch && watch != late;)
+    while (watch && watch != late->watch)
         watch = watch->next; // an exec may have been destroyed meanwhile
-    if (!watch || !watch->is_pending) {
-        rank_unlock(ranks);
-        return;
-    }
-    describe_frames(ranks, watch, text, sizeof(text));
-    watch->since_ns = braid_rank_now_ns();
-    snprintf(why, sizeof(why), "frames on %s have waited for %llu ms on rank %u: %s", watch->label,
-             (unsigned long long)(ranks->timeout_ns / 1000000), ranks->rank, text);
+    snprintf(why, sizeof(why), "%s%s has waited for %llu ms on rank %u: ",
+             late->watch          ? "a frame with "
+             : late->communicator ? "an operation of "
+                                  : "",
+             late->communicator ? late->communicator->name : ranks->call_name,
+             (unsigned long long)(ranks->timeout_ns / 1000000), ranks->rank);
+    bool fails = describe_ranks(ranks, late->communicator, why, sizeof(why));
+    if (!fails)
+        append(why, sizeof(why), "all ranks answer");
+    for (const struct rank_operation *it = ranks->begun; it; it = it->next)
+        describe_operation(it, num++, why, sizeof(why));
+    for (uint32_t i = 0; watch && i < watch->num_operations; i++)
+        describe_operation(&watch->operations[i], i, why, sizeof(why));
+    if (watch)
+        watch->since_ns = braid_rank_now_ns();
     rank_unlock(ranks);
-    if (*text)
+    if (late->watch ? watch && watch->is_pending && fails : true)
         braid_rank_fail(ranks, why, true);
 }
 
-static void give_up(braid_ranks *ranks, const struct rank_operation *oldest)
+static void ask_all(braid_ranks *ranks, const struct late *late)
 {
-    char why[RANK_WHY_BYTES];
-    snprintf(why, sizeof(why),
-             "%s%s has waited for %llu ms on rank %u: ", oldest ? "an operation of " : "",
-             oldest ? oldest->what.communicator->name : ranks->call_name,
-             (unsigned long long)(ranks->timeout_ns / 1000000), ranks->rank);
-    describe_ranks(ranks, oldest, why, sizeof(why));
-    describe_pending(ranks, why, sizeof(why));
-    braid_rank_fail(ranks, why, true);
-}
-
-static void ask_all(braid_ranks *ranks, uint64_t since_ns, uint32_t communicator)
-{
-    if (ranks->asked_for_ns == since_ns)
+    if (ranks->asked_for_ns == late->since_ns)
         return;
-    ranks->asked_for_ns = since_ns;
+    ranks->asked_for_ns = late->since_ns;
     memset(ranks->answers, 0, ranks->num * sizeof(*ranks->answers));
     struct rank_news news = { .kind = RANK_NEWS_ASK,
                               .from = ranks->rank,
-                              .communicator = communicator };
+                              .communicator =
+                                  late->communicator ? late->communicator->number : UINT32_MAX };
     tell_all(ranks, &news);
-}
-
-static void check_frames(braid_ranks *ranks, uint64_t now)
-{
-    uint64_t since_ns;
-    uint32_t number = 0;
-    struct rank_watch *watch = braid_rank_watch_find(ranks, &since_ns, &number);
-    if (!watch || braid_rank_watch_check_links(ranks))
-        return;
-    if (now > since_ns && now - since_ns > ranks->timeout_ns)
-        give_up_frames(ranks, watch);
-    else if (now > since_ns && now - since_ns > ranks->timeout_ns / 2)
-        ask_all(ranks, since_ns, number);
 }
 
 void braid_rank_news_check_time(braid_ranks *ranks)
 {
-    uint64_t since_ns, now = braid_rank_now_ns();
-    const struct rank_operation *oldest = find_oldest(ranks, &since_ns);
-    if (!since_ns)
-        check_frames(ranks, now);
-    else if (now - since_ns > ranks->timeout_ns)
-        give_up(ranks, oldest);
-    else if (now - since_ns > ranks->timeout_ns / 2)
-        ask_all(ranks, since_ns, oldest ? oldest->what.communicator->number : UINT32_MAX);
+    const struct late late = find_late(ranks);
+    uint64_t now = braid_rank_now_ns();
+    if (!late.since_ns || now < late.since_ns)
+        return;
+    if (now - late.since_ns > ranks->timeout_ns)
+        give_up(ranks, &late);
+    else if (now - late.since_ns > ranks->timeout_ns / 2)
+        ask_all(ranks, &late);
 }
 
 // Those that are told may be gone: what MPI does with it in a tenth of a second is enough.

@@ -14,7 +14,6 @@ static void post(struct work_operation *base, const void *from, void *to)
     operation->to = to;
     operation->next = NULL;
     operation->posted_ns = braid_rank_now_ns();
-    communicator->num_posted++;
     if (ranks->failed) {
         operation->state = RANK_ENDED;
         communicator->num_ended++;

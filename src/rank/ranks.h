@@ -30,7 +30,7 @@ struct braid_communicator {
     uint32_t rank, num;
     uint32_t *members;   // which of all ranks each is
     uint64_t num_users;  // lock; graphs and execs
-    uint64_t num_posted; // lock
+    uint64_t num_frames; // lock; launched
     uint64_t num_due;    // lock; operations of frames launched
     uint64_t num_ended;  // lock; of these, those that have ended
     const void *exec;    // lock; whose frames they are
@@ -44,8 +44,7 @@ enum { RANK_NEWS_KINDS = 3 };
 struct rank_news {
     uint32_t kind, from;
     uint32_t communicator; // which one is asked about; UINT32_MAX: none
-    uint32_t num_calls;    // that all ranks make, made so far
-    uint64_t num_posted;   // on the communicator
+    uint64_t num_done;     // frames launched with it, or calls made that all ranks make
     char text[RANK_WHY_BYTES];
 };
 
@@ -62,8 +61,7 @@ struct rank_call {
 // What a rank answered since it was last asked.
 struct rank_answer {
     bool answered;
-    uint32_t num_calls;
-    uint64_t num_posted;
+    uint64_t num_done;
 };
 
 // Who learns that a request has ended.
@@ -162,9 +160,7 @@ void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell);
 
 // rank_watch.c: all on the communication thread.
 // What has waited longest of the frames on devices, and since when; NULL: nothing waits.
-// And the number of its first operation's communicator.
-struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns,
-                                         uint32_t *out_communicator);
+struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns);
 // What an engine of a device has noticed itself. True: the ranks have failed.
 bool braid_rank_watch_check_links(braid_ranks *ranks);
 
