@@ -6,20 +6,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "place/place_build.h"
-#include "place/place_search.h"
+#include "place/place_times.h"
 #include "plan/plan_build.h"
 #include "plan/schedule.h"
 #include "plan_shapes.h"
 #include "planner/corpus.h"
 
-enum { MOST_PLACES = 4, FEWEST_NODES = 20, MOST_NODES = 500, NUM_TRIES = 1000, EVERY = 4 };
+enum { MOST_PLACES = 4, FEWEST_NODES = 20, MOST_NODES = 500, EVERY = 4 };
 
-enum policy { ONE, ROUND_ROBIN, HEFT, PEFT, SEARCHED, BRAID, NUM_POLICIES };
-static const char *const names[] = { "all on the best one", "round robin", "HEFT", "PEFT",
-                                     "HEFT and search",     "Braid" };
+enum policy { ONE, ROUND_ROBIN, BRAID, NUM_POLICIES };
+static const char *const names[] = { "all on the best one", "round robin", "Braid" };
 
 struct setting {
     const char *name;
@@ -96,8 +94,6 @@ struct trial {
     braid_schedule_options options;
     struct plan_graph *plan;
     struct place_task task;
-    struct place_times times;
-    uint32_t *order;
     uint8_t *place_of;
 };
 
@@ -118,15 +114,6 @@ static braid_schedule_info weigh(const struct trial *trial)
 static void put(struct trial *trial, enum policy policy, uint32_t fastest)
 {
     uint32_t num = trial->plan->num_units;
-    if (policy == HEFT || policy == PEFT) {
-        plan_check(braid_place_list(&trial->task, trial->order,
-                                    policy == HEFT ? PLACE_BY_END : PLACE_BY_AHEAD, &trial->times));
-        memcpy(trial->place_of, trial->times.place_of, num);
-    } else if (policy == SEARCHED) {
-        put(trial, HEFT, fastest);
-        plan_check(braid_place_search(&trial->task, trial->order, NUM_TRIES, &trial->times,
-                                      trial->place_of));
-    }
     for (uint32_t i = 0; i < num && (policy == ONE || policy == ROUND_ROBIN); i++)
         trial->place_of[i] = (uint8_t)(policy == ONE ? fastest : i % trial->task.num_places);
 }
@@ -188,15 +175,11 @@ static void add_graph(const struct corpus_graph *from, const struct setting *set
         fastest = setting->speeds[i] > setting->speeds[fastest] ? i : fastest;
     plan_check(braid_plan_graph_create(trial.graph, &trial.plan));
     plan_check(braid_place_task_create(trial.graph, trial.plan, &trial.options, &trial.task));
-    plan_check(braid_place_times_create(&trial.task, &trial.times));
-    plan_check(braid_place_order(&trial.task, &trial.order));
     trial.place_of = calloc(trial.plan->num_units, 1);
     if (!trial.place_of)
         abort();
     add_trial(&trial, fastest, totals);
     free(trial.place_of);
-    free(trial.order);
-    braid_place_times_finish(&trial.times);
     braid_place_task_finish(&trial.task);
     braid_plan_graph_release(trial.plan);
     braid_graph_destroy((braid_graph *)(uintptr_t)trial.graph);

@@ -7,26 +7,16 @@
 #include "base/error.h"
 #include "graph/regions.h"
 #include "place/place_build.h"
-#include "place/place_search.h"
+#include "place/place_list.h"
 #include "plan/plan_build.h"
 #include "plan/schedule.h"
-
-// The search looks at so many units and edges, and at this many frames.
-#define MOST_VISITS 4000000
-#define MOST_TRIES 4000
-// So much work for the ways ahead is worth it.
-#define MOST_LOOKS 200000000
 
 struct placing {
     const braid_graph *graph;
     const braid_schedule_options *options;
     struct plan_graph *plan;
     struct place_task task;
-    struct place_times times;
-    uint32_t *order;
     uint8_t *place_of; // per unit, of the candidate at hand
-    uint8_t *nearest;  // of the candidate that is estimated shortest
-    uint64_t nearest_ns;
     struct placed *best;
     uint64_t best_ns, one_place_ns;
 };
@@ -71,18 +61,6 @@ static bool put_all_on(struct placing *placing, uint32_t place)
     return all;
 }
 
-static braid_status estimate(struct placing *placing)
-{
-    if (!braid_place_follow(placing->order, placing->place_of, &placing->times))
-        return braid_error_no_memory("the places of a plan");
-    uint64_t ns = braid_place_times_frame(&placing->times);
-    if (ns < placing->nearest_ns) {
-        placing->nearest_ns = ns;
-        memcpy(placing->nearest, placing->place_of, placing->plan->num_units);
-    }
-    return BRAID_OK;
-}
-
 // Places that are as fast, and have the same links and memory, would have the same plan: of those
 // the first is weighed, but nobody knows which they are, so all are, up to eight.
 static braid_status weigh_single_places(struct placing *placing)
@@ -94,35 +72,26 @@ static braid_status weigh_single_places(struct placing *placing)
     for (uint32_t place = 0; place < num && !status; place++) {
         uint64_t ns = 0;
         bool is_whole = put_all_on(placing, place);
-        status = estimate(placing);
-        if (!status)
-            status = weigh(placing, &ns);
+        status = weigh(placing, &ns);
         if (!status && is_whole && (!placing->one_place_ns || ns < placing->one_place_ns))
             placing->one_place_ns = ns;
     }
     return status;
 }
 
-static braid_status weigh_listed(struct placing *placing, enum place_rule rule)
+static braid_status weigh_listed(struct placing *placing)
 {
     uint64_t ns;
-    braid_status status = braid_place_list(&placing->task, placing->order, rule, &placing->times);
-    if (status)
-        return status;
-    memcpy(placing->place_of, placing->times.place_of, placing->plan->num_units);
-    status = estimate(placing);
-    return status ? status : weigh(placing, &ns);
-}
-
-static braid_status weigh_searched(struct placing *placing)
-{
-    uint64_t size = (uint64_t)placing->plan->num_units + placing->plan->num_edges + 1, ns;
-    uint64_t num_tries = MOST_VISITS / size / placing->task.num_places;
-    num_tries = num_tries < MOST_TRIES ? num_tries : MOST_TRIES;
-    memcpy(placing->place_of, placing->nearest, placing->plan->num_units);
-    braid_status status = braid_place_search(&placing->task, placing->order, (uint32_t)num_tries,
-                                             &placing->times, placing->place_of);
-    return status || !num_tries ? status : weigh(placing, &ns);
+    struct place_times times = { 0 };
+    braid_status status = braid_place_times_create(&placing->task, &times);
+    if (!status)
+        status = braid_place_list(&times);
+    if (!status) {
+        memcpy(placing->place_of, times.place_of, placing->plan->num_units);
+        status = weigh(placing, &ns);
+    }
+    braid_place_times_finish(&times);
+    return status;
 }
 
 static braid_status begin(struct placing *placing)
@@ -131,30 +100,10 @@ static braid_status begin(struct placing *placing)
     if (!status)
         status = braid_place_task_create(placing->graph, placing->plan, placing->options,
                                          &placing->task);
-    if (!status)
-        status = braid_place_times_create(&placing->task, &placing->times);
-    if (!status)
-        status = braid_place_order(&placing->task, &placing->order);
     if (status)
         return status;
-    placing->nearest_ns = UINT64_MAX;
     placing->place_of = braid_allocate_zeroed(placing->plan->num_units, 1);
-    placing->nearest = braid_allocate_zeroed(placing->plan->num_units, 1);
-    return placing->place_of && placing->nearest ? BRAID_OK
-                                                 : braid_error_no_memory("the places of a plan");
-}
-
-static braid_status weigh_all(struct placing *placing)
-{
-    uint64_t num_places = placing->task.num_places;
-    braid_status status = weigh_single_places(placing);
-    if (!status)
-        status = weigh_listed(placing, PLACE_BY_END);
-    if (!status && placing->plan->num_edges * num_places * num_places <= MOST_LOOKS)
-        status = weigh_listed(placing, PLACE_BY_AHEAD);
-    if (!status)
-        status = weigh_searched(placing);
-    return status;
+    return placing->place_of ? BRAID_OK : braid_error_no_memory("the places of a plan");
 }
 
 braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_options *options,
@@ -166,13 +115,12 @@ braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_op
         return status;
     status = begin(&placing);
     if (!status)
-        status = weigh_all(&placing);
-    braid_place_times_finish(&placing.times);
+        status = weigh_single_places(&placing);
+    if (!status)
+        status = weigh_listed(&placing);
     braid_place_task_finish(&placing.task);
     braid_plan_graph_release(placing.plan);
-    free(placing.order);
     free(placing.place_of);
-    free(placing.nearest);
     if (status) {
         braid_placed_release(placing.best);
         return status;

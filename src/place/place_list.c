@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEFT and PEFT, with the gaps between units that are placed filled by later ones.
+// HEFT, with the gaps between units that are placed filled by later ones.
 #include "place/place_list.h"
 
 #include "base/error.h"
@@ -9,7 +9,6 @@ struct list {
     const struct place_task *task;
     uint64_t mean_wait_ns, mean_latency_ns, mean_mib_ns; // over all pairs of places
     uint64_t *rank;                                      // per unit
-    uint64_t *ahead; // unit * num_places + place: the shortest way to the end behind it; or NULL
 };
 
 static void find_means(struct list *list)
@@ -33,15 +32,6 @@ static uint64_t mean_flow(const struct list *list, uint64_t bytes)
 {
     uint64_t copy = bytes ? list->mean_latency_ns + (bytes >> 10) * list->mean_mib_ns / 1024 : 0;
     return list->mean_wait_ns + copy;
-}
-
-static uint64_t flow(const struct list *list, uint32_t from, uint32_t to, uint64_t bytes)
-{
-    const struct place_model *model = &list->task->model;
-    if (from == to)
-        return 0;
-    return placed_link(model, from, to)->wait_ns +
-           (bytes ? braid_place_copy_ns(model, from, to, bytes) : 0);
 }
 
 static bool is_allowed(const struct place_task *task, uint32_t unit, uint32_t place)
@@ -75,26 +65,6 @@ static void rank_pred(struct list *list, uint32_t edge, uint32_t unit)
     list->rank[pred] = rank > list->rank[pred] ? rank : list->rank[pred];
 }
 
-// Likewise of the shortest ways ahead: of all places for `unit`, the best from each of its
-// predecessor's.
-static void look_back(struct list *list, uint32_t edge, uint32_t unit)
-{
-    const struct place_task *task = list->task;
-    uint32_t pred = plan_unit_of(task->plan, task->plan->pred_nodes[edge]), num = task->num_places;
-    for (uint32_t from = 0; from < num; from++) {
-        uint64_t best = UINT64_MAX;
-        for (uint32_t to = 0; to < num; to++) {
-            if (!is_allowed(task, unit, to))
-                continue;
-            uint64_t ns = list->ahead[(size_t)unit * num + to] + cost_of(task, unit, to) +
-                          flow(list, from, to, task->edge_bytes[edge]);
-            best = ns < best ? ns : best;
-        }
-        uint64_t *ahead = &list->ahead[(size_t)pred * num + from];
-        *ahead = best > *ahead ? best : *ahead;
-    }
-}
-
 // A unit is done with when all behind it are: its nodes stand together in the order.
 static void rank_all(struct list *list)
 {
@@ -106,11 +76,8 @@ static void rank_all(struct list *list)
         list->rank[unit] += mean_cost(list->task, unit);
         for (uint32_t k = 0; k < plan_unit_size(plan, unit); k++) {
             uint32_t member = plan_unit_member(plan, unit, k);
-            for (uint32_t e = plan->pred_first[member]; e < plan->pred_first[member + 1]; e++) {
+            for (uint32_t e = plan->pred_first[member]; e < plan->pred_first[member + 1]; e++)
                 rank_pred(list, e, unit);
-                if (list->ahead)
-                    look_back(list, e, unit);
-            }
         }
     }
 }
@@ -140,7 +107,9 @@ static bool list_ready(const struct list *list, struct plan_heap *ready, uint32_
     return done;
 }
 
-braid_status braid_place_order(const struct place_task *task, uint32_t **out_order)
+// Units in the order of HEFT: by the heaviest path ahead, with what flows along it at the mean of
+// all pairs of places. Every edge goes forward.
+static braid_status find_order(const struct place_task *task, uint32_t **out_order)
 {
     uint32_t num = task->plan->num_units;
     struct list list = { .task = task, .rank = braid_allocate_zeroed(num, sizeof(uint64_t)) };
@@ -164,11 +133,10 @@ braid_status braid_place_order(const struct place_task *task, uint32_t **out_ord
     return BRAID_OK;
 }
 
-// Where the unit ends first, with what is ahead from there.
-static uint32_t choose_place(const struct list *list, const struct place_times *times,
-                             uint32_t unit, uint64_t *out_start_ns)
+// Where the unit ends first.
+static uint32_t choose_place(const struct place_times *times, uint32_t unit, uint64_t *out_start_ns)
 {
-    const struct place_task *task = list->task;
+    const struct place_task *task = times->task;
     uint64_t best_ns = UINT64_MAX;
     uint32_t best = 0;
     for (uint32_t p = 0; p < task->num_places; p++) {
@@ -176,8 +144,6 @@ static uint32_t choose_place(const struct list *list, const struct place_times *
             continue;
         uint64_t start = braid_place_times_start(times, unit, p);
         uint64_t ns = start + cost_of(task, unit, p);
-        if (list->ahead)
-            ns += list->ahead[(size_t)unit * task->num_places + p];
         if (ns < best_ns) {
             best_ns = ns;
             best = p;
@@ -187,36 +153,16 @@ static uint32_t choose_place(const struct list *list, const struct place_times *
     return best;
 }
 
-braid_status braid_place_list(const struct place_task *task, const uint32_t *order,
-                              enum place_rule rule, struct place_times *times)
+braid_status braid_place_list(struct place_times *times)
 {
-    uint32_t num = task->plan->num_units;
-    struct list list = { .task = task, .rank = braid_allocate_zeroed(num, sizeof(uint64_t)) };
-    bool done = list.rank;
-    if (rule == PLACE_BY_AHEAD) {
-        list.ahead = braid_allocate_zeroed((size_t)num * task->num_places, sizeof(uint64_t));
-        done = done && list.ahead;
-        if (done)
-            rank_all(&list);
-    }
-    done = done && braid_place_times_reset(times);
-    for (uint32_t i = 0; i < num && done; i++) {
+    uint32_t *order = NULL;
+    braid_status status = find_order(times->task, &order);
+    for (uint32_t i = 0; i < times->task->plan->num_units && !status; i++) {
         uint64_t start_ns = 0;
-        uint32_t place = choose_place(&list, times, order[i], &start_ns);
-        done = braid_place_times_put(times, order[i], place, start_ns);
+        uint32_t place = choose_place(times, order[i], &start_ns);
+        if (!braid_place_times_put(times, order[i], place, start_ns))
+            status = braid_error_no_memory("the places of a plan");
     }
-    free(list.rank);
-    free(list.ahead);
-    return done ? BRAID_OK : braid_error_no_memory("the places of a plan");
-}
-
-bool braid_place_follow(const uint32_t *order, const uint8_t *place_of, struct place_times *times)
-{
-    bool done = braid_place_times_reset(times);
-    for (uint32_t i = 0; i < times->task->plan->num_units && done; i++) {
-        uint32_t unit = order[i], place = place_of[unit];
-        done =
-            braid_place_times_put(times, unit, place, braid_place_times_start(times, unit, place));
-    }
-    return done;
+    free(order);
+    return status;
 }

@@ -6,6 +6,21 @@
 
 #define NEVER UINT64_MAX
 
+static bool reset(struct place_times *times)
+{
+    const struct place_task *task = times->task;
+    for (size_t i = 0; i < (size_t)task->num_segments * task->num_places; i++)
+        times->since_ns[i] = NEVER;
+    for (uint32_t s = 0; s < task->num_segments; s++) {
+        if (task->home[s])
+            times->since_ns[(size_t)s * task->num_places + task->home[s] - 1] = 0;
+    }
+    bool done = true;
+    for (uint32_t i = 0; i < task->num_places && done; i++)
+        done = braid_place_slots_reset(&times->slots[i], task->most);
+    return done;
+}
+
 braid_status braid_place_times_create(const struct place_task *task, struct place_times *out_times)
 {
     struct place_times times = {
@@ -16,8 +31,7 @@ braid_status braid_place_times_create(const struct place_task *task, struct plac
                                           sizeof(uint64_t)),
         .slots = braid_allocate_zeroed(task->num_places, sizeof(*times.slots)),
     };
-    if (!times.end_ns || !times.place_of || !times.since_ns || !times.slots ||
-        !braid_place_times_reset(&times)) {
+    if (!times.end_ns || !times.place_of || !times.since_ns || !times.slots || !reset(&times)) {
         braid_place_times_finish(&times);
         return braid_error_no_memory("the places of a plan");
     }
@@ -34,22 +48,6 @@ void braid_place_times_finish(struct place_times *times)
     free(times->place_of);
     free(times->since_ns);
     *times = (struct place_times){ 0 };
-}
-
-bool braid_place_times_reset(struct place_times *times)
-{
-    const struct place_task *task = times->task;
-    times->makespan_ns = 0;
-    for (size_t i = 0; i < (size_t)task->num_segments * task->num_places; i++)
-        times->since_ns[i] = NEVER;
-    for (uint32_t s = 0; s < task->num_segments; s++) {
-        if (task->home[s])
-            times->since_ns[(size_t)s * task->num_places + task->home[s] - 1] = 0;
-    }
-    bool done = true;
-    for (uint32_t i = 0; i < task->num_places && done; i++)
-        done = braid_place_slots_reset(&times->slots[i], task->most);
-    return done;
 }
 
 // Segments that are missing somewhere: since when their sources have them, and how many bytes.
@@ -142,31 +140,7 @@ bool braid_place_times_put(struct place_times *times, uint32_t unit, uint32_t pl
     uint64_t end = start_ns + cost;
     times->end_ns[unit] = end;
     times->place_of[unit] = (uint8_t)place;
-    times->makespan_ns = end > times->makespan_ns ? end : times->makespan_ns;
     for (uint32_t i = task->first_use[unit]; i < task->first_use[unit + 1]; i++)
         note_use(times, &task->uses[i], place, end);
     return braid_place_slots_take(&times->slots[place], start_ns, cost, task->share[unit]);
-}
-
-uint64_t braid_place_times_frame(const struct place_times *times)
-{
-    const struct place_task *task = times->task;
-    uint64_t frame = times->makespan_ns;
-    struct missing missing = { 0 };
-    for (uint32_t s = 0; s < task->num_segments; s++) {
-        const uint64_t *since = &times->since_ns[(size_t)s * task->num_places];
-        uint32_t home = task->home[s] - 1u;
-        if (!task->home[s] || since[home] != NEVER)
-            continue;
-        missing = (struct missing){ NEVER, task->segment_bytes[s], 0 };
-        for (uint32_t p = 0; p < task->num_places; p++) {
-            if (since[p] < missing.since_ns) {
-                missing.since_ns = since[p];
-                missing.from = p;
-            }
-        }
-        uint64_t end = arrival(task, &missing, home);
-        frame = end > frame ? end : frame;
-    }
-    return frame;
 }

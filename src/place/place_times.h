@@ -46,21 +46,16 @@ struct place_times {
     uint8_t *place_of;  // per unit
     uint64_t *since_ns; // segment * num_places + place: since when it is there; UINT64_MAX: not
     struct place_slots *slots; // per place
-    uint64_t makespan_ns;
 };
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_place_times_create(const struct place_task *task, struct place_times *out_times);
 void braid_place_times_finish(struct place_times *times);
-// Begins again with no unit put. False: no memory.
-bool braid_place_times_reset(struct place_times *times);
 
 // When a unit all of whose predecessors are put could start on a place.
 uint64_t braid_place_times_start(const struct place_times *times, uint32_t unit, uint32_t place);
 // Puts it there. False: no memory.
 bool braid_place_times_put(struct place_times *times, uint32_t unit, uint32_t place,
                            uint64_t start_ns);
-// How long the frame is, with what is copied home at its end.
-uint64_t braid_place_times_frame(const struct place_times *times);
 
 #endif
