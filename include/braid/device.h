@@ -37,9 +37,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
 // names the backends that a process may use, for example "cpu" or "hip,cpu". Unset or empty: all.
 // Braid loads nothing for the others. A statically linked program may need it (docs/install.md).
 typedef struct braid_device_options {
-    // One backend, or several separated by commas: Braid opens the first that has a device. Braid
-    // loads nothing for the others. NULL: those of BRAID_BACKENDS, else "cuda,hip,cpu". If a driver
-    // is there and fails, Braid tells the log (braid_log_set) and takes the next backend.
+    // "cuda", "hip" or "cpu": Braid loads nothing for the others. NULL: the first of these that has
+    // a device. If a driver is there and fails, Braid tells the log (braid_log_set) and takes the
+    // next backend.
     const char *backend;
     uint32_t ordinal; // which of the backend's devices
     // CPU: the number of streams and lanes that run at once, 1 to 1,024; 0: one a core, at least 2.
@@ -63,8 +63,8 @@ typedef struct braid_device_options {
 
 // Opens a device. NULL options are all defaults.
 // Errors: BRAID_UNAVAILABLE (the message names every library tried, or BRAID_BACKENDS if that
-// leaves the backend out). BRAID_INVALID_ARGUMENT (also for an unknown backend, here or in
-// BRAID_BACKENDS). BRAID_NO_MEMORY. BRAID_DEVICE_ERROR.
+// leaves the backend out). BRAID_INVALID_ARGUMENT (also for an unknown backend). BRAID_NO_MEMORY.
+// BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_device_open(const braid_device_options *options,
                                                           braid_device **out_device);
 

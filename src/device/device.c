@@ -11,40 +11,16 @@
 #define MAX_IDLE_STREAMS 128
 #define MAX_IDLE_EVENTS 4096
 
-// What is left out is not even looked for.
-static bool is_left_out(const char *name, char *out_reason, size_t size)
-{
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    bool left_out = braid_device_check_allowed(name) != BRAID_OK;
-    if (left_out)
-        snprintf(out_reason, size, "%s", braid_error_message());
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    return left_out;
-}
-
-static const struct backend_driver *find_driver(const char *name)
-{
-    for (size_t i = 0; i < braid_num_drivers; i++) {
-        if (strcmp(braid_drivers[i]->name, name) == 0)
-            return braid_drivers[i];
-    }
-    return NULL;
-}
-
 braid_status braid_backend_query(const char *name, braid_backend_info *out_info)
 {
     if (!name || !out_info)
         return braid_error_null("braid_backend_query", name ? "out_info" : "name");
-    const struct backend_driver *driver = find_driver(name);
-    if (!driver)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_backend_query: there is no backend named '%.150s', only cuda, "
-                           "hip and cpu",
-                           name);
+    const struct backend_driver *driver = NULL;
+    braid_status status = braid_device_find_driver("braid_backend_query", name, &driver);
+    if (status)
+        return status;
     braid_backend_info info = { .name = driver->name };
-    if (!is_left_out(info.name, info.reason, sizeof(info.reason)))
-        (void)driver->query(driver, &info.num_devices, info.reason, sizeof(info.reason));
+    (void)braid_device_query(driver, &info.num_devices, info.reason, sizeof(info.reason));
     *out_info = info;
     return BRAID_OK;
 }

@@ -63,11 +63,16 @@ void braid_device_hold(braid_device *device, uint64_t *count, int change);
 
 // The backend to open for braid_device_options.backend. Errors: BRAID_INVALID_ARGUMENT,
 // BRAID_UNAVAILABLE.
-braid_status braid_device_choose(const char *names, const struct backend_driver **out_driver);
+braid_status braid_device_choose(const char *name, const struct backend_driver **out_driver);
 
-// Whether BRAID_BACKENDS lets a backend be used. Errors: BRAID_UNAVAILABLE, BRAID_INVALID_ARGUMENT
-// (it names one that does not exist).
-braid_status braid_device_check_allowed(const char *name);
+// The backend of that name. Errors: BRAID_INVALID_ARGUMENT.
+braid_status braid_device_find_driver(const char *function, const char *name,
+                                      const struct backend_driver **out_driver);
+
+// How many devices it has, or why none. What BRAID_BACKENDS leaves out is not even looked for.
+// Errors: BRAID_DEVICE_ERROR (its driver failed; only the reason says so).
+braid_status braid_device_query(const struct backend_driver *driver, uint32_t *out_num,
+                                char *out_reason, size_t size);
 
 // The backend's stream of a public one, NULL for the default stream.
 static inline struct backend_stream *device_backend_stream(const braid_stream *stream)

@@ -53,7 +53,6 @@ static void a_backend_left_out_is_not_looked_for(void **state)
     assert_int_equal(query("cpu").num_devices, 1);
     check_opens(NULL, "cpu");
     check_refused("cuda", BRAID_UNAVAILABLE, "cuda is left out by BRAID_BACKENDS=cpu");
-    check_refused("hip,cuda", BRAID_UNAVAILABLE, "hip is left out by BRAID_BACKENDS=cpu; cuda");
     braid_device *device;
     check_fails(
         braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
@@ -63,16 +62,14 @@ static void a_backend_left_out_is_not_looked_for(void **state)
     assert_false(is_loaded("libamdhip64.so.6"));
 }
 
-static void the_program_may_name_several(void **state)
+static void several_may_be_left(void **state)
 {
     (void)state;
-    unsetenv("BRAID_BACKENDS");
-    check_opens("cpu", "cpu");
-    check_opens("cpu,cuda", "cpu");
-    check_opens(" cpu , hip ", "cpu");
-    assert_false(is_loaded("libcuda.so.1"));
-    setenv("BRAID_BACKENDS", "hip,cpu", 1);
-    check_opens("cuda,cpu", "cpu");
+    setenv("BRAID_BACKENDS", " cuda , cpu ", 1);
+    assert_string_equal(query("hip").reason, "hip is left out by BRAID_BACKENDS= cuda , cpu ");
+    assert_int_equal(query("cpu").num_devices, 1);
+    setenv("BRAID_BACKENDS", "hipp,cpuu", 1);
+    check_refused(NULL, BRAID_UNAVAILABLE, "cpu: cpu is left out by BRAID_BACKENDS=hipp,cpuu");
 }
 
 static void what_does_not_exist_is_named(void **state)
@@ -80,12 +77,6 @@ static void what_does_not_exist_is_named(void **state)
     (void)state;
     unsetenv("BRAID_BACKENDS");
     check_refused("vulkan", BRAID_INVALID_ARGUMENT, "there is no backend named 'vulkan'");
-    check_refused("cpu,cudaa", BRAID_INVALID_ARGUMENT, "there is no backend named 'cudaa'");
-    check_refused(",", BRAID_INVALID_ARGUMENT, "names no backend");
-    setenv("BRAID_BACKENDS", "cpuu", 1);
-    check_refused(NULL, BRAID_INVALID_ARGUMENT, "BRAID_BACKENDS: there is no backend named 'cpuu'");
-    check_refused("cpu", BRAID_INVALID_ARGUMENT, "BRAID_BACKENDS");
-    assert_non_null(strstr(query("cpu").reason, "there is no backend named 'cpuu'"));
     setenv("BRAID_BACKENDS", "", 1); // as if it were not set
     check_opens("cpu", "cpu");
     unsetenv("BRAID_BACKENDS");
@@ -95,7 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_backend_left_out_is_not_looked_for),
-        cmocka_unit_test(the_program_may_name_several),
+        cmocka_unit_test(several_may_be_left),
         cmocka_unit_test(what_does_not_exist_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
