@@ -65,7 +65,7 @@ BRAID_API const char *braid_error_details(void);
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 
 // Sets the process-wide log callback; NULL (the default) turns logging off. When this returns, the
-// previous callback no longer runs, unless it made this call itself. Thread-safety: any thread;
+// previous callback no longer runs. Inside a callback this does nothing. Thread-safety: any thread;
 // hold no lock that the callback takes.
 BRAID_API void braid_log_set(braid_log_function *function, void *user);
 
