@@ -217,8 +217,9 @@ static void frames_in_flight_have_rows(void **state)
     assert_thread(trace, 2, "lane 1");
     assert_thread(trace, 3, "host");
     assert_thread(trace, 4, "frames, row 2");
-    assert_thread(trace, 5, "host, row 2");
-    assert_thread(trace, 6, "lane 0, row 2");
+    assert_thread(trace, 5, "lane 0, row 2");
+    assert_thread(trace, 6, "lane 1, row 2");
+    assert_thread(trace, 7, "host, row 2");
     free(trace);
     braid_schedule_destroy(schedule);
 }
