@@ -18,106 +18,33 @@ struct telling {
     const braid_exec *exec;
     const braid_graph *graph;
     struct rank_plan_parts parts;
-    uint32_t *vertex_of; // by node; GRAPH_NONE: nobody needs to know of it
-    bool *is_behind;     // by node: some operation comes before it
-    bool is_linked;      // a device makes the operations
+    bool is_linked; // a device makes the operations
 };
-
-static bool is_operation(const braid_graph *graph, uint32_t node)
-{
-    return graph_nodes(graph)[node].kind == WORK_POST ||
-           graph_nodes(graph)[node].kind == WORK_AWAIT;
-}
-
-static uint32_t node_before_on_lane(const struct braid_schedule *schedule, uint32_t place)
-{
-    uint32_t lane = schedule->lane_of[schedule->lane_nodes[place]];
-    return place > schedule->lane_first[lane] ? schedule->lane_nodes[place - 1] : GRAPH_NONE;
-}
-
-// Calls `visit` for each edge of the plan to the node in that place of the lanes.
-static bool visit_edges(struct telling *telling, uint32_t place,
-                        bool (*visit)(struct telling *telling, uint32_t from, uint32_t to,
-                                      bool is_lane))
-{
-    const struct braid_schedule *schedule = telling->exec->schedule;
-    const struct plan_graph *plan = schedule->graph;
-    uint32_t node = schedule->lane_nodes[place], before = node_before_on_lane(schedule, place);
-    bool visited = before == GRAPH_NONE || visit(telling, before, node, true);
-    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1] && visited; e++)
-        visited = visit(telling, plan->pred_nodes[e], node, false);
-    return visited;
-}
-
-static bool mark_behind(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
-{
-    (void)is_lane;
-    telling->is_behind[to] |= telling->is_behind[from];
-    return true;
-}
-
-static bool mark_ahead(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
-{
-    (void)is_lane;
-    if (telling->vertex_of[to] != GRAPH_NONE)
-        telling->vertex_of[from] = 0;
-    return true;
-}
-
-// In lanes, not in steps, so by the places of nodes there.
-static uint32_t *find_places(const struct braid_schedule *schedule, uint32_t num)
-{
-    uint32_t *places = braid_allocate_zeroed(num, sizeof(*places));
-    for (uint32_t i = 0; places && i < num; i++)
-        places[schedule->lane_nodes[i]] = i;
-    return places;
-}
-
-// Nodes between operations; all others are left out. Steps are in an order in which every edge goes
-// forward.
-static bool choose_vertices(struct telling *telling)
-{
-    const struct braid_schedule *schedule = telling->exec->schedule;
-    uint32_t num = graph_num_nodes(telling->graph);
-    uint32_t *places = find_places(schedule, num);
-    if (!places)
-        return false;
-    for (uint32_t i = 0; i < num; i++) {
-        telling->is_behind[i] = is_operation(telling->graph, i);
-        telling->vertex_of[i] = telling->is_behind[i] ? 0 : GRAPH_NONE;
-    }
-    for (size_t i = 0; i < schedule->program.num_ops; i++) {
-        if (schedule->program.ops[i].kind == BRAID_STEP_RUN)
-            visit_edges(telling, places[schedule->program.ops[i].node], mark_behind);
-    }
-    for (size_t i = schedule->program.num_ops; i-- > 0;) {
-        if (schedule->program.ops[i].kind == BRAID_STEP_RUN)
-            visit_edges(telling, places[schedule->program.ops[i].node], mark_ahead);
-    }
-    for (uint32_t i = 0; i < num; i++) {
-        bool needed = telling->vertex_of[i] != GRAPH_NONE && telling->is_behind[i];
-        telling->vertex_of[i] = needed ? telling->parts.head.num_vertices++ : GRAPH_NONE;
-    }
-    free(places);
-    return true;
-}
 
 static bool tell_edge(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
 {
-    uint32_t ends[] = { telling->vertex_of[from], telling->vertex_of[to] };
-    if (ends[0] == GRAPH_NONE || ends[1] == GRAPH_NONE)
-        return true;
     struct rank_plan_edge *edge = braid_array_append(&telling->parts.edges, 1, sizeof(*edge));
     if (edge)
-        *edge = (struct rank_plan_edge){ ends[0], ends[1], is_lane };
+        *edge = (struct rank_plan_edge){ from, to, is_lane };
     return edge;
 }
 
+// Nodes are vertices. What comes before a node: on its lane, and by the graph.
 static bool tell_edges(struct telling *telling)
 {
+    const struct braid_schedule *schedule = telling->exec->schedule;
+    const struct plan_graph *plan = schedule->graph;
+    uint32_t before = GRAPH_NONE;
     bool told = true;
-    for (uint32_t i = 0; i < graph_num_nodes(telling->graph) && told; i++)
-        told = visit_edges(telling, i, tell_edge);
+    telling->parts.head.num_vertices = plan->num_nodes;
+    for (uint32_t i = 0; i < plan->num_nodes && told; i++) {
+        uint32_t node = schedule->lane_nodes[i];
+        if (before != GRAPH_NONE && schedule->lane_of[before] == schedule->lane_of[node])
+            told = tell_edge(telling, before, node, true);
+        for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1] && told; e++)
+            told = tell_edge(telling, plan->pred_nodes[e], node, false);
+        before = node;
+    }
     return told;
 }
 
@@ -152,8 +79,8 @@ static bool tell_operation(struct telling *telling, uint32_t node)
         .peer = has_peer ? what->communicator->members[what->peer] : 0,
         .tag = telling->is_linked ? 0 : what->tag, // a device takes what comes first
         .own_tag = what->tag,
-        .post = telling->vertex_of[braid_graph_queued_with(telling->graph, node)],
-        .await = telling->vertex_of[node + 1],
+        .post = braid_graph_queued_with(telling->graph, node),
+        .await = node + 1,
         .name = name,
     };
     return true;
@@ -185,10 +112,7 @@ static bool tell_plan(struct telling *telling)
 {
     const struct graph_resource *resources = telling->graph->resources.items;
     uint32_t num = graph_num_nodes(telling->graph);
-    telling->vertex_of = braid_allocate_zeroed(num, sizeof(*telling->vertex_of));
-    telling->is_behind = braid_allocate_zeroed(num, sizeof(*telling->is_behind));
-    bool told =
-        telling->vertex_of && telling->is_behind && choose_vertices(telling) && tell_edges(telling);
+    bool told = tell_edges(telling);
     for (size_t i = 0; i < telling->graph->resources.num && told; i++) {
         if (resources[i].communicator)
             told = braid_rank_plan_add_communicator(&telling->parts, resources[i].communicator) &&
@@ -244,8 +168,6 @@ braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, b
         agreed = heed(&verdict, status);
     }
     braid_rank_plan_finish(&telling.parts);
-    free(telling.vertex_of);
-    free(telling.is_behind);
     return status ? status : agreed;
 }
 

@@ -9,8 +9,7 @@
 #include "base/array.h"
 #include "rank/ranks.h"
 
-// Vertices are the rank's nodes from which operations can be reached and which can be reached from
-// some. Ranks are those of all, whatever communicator it is.
+// Vertices are the rank's nodes. Ranks are those of all, whatever communicator it is.
 struct rank_plan_operation {
     uint64_t count, key;                    // as in rank_description
     uint32_t number;                        // of its communicator
