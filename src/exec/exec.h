@@ -191,12 +191,9 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
 braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options,
                                       const struct player *player);
-// exec_create.c: makes all of an exec, without asking other ranks; and all again that depends on
-// the player.
+// exec_create.c: makes all of an exec, without asking other ranks.
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options);
-braid_status braid_exec_make_again(braid_exec *exec, const braid_graph *graph,
-                                   const braid_exec_options *options);
 
 // Whether a launch has the arguments of one, and its stream takes one. `function` is for the
 // message.

@@ -262,13 +262,6 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
     return braid_exec_choose_player(exec, graph, &own);
 }
 
-braid_status braid_exec_make_again(braid_exec *exec, const braid_graph *graph,
-                                   const braid_exec_options *options)
-{
-    finish_program(exec);
-    return braid_exec_choose_player(exec, graph, options);
-}
-
 // Kernels whose grids have no block were made with others, which a driver takes.
 static void empty_grids(braid_exec *exec, const braid_graph *graph)
 {

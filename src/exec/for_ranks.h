@@ -42,8 +42,7 @@
     X(exec_await_frames)                                                                           \
     X(exec_find_player)                                                                            \
     X(exec_find_schedule)                                                                          \
-    X(exec_make)                                                                                   \
-    X(exec_make_again)
+    X(exec_make)
 
 #define FOR_RANKS_FIELD(name) __typeof__(braid_##name) *name;
 struct for_ranks {

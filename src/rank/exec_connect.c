@@ -6,8 +6,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "plan/schedule.h"
-#include "rank/join.h"
 #include "rank/rank_exec.h"
 #include "rank/rank_plan.h"
 
@@ -104,7 +102,7 @@ static braid_status connect_all(const braid_exec *exec, const struct nccl_api *a
     return status;
 }
 
-static braid_status connect_graph(braid_exec *exec, const braid_exec_options *options)
+braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options)
 {
     const struct nccl_api *api = NULL;
     struct array list = { 0 };
@@ -128,20 +126,7 @@ static braid_status connect_graph(braid_exec *exec, const braid_exec_options *op
     return status;
 }
 
-static braid_status plan(braid_exec *exec, const braid_graph *graph,
-                         const braid_exec_options *options)
-{
-    const struct backend_ops *ops = exec->device->backend->ops;
-    const struct player *const *player = braid_exec_find_player(ops->players, options->mode);
-    if (!*player)
-        return braid_error(BRAID_UNSUPPORTED, "%s cannot be played in mode %d", exec->device->label,
-                           (int)options->mode);
-    return braid_exec_find_schedule(exec, graph, options, *player);
-}
-
-// All ranks come here before any waits for another inside of the engine: what one cannot make, all
-// hear of. Once an exec.
-static braid_status meet(braid_exec *exec, braid_status status)
+braid_status braid_rank_exec_hear(braid_exec *exec, braid_status status)
 {
     const struct array none = { 0 };
     struct rank_exec *own = rank_exec_of(exec);
@@ -198,48 +183,8 @@ braid_status braid_rank_exec_meet(struct exec_part *part, braid_exec *exec,
     const struct rank_exec *own = (const struct rank_exec *)part;
     if (!own->is_linked || own->has_met)
         return own->parted;
-    braid_status status = meet(exec, BRAID_OK);
+    braid_status status = braid_rank_exec_hear(exec, BRAID_OK);
     return status ? status : connect_operations(own, frame);
-}
-
-// One plan for whichever player; see make_agreed, which does the same with whole execs.
-static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options)
-{
-    bool again;
-    braid_status status = plan(exec, graph, options);
-    status = braid_rank_exec_agree(exec, graph, true, status, &again);
-    if (!again)
-        return status;
-    const braid_exec_options apart = braid_rank_exec_apart(options);
-    braid_schedule_destroy(exec->schedule);
-    exec->schedule = NULL;
-    status = plan(exec, graph, &apart);
-    return braid_rank_exec_agree(exec, graph, false, status, &again);
-}
-
-// Of the joined graph. What a rank could not make, all hear of.
-static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
-                                 const braid_exec_options *options, braid_status status)
-{
-    bool again;
-    braid_exec_options own = *options;
-    if (!status)
-        status = plan_agreed(exec, graph, options);
-    else
-        return braid_rank_exec_agree(exec, graph, false, status, &again);
-    own.schedule = exec->schedule;
-    exec->schedule = NULL;
-    own.islands = BRAID_ISLANDS_NEVER; // none has an operation inside
-    if (!status) {
-        status = braid_exec_make(exec, graph, &own);
-        if (!rank_exec_of(exec)->has_met)
-            status = meet(exec, status);
-        if (!rank_exec_of(exec)->parted)
-            status = braid_rank_exec_agree(exec, graph, false, status, &again);
-    }
-    braid_schedule_destroy((braid_schedule *)(uintptr_t)own.schedule);
-    return status;
 }
 
 static bool has_ended(void *of)
@@ -256,7 +201,7 @@ static bool has_ended(void *of)
     return ended;
 }
 
-static void watch(braid_exec *exec)
+void braid_rank_exec_watch(braid_exec *exec)
 {
     struct rank_exec *own = rank_exec_of(exec);
     if (!own->num_operations)
@@ -268,19 +213,4 @@ static void watch(braid_exec *exec)
                                       .num_operations = own->num_operations };
     own->is_watched = true;
     braid_rank_watch_add(own->ranks, &own->watch);
-}
-
-braid_status braid_rank_make_linked(braid_exec *exec, const braid_graph *graph,
-                                    const braid_exec_options *options)
-{
-    braid_graph *joined = NULL;
-    braid_status status = connect_graph(exec, options);
-    if (status)
-        return status;
-    status = braid_graph_join(graph, &joined);
-    status = make_planned(exec, status ? graph : joined, options, status);
-    braid_graph_destroy(joined);
-    if (!status)
-        watch(exec);
-    return status;
 }

@@ -4,6 +4,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "plan/schedule.h"
+#include "rank/join.h"
 #include "rank/rank_exec.h"
 #include "rank/rank_graph.h"
 #include "rank/ranks.h"
@@ -94,17 +96,67 @@ braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *gra
     return BRAID_OK;
 }
 
-static braid_status make_agreed(braid_exec *exec, const braid_graph *graph,
+static braid_status plan(braid_exec *exec, const braid_graph *graph,
+                         const braid_exec_options *options)
+{
+    const struct backend_ops *ops = exec->device->backend->ops;
+    const struct player *const *player = braid_exec_find_player(ops->players, options->mode);
+    if (!*player)
+        return braid_error(BRAID_UNSUPPORTED, "%s cannot be played in mode %d", exec->device->label,
+                           (int)options->mode);
+    return braid_exec_find_schedule(exec, graph, options, *player);
+}
+
+// One plan for whichever player.
+static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
                                 const braid_exec_options *options)
 {
     bool again;
-    braid_status status = braid_exec_make(exec, graph, options);
+    braid_status status = plan(exec, graph, options);
     status = braid_rank_exec_agree(exec, graph, !options->schedule, status, &again);
     if (!again)
         return status;
     const braid_exec_options apart = braid_rank_exec_apart(options);
-    status = braid_exec_make_again(exec, graph, &apart);
+    braid_schedule_destroy(exec->schedule);
+    exec->schedule = NULL;
+    status = plan(exec, graph, &apart);
     return braid_rank_exec_agree(exec, graph, false, status, &again);
+}
+
+static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
+                                 const braid_exec_options *options)
+{
+    const struct rank_exec *own = rank_exec_of(exec);
+    braid_exec_options planned = *options;
+    braid_status status = plan_agreed(exec, graph, options);
+    planned.schedule = exec->schedule;
+    exec->schedule = NULL;
+    if (own->is_linked)
+        planned.islands = BRAID_ISLANDS_NEVER; // none has an operation inside
+    if (!status) {
+        status = braid_exec_make(exec, graph, &planned);
+        if (!own->parted)
+            status = braid_rank_exec_hear(exec, status);
+    }
+    braid_schedule_destroy((braid_schedule *)(uintptr_t)planned.schedule);
+    return status;
+}
+
+static braid_status make_linked(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options)
+{
+    bool again;
+    braid_graph *joined = NULL;
+    braid_status status = braid_rank_exec_connect(exec, options);
+    if (status)
+        return status;
+    status = braid_graph_join(graph, &joined);
+    status = status ? braid_rank_exec_agree(exec, graph, false, status, &again)
+                    : make_planned(exec, joined, options);
+    braid_graph_destroy(joined);
+    if (!status)
+        braid_rank_exec_watch(exec);
+    return status;
 }
 
 braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
@@ -113,6 +165,6 @@ braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
     braid_status status = add_part(exec, graph);
     if (status)
         return status;
-    return rank_exec_of(exec)->is_linked ? braid_rank_make_linked(exec, graph, options)
-                                         : make_agreed(exec, graph, options);
+    return rank_exec_of(exec)->is_linked ? make_linked(exec, graph, options)
+                                         : make_planned(exec, graph, options);
 }

@@ -92,6 +92,3 @@ FORWARD(braid_status, exec_find_schedule,
 FORWARD(braid_status, exec_make,
         (braid_exec * exec, const braid_graph *graph, const braid_exec_options *options),
         (exec, graph, options))
-FORWARD(braid_status, exec_make_again,
-        (braid_exec * exec, const braid_graph *graph, const braid_exec_options *options),
-        (exec, graph, options))

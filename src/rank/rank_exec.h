@@ -45,9 +45,13 @@ braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, b
 // What all plan with the second time.
 braid_exec_options braid_rank_exec_apart(const braid_exec_options *options);
 
-// exec_connect.c: an exec whose operations a device makes.
-braid_status braid_rank_make_linked(braid_exec *exec, const braid_graph *graph,
-                                    const braid_exec_options *options);
+// exec_connect.c: of an exec whose operations a device makes, connects its communicators there.
+braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options);
+// Has its frames watched.
+void braid_rank_exec_watch(braid_exec *exec);
+// Before any rank waits for another inside of the engine, and when an exec is made: what one rank
+// cannot make, all hear of.
+braid_status braid_rank_exec_hear(braid_exec *exec, braid_status status);
 // exec_part_ops: shows the engine all operations, with the addresses of the first frame. Does
 // nothing the second time.
 braid_status braid_rank_exec_meet(struct exec_part *part, braid_exec *exec,
