@@ -16,10 +16,10 @@ static const char *find_look(const struct graph_node *node)
 }
 
 // The name stands a second time where the label has more than that, for programs that read it back.
-static void write_node(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+static void write_node(const braid_graph *graph, const struct graph_changes *changes,
+                       uint32_t index, FILE *file)
 {
     char changing[1024];
-    const braid_graph *graph = drawing->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
     fprintf(file, "    %" PRIu32 " [label=\"", index);
     braid_dot_write_text(file, braid_graph_name(graph, index));
@@ -27,7 +27,7 @@ static void write_node(const struct graph_drawing *drawing, uint32_t index, FILE
         fputs("\\n", file);
         braid_dot_write_time(file, node->cost_ns);
     }
-    braid_graph_describe_changes(graph, &drawing->changes, index, changing, sizeof(changing));
+    braid_graph_describe_changes(graph, changes, index, changing, sizeof(changing));
     if (changing[0]) {
         fputs("\\n", file);
         braid_dot_write_text(file, changing);
@@ -37,7 +37,7 @@ static void write_node(const struct graph_drawing *drawing, uint32_t index, FILE
         braid_dot_write_text(file, braid_graph_name(graph, index));
     }
     fputc('"', file);
-    braid_graph_dot_write_node(drawing, index, file);
+    braid_graph_dot_write_node(graph, changes, index, file);
     if (changing[0]) {
         fputs(", changes=\"", file);
         braid_dot_write_text(file, changing);
@@ -185,14 +185,14 @@ static void write_frame_edges(const braid_graph *graph, FILE *file)
 }
 
 // Nodes come in the order of adding, which decides between equal plans; boxes only name them.
-static void write_nodes(const struct graph_drawing *drawing, const struct graph_units *units,
-                        FILE *file)
+static void write_nodes(const braid_graph *graph, const struct graph_changes *changes,
+                        const struct graph_units *units, FILE *file)
 {
-    for (uint32_t i = 0; i < graph_num_nodes(drawing->graph); i++)
-        write_node(drawing, i, file);
-    for (uint32_t unit = 0; unit < units->num_units && drawing->graph->num_bundled > 0; unit++)
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++)
+        write_node(graph, changes, i, file);
+    for (uint32_t unit = 0; unit < units->num_units && graph->num_bundled > 0; unit++)
         write_bundle(units, unit, file);
-    write_regions(drawing->graph, file);
+    write_regions(graph, file);
 }
 
 static void write_edges(const braid_graph *graph, const struct array *links, FILE *file)
@@ -217,18 +217,18 @@ braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file)
     if (status != BRAID_OK)
         return status;
     struct array links = { 0 };
-    struct graph_drawing drawing = { 0 };
+    struct graph_changes changes = { 0 };
     status = braid_graph_find_links(graph, &links);
     if (status == BRAID_OK)
-        status = braid_graph_drawing_begin(graph, &drawing);
+        status = braid_graph_find_changes(graph, &changes);
     if (status == BRAID_OK) {
         braid_dot_begin(file, "graph", graph_num_nodes(graph));
-        braid_graph_dot_write_graph(&drawing, file);
-        write_nodes(&drawing, &units, file);
+        braid_graph_dot_write_graph(graph, file);
+        write_nodes(graph, &changes, &units, file);
         write_edges(graph, &links, file);
         status = braid_dot_end(file);
     }
-    braid_graph_drawing_end(&drawing);
+    braid_graph_changes_finish(&changes);
     braid_array_finish(&links);
     braid_graph_units_finish(&units);
     return status;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph's drawing says for programs that plan it: all that planning looks at.
+// What a graph's drawing says for programs that plan it: all that planning looks at, but parameters
+// and arguments.
 #include "graph/graph_dot_attributes.h"
 
 #include <ctype.h>
@@ -18,40 +19,8 @@ static const struct graph_resource *resource_at(const braid_graph *graph, uint32
     return &((const struct graph_resource *)graph->resources.items)[index];
 }
 
-static braid_status number_resources(const braid_graph *graph, uint32_t **out_numbers)
-{
-    uint32_t num = 0;
-    uint32_t *numbers = braid_allocate_zeroed(graph->resources.num, sizeof(*numbers));
-    if (!numbers)
-        return braid_error_no_memory("the drawing of a graph");
-    for (uint32_t i = 0; i < graph->resources.num; i++) {
-        numbers[i] = num;
-        num += resource_at(graph, i)->scratch == GRAPH_NONE;
-    }
-    *out_numbers = numbers;
-    return BRAID_OK;
-}
-
-braid_status braid_graph_drawing_begin(const braid_graph *graph, struct graph_drawing *out_drawing)
-{
-    struct graph_drawing drawing = { .graph = graph };
-    braid_status status = braid_graph_find_changes(graph, &drawing.changes);
-    if (!status && graph->resources.num)
-        status = number_resources(graph, &drawing.numbers);
-    if (status)
-        braid_graph_drawing_end(&drawing);
-    else
-        *out_drawing = drawing;
-    return status;
-}
-
-void braid_graph_drawing_end(struct graph_drawing *drawing)
-{
-    braid_graph_changes_finish(&drawing->changes);
-    free(drawing->numbers);
-}
-
-void braid_graph_dot_write_code(FILE *file, const char *name)
+// A name, so that none can be taken for what stands between names.
+static void write_code(FILE *file, const char *name)
 {
     for (const unsigned char *next = (const unsigned char *)name; *next; next++) {
         if (isascii(*next) && (isalnum(*next) || *next == '_' || *next == '.' || *next == '-'))
@@ -86,48 +55,44 @@ static void write_memory(const struct graph_resource *resource, FILE *file)
     write_home(resource, file);
 }
 
-static void write_resource(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+// What a node has of scratch is a transient buffer, which it alone accesses.
+static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
 {
-    const braid_graph *graph = drawing->graph;
     const struct graph_resource *resource = resource_at(graph, index);
     if (resource->frames_before) {
-        fprintf(file, "^%" PRIu32 ":%" PRIu32, graph_drawn_number(drawing, resource->versioned),
-                resource->frames_before);
+        fprintf(file, "^%" PRIu32 ":%" PRIu32, resource->versioned, resource->frames_before);
         return;
     }
     if (resource->buffer != index) {
-        fprintf(file, "#%" PRIu32 ":%" PRIu64 ":%" PRIu64,
-                graph_drawn_number(drawing, resource->buffer), resource->offset, resource->bytes);
+        fprintf(file, "#%" PRIu32 ":%" PRIu64 ":%" PRIu64, resource->buffer, resource->offset,
+                resource->bytes);
         return;
     }
     char unused[1];
-    braid_graph_dot_write_code(file,
-                               braid_graph_resource_name(graph, index, unused, sizeof(unused)));
+    write_code(file, braid_graph_resource_name(graph, index, unused, sizeof(unused)));
     write_memory(resource, file);
 }
 
-void braid_graph_dot_write_space(FILE *file, uint32_t index)
+// What stands before item `index` of a list. Graphviz takes no long strings in one piece; a
+// backslash before a newline stands for nothing.
+static void write_space(FILE *file, uint32_t index)
 {
     enum { A_LINE = 16 };
     if (index > 0)
         fputs(index % A_LINE == 0 ? " \\\n" : " ", file);
 }
 
-void braid_graph_dot_write_graph(const struct graph_drawing *drawing, FILE *file)
+void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file)
 {
-    const braid_graph *graph = drawing->graph;
     fputs("    graph [cost_unit=ns", file);
     if (graph->resources.num > 0) {
         fputs(", resources=\"", file);
         for (uint32_t i = 0; i < graph->resources.num; i++) {
-            if (resource_at(graph, i)->scratch != GRAPH_NONE)
-                continue;
-            braid_graph_dot_write_space(file, graph_drawn_number(drawing, i));
-            write_resource(drawing, i, file);
+            write_space(file, i);
+            write_resource(graph, i, file);
         }
         fputs("\"", file);
     }
-    braid_graph_dot_write_parameters(graph, file);
     fputs("];\n", file);
 }
 
@@ -156,21 +121,17 @@ static void write_inside(const braid_graph *graph, const struct graph_changes *c
         fprintf(file, ", inside=%" PRIu32, kernel->num_args);
 }
 
-static void write_accesses(const struct graph_drawing *drawing, const struct graph_node *node,
-                           FILE *file)
+static void write_accesses(const braid_graph *graph, const struct graph_node *node, FILE *file)
 {
     static const char *const modes[] = { "", "r", "w", "rw", "x", "a" };
-    const struct graph_access *accesses = drawing->graph->accesses.items;
+    const struct graph_access *accesses = graph->accesses.items;
     uint32_t num = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         const struct graph_access *access = &accesses[node->first_access + i];
-        if (resource_at(drawing->graph, access->resource)->scratch != GRAPH_NONE)
-            continue;
         if (num == 0)
             fputs(", accesses=\"", file);
-        braid_graph_dot_write_space(file, num++);
-        fprintf(file, "%s%" PRIu32, modes[access->mode],
-                graph_drawn_number(drawing, access->resource));
+        write_space(file, num++);
+        fprintf(file, "%s%" PRIu32, modes[access->mode], access->resource);
     }
     if (num > 0)
         fputs("\"", file);
@@ -199,16 +160,15 @@ static bool is_by_pointer(const braid_graph *graph, uint32_t node, uint32_t inde
 
 // What keeps a node where its memory is: the buffers that it touches by pointers of its own. A
 // kernel that has arguments and declares no access may touch any.
-static void write_pointers(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
 {
-    const braid_graph *graph = drawing->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
     const struct graph_access *all = graph->accesses.items; // NULL: no node has any
     const struct graph_access *accesses = all ? &all[node->first_access] : NULL;
     uint32_t num = 0, num_buffers = 0, num_written = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         const struct graph_resource *resource = resource_at(graph, accesses[i].resource);
-        num_buffers += resource->bytes > 0 && resource->scratch == GRAPH_NONE;
+        num_buffers += resource->bytes > 0;
         num += is_by_pointer(graph, index, accesses[i].resource);
     }
     if (node->kind == WORK_KERNEL && !node->num_accesses &&
@@ -222,22 +182,21 @@ static void write_pointers(const struct graph_drawing *drawing, uint32_t index, 
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         if (!is_by_pointer(graph, index, accesses[i].resource))
             continue;
-        braid_graph_dot_write_space(file, num_written++);
-        fprintf(file, "%" PRIu32, graph_drawn_number(drawing, accesses[i].resource));
+        write_space(file, num_written++);
+        fprintf(file, "%" PRIu32, accesses[i].resource);
     }
     fputs("\"", file);
 }
 
 // When it ends.
-static void write_loop(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+static void write_loop(const braid_graph *graph, uint32_t index, FILE *file)
 {
-    const braid_graph *graph = drawing->graph;
     const struct work_loop *loop = graph_loop(graph, index);
     uint32_t at = braid_graph_region_entered(graph, index);
     bool is_open = at == GRAPH_NONE || graph_regions(graph)[at].node != index;
     uint32_t condition = is_open ? GRAPH_NONE : graph_regions(graph)[at].condition;
     if (condition != GRAPH_NONE)
-        fprintf(file, ", condition=%" PRIu32, graph_drawn_number(drawing, condition));
+        fprintf(file, ", condition=%" PRIu32, condition);
     if (graph_nodes(graph)[index].kind == WORK_BRANCH)
         return;
     if (!is_open)
@@ -259,20 +218,20 @@ static void write_region(const braid_graph *graph, uint32_t index, FILE *file)
             region->node);
 }
 
-void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t index, FILE *file)
+void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_changes *changes,
+                                uint32_t index, FILE *file)
 {
-    const braid_graph *graph = drawing->graph;
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->cost_ns > 0)
         fprintf(file, ", cost=%" PRIu64, node->cost_ns);
     if (node->kind == WORK_KERNEL) {
         write_launch(graph, node, file);
-        write_inside(graph, &drawing->changes, index, file);
+        write_inside(graph, changes, index, file);
     } else {
         fprintf(file, ", kind=%s", braid_work_words[node->kind].kind);
     }
     if (work_has_body(node->kind))
-        write_loop(drawing, index, file);
+        write_loop(graph, index, file);
     if (graph_node_blocks(graph, index))
         fputs(", blocking=true", file);
     write_region(graph, index, file);
@@ -283,7 +242,6 @@ void braid_graph_dot_write_node(const struct graph_drawing *drawing, uint32_t in
                 node->main);
     else if (node->place)
         fprintf(file, ", place=%u", node->place - 1u);
-    write_accesses(drawing, node, file);
-    write_pointers(drawing, index, file);
-    braid_graph_dot_write_values(drawing, index, file);
+    write_accesses(graph, node, file);
+    write_pointers(graph, index, file);
 }

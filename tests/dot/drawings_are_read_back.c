@@ -9,7 +9,7 @@
 
 #include <braid/braid.h>
 
-#include "dot/drawn_values.h"
+#include "dot/drawn_memory.h"
 #include "dot_file.h"
 #include "planner/corpus.h"
 #include "support/check.h"
@@ -412,14 +412,13 @@ static void a_drawing_drawn_again_is_the_same_text(void **state)
     }
 }
 
-// Parameters with all their users, and memory that the plan and frames choose: planned alike on one
-// device and on several, and drawn again with every word.
-static void what_frames_give_is_read_back(void **state)
+// Planned alike on one device and on several, and drawn again with every word.
+static void memory_that_is_chosen_is_read_back(void **state)
 {
     (void)state;
     num_placed = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
-        braid_graph *graph = make_graph_with_values(seed * 331);
+        braid_graph *graph = make_graph_with_memory(seed * 331);
         braid_graph *again = draw_and_read(graph);
         char *first = draw(graph), *second = draw(again);
         assert_string_equal(first, second);
@@ -464,7 +463,7 @@ int main(void)
         cmocka_unit_test(graphs_with_all_there_is_are_planned_alike),
         cmocka_unit_test(places_are_read_back),
         cmocka_unit_test(a_drawing_drawn_again_is_the_same_text),
-        cmocka_unit_test(what_frames_give_is_read_back),
+        cmocka_unit_test(memory_that_is_chosen_is_read_back),
         cmocka_unit_test(real_graphs_are_planned_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,9 +231,13 @@ static struct task_addresses find_addresses(struct task_graph *making, const str
     for (uint32_t i = 0; i < node->num_accesses && found.num < DOT_MOST_ARGS && !is_told; i++) {
         const struct dot_access *access = &making->file->accesses[node->first_access + i];
         const struct dot_resource *resource = &making->file->resources[access->resource];
-        uint32_t buffer = resource->name ? access->resource : resource->buffer, known = 0;
+        bool is_whole = resource->name || resource->frames_before;
+        uint32_t buffer = is_whole ? access->resource : resource->buffer, known = 0;
         const struct dot_resource *whole = &making->file->resources[buffer];
-        if (!whole->bytes || access->by_pointer || dot_is_chosen(making->file, buffer))
+        bool is_chosen = making->add == task_graph_add_to_plan
+                             ? whole->is_transient
+                             : dot_is_chosen(making->file, buffer);
+        if (!(whole->bytes || whole->frames_before) || access->by_pointer || is_chosen)
             continue;
         while (known < found.num && making->addresses[known].index != buffer)
             known++;

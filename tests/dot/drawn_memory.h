@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs whose nodes are given values by frames: parameters, and memory that is chosen.
-#ifndef BRAID_TESTS_DRAWN_VALUES_H
-#define BRAID_TESTS_DRAWN_VALUES_H
+// Random graphs whose nodes use memory that the plan or frames choose.
+#ifndef BRAID_TESTS_DRAWN_MEMORY_H
+#define BRAID_TESTS_DRAWN_MEMORY_H
 
 #include <stdint.h>
 
 #include <braid/graph.h>
 
-// Scratch, transient buffers and versions, copies, fills and calls between them, grids that are
-// read, calls that block, accesses that accumulate, and parameters for all of what they can change.
-braid_graph *make_graph_with_values(uint64_t seed);
+// Scratch, transient buffers and versions, copies, fills and calls between them, calls that block,
+// and accesses that accumulate.
+braid_graph *make_graph_with_memory(uint64_t seed);
 
 // That frames of both take as much, of transient buffers and scratch.
 void assert_same_memory(const braid_graph *one, const braid_graph *two);
