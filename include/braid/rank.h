@@ -28,10 +28,6 @@ typedef struct braid_communicator braid_communicator;
 
 // Options of braid_ranks_open. Zero everywhere is valid.
 typedef struct braid_ranks_options {
-    // The engine that moves data: "mpi", or NULL for the first that is here. MPI is reached through
-    // libbraid_mpi.so: the one beside libbraid_ranks.so, else that of the loader (docs/ranks.md).
-    // BRAID_MPI in the environment names another, by an absolute path or a name for the loader.
-    const char *engine;
     // Milliseconds; 0: 60,000. It limits the time from posting an operation to its end, and the
     // time that a call of all ranks waits for the others. It must be longer than ranks ever are
     // apart. After a timeout, all further work of all ranks with ranks fails.
@@ -39,11 +35,14 @@ typedef struct braid_ranks_options {
 } braid_ranks_options;
 
 // Joins the other ranks. All ranks make this call, once in a process (MPI allows no second time).
-// NULL options are all defaults. Braid starts one thread, which makes all calls of MPI, so
-// MPI_THREAD_FUNNELED is enough. A program that has initialised MPI itself needs
+// NULL options are all defaults. MPI is reached through libbraid_mpi.so: the one beside
+// libbraid_ranks.so, else that of the loader (docs/ranks.md). BRAID_MPI in the environment names
+// another, by an absolute path or a name for the loader. Braid starts one thread, which makes all
+// calls of MPI, so MPI_THREAD_FUNNELED is enough. A program that has initialised MPI itself needs
 // MPI_THREAD_MULTIPLE, and ends MPI itself after braid_ranks_close.
-// Errors: BRAID_UNAVAILABLE (no engine: the message lists the attempts). BRAID_INVALID_ARGUMENT (an
-// engine that does not exist). BRAID_BUSY (open already). BRAID_NO_MEMORY. BRAID_DEVICE_ERROR.
+// Errors: BRAID_UNAVAILABLE (no libbraid_mpi.so: the message lists the attempts).
+// BRAID_INVALID_ARGUMENT (a timeout that is too long). BRAID_BUSY (open already). BRAID_NO_MEMORY.
+// BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_options *options,
                                                          braid_ranks **out_ranks);
 

@@ -26,11 +26,10 @@ class Ranks(Owned):
     """The ranks that MPI has started, which all open this at once, each once. `timeout_ms`: how long anything may
     wait for another rank. See braid_ranks_open."""
 
-    def __init__(self, engine: Optional[str] = None, *, timeout_ms: int = 0):
+    def __init__(self, *, timeout_ms: int = 0):
         run_deferred()
         options = ffi.new("braid_ranks_options *")
-        text = ffi.NULL if engine is None else ffi.new("char[]", engine.encode())
-        options.engine, options.timeout_ms = text, timeout_ms
+        options.timeout_ms = timeout_ms
         out = ffi.new("braid_ranks **")
         check(lib.braid_ranks_open(options, out))
         self._owner = Owner("ranks", out[0], lib.braid_ranks_close)

@@ -9,26 +9,6 @@
 #include "rank/rank_exec.h"
 #include "rank/rank_plan.h"
 
-static braid_status call_current(void *device, braid_status (*call)(void *user), void *user)
-{
-    struct backend *backend = ((braid_device *)device)->backend;
-    return backend->ops->call_current ? backend->ops->call_current(backend, call, user)
-                                      : call(user);
-}
-
-static braid_status call_capturing(void *device, braid_status (*call)(void *user, void *stream),
-                                   void *user)
-{
-    struct backend *backend = ((braid_device *)device)->backend;
-    return backend->ops->call_capturing ? backend->ops->call_capturing(backend, call, user)
-                                        : BRAID_OK;
-}
-
-static void hold(void *device, int change)
-{
-    braid_device_hold(device, &((braid_device *)device)->num_links, change);
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
     const braid_communicator *x = *(braid_communicator *const *)a;
@@ -52,10 +32,10 @@ static braid_status check_device(const braid_exec *exec, const struct array *lis
     braid_communicator *const *communicators = list->items;
     for (size_t i = 0; i < list->num; i++) {
         const struct rank_link *link = communicators[i]->link;
-        if (link && link->device.device != exec->device)
+        if (link && link->device != exec->device)
             return braid_error(BRAID_UNSUPPORTED,
                                "braid_exec_create: communicator '%s' is connected on %s, not on %s",
-                               communicators[i]->name, link->device.label, exec->device->label);
+                               communicators[i]->name, link->device->label, exec->device->label);
     }
     return BRAID_OK;
 }
@@ -88,16 +68,10 @@ static braid_status connect_all(const braid_exec *exec, const struct nccl_api *a
                                 const struct array *list)
 {
     braid_communicator *const *communicators = list->items;
-    const struct rank_device device = { .kind = exec->device->backend->ops->rank_engine,
-                                        .device = exec->device,
-                                        .label = exec->device->label,
-                                        .call = call_current,
-                                        .call_capturing = call_capturing,
-                                        .hold = hold };
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < list->num && !status; i++) {
         if (!communicators[i]->link)
-            status = braid_rank_link_connect(communicators[i], api, &device);
+            status = braid_rank_link_connect(communicators[i], api, exec->device);
     }
     return status;
 }

@@ -8,34 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <braid/device.h>
+
 #include "rank/nccl.h"
 #include "rank/operation.h"
-
-// What a link needs of its device, which it holds until it is closed.
-struct rank_device {
-    enum rank_engine_kind kind;
-    void *device;
-    const char *label;
-    // Makes a call with the device current.
-    braid_status (*call)(void *device, braid_status (*call)(void *user), void *user);
-    // The same with a stream which captures what is queued on it, and drops it.
-    braid_status (*call_capturing)(void *device, braid_status (*call)(void *user, void *stream),
-                                   void *user);
-    void (*hold)(void *device, int change);
-};
 
 // On one device of this process.
 struct rank_link {
     const struct nccl_api *api;
     nccl_communicator handle;
-    struct rank_device device;
-    bool aborting; // the communication thread's, like the abort itself
+    braid_device *device; // which it holds until it is closed
+    bool aborting;        // the communication thread's, like the abort itself
 };
 
 // Connects a communicator's ranks, all of which make this call at about the same time.
 // Errors: BRAID_DEVICE_ERROR (the ranks have failed then), BRAID_NO_MEMORY.
 braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
-                                     const struct rank_device *device);
+                                     braid_device *device);
 // Shows the engine operations of a communicator, in their order and with their addresses, without
 // any being run: it connects ranks for each that is new inside of the call that queues it, which
 // not even an abort ends where a rank has died. All ranks of the communicator make this call.

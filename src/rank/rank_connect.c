@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/exec.h"
 #include "rank/ranks.h"
 
 // All that the thread uses, which may be left behind with it. The link stays then: it was aborted.
@@ -38,9 +39,9 @@ static braid_status show_all(void *user, void *stream)
 static void show(struct rank_apart *apart, void *user)
 {
     struct showing *showing = user;
-    const struct rank_device *device = &showing->link->device;
+    struct backend *backend = showing->link->device->backend;
     showing->apart = apart;
-    showing->status = device->call_capturing(device->device, show_all, showing);
+    showing->status = backend->ops->call_capturing(backend, show_all, showing);
     if (showing->status)
         snprintf(showing->words, sizeof(showing->words), "%s", braid_error_message());
     braid_rank_apart_end(apart);

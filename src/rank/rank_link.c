@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "exec/exec.h"
 #include "rank/ranks.h"
 
 // The id that one rank makes for all, or why it could not.
@@ -63,15 +64,15 @@ static void make_invite(braid_ranks *ranks, struct rank_call *call)
 
 // Memory that MPI may still write to stays, as in exchange.c.
 static braid_status invite(braid_communicator *communicator, const struct nccl_api *api,
-                           const struct rank_device *device, struct nccl_id *out_id)
+                           struct backend *backend, struct nccl_id *out_id)
 {
     struct invitation *invitation = calloc(1, sizeof(*invitation));
     if (!invitation)
         return braid_error_no_memory("a communicator");
     braid_status status = BRAID_OK;
     if (communicator->rank == 0) {
-        status =
-            device->call(device->device, make_id, (void *[]){ (void *)(uintptr_t)api, invitation });
+        status = backend->ops->call_current(backend, make_id,
+                                            (void *[]){ (void *)(uintptr_t)api, invitation });
         if (status)
             snprintf(invitation->why, sizeof(invitation->why), "%s", braid_error_message());
     }
@@ -106,9 +107,9 @@ static braid_status make_handle(void *user)
 static void make_connection(struct rank_apart *apart, void *user)
 {
     struct connecting *connecting = user;
-    const struct rank_device *device = &connecting->link.device;
+    struct backend *backend = connecting->link.device->backend;
     connecting->apart = apart;
-    if (device->call(device->device, make_handle, connecting)) {
+    if (backend->ops->call_current(backend, make_handle, connecting)) {
         connecting->result = -1;
         snprintf(connecting->words, sizeof(connecting->words), "%s", braid_error_message());
     }
@@ -142,7 +143,7 @@ static braid_status connect_ranks(braid_communicator *communicator, struct conne
 }
 
 braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
-                                     const struct rank_device *device)
+                                     braid_device *device)
 {
     struct rank_link *link = calloc(1, sizeof(*link));
     struct connecting *connecting = calloc(1, sizeof(*connecting));
@@ -152,10 +153,10 @@ braid_status braid_rank_link_connect(braid_communicator *communicator, const str
         return fail(communicator, "out of host memory");
     }
     bool left = false;
-    connecting->link = (struct rank_link){ .api = api, .device = *device };
+    connecting->link = (struct rank_link){ .api = api, .device = device };
     connecting->num = (int)communicator->num;
     connecting->rank = (int)communicator->rank;
-    braid_status status = invite(communicator, api, device, &connecting->id);
+    braid_status status = invite(communicator, api, device->backend, &connecting->id);
     if (!status)
         status = connect_ranks(communicator, connecting, &left);
     if (!status)
@@ -166,7 +167,7 @@ braid_status braid_rank_link_connect(braid_communicator *communicator, const str
         free(link);
         return status;
     }
-    device->hold(device->device, 1);
+    braid_device_hold(device, &device->num_links, 1);
     rank_lock(communicator->ranks);
     communicator->link = link;
     rank_unlock(communicator->ranks);
@@ -196,7 +197,7 @@ void braid_rank_link_close(struct rank_link *link)
 {
     if (!link)
         return;
-    link->device.hold(link->device.device, -1);
+    braid_device_hold(link->device, &link->device->num_links, -1);
     if (link->aborting)
         return; // its thread may still be there
     (void)link->api->destroy(link->handle);

@@ -123,9 +123,6 @@ static braid_status check_options(const braid_ranks_options *options, braid_rank
 {
     if (!out_ranks)
         return braid_error_null("braid_ranks_open", "out_ranks");
-    if (options && options->engine && strcmp(options->engine, "mpi") != 0)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_ranks_open: there is no engine '%s', only mpi", options->engine);
     if (options && options->timeout_ms > MOST_TIMEOUT_MS)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_ranks_open: a timeout of %llu ms",
                            (unsigned long long)options->timeout_ms);
