@@ -43,7 +43,7 @@ braid_status braid_graph_check_accesses(const braid_graph *graph, const char *na
                                "node '%s': .accesses[%zu] (resource %u of graph %u) is not a "
                                "resource of this graph",
                                name, i, resource.index, resource.graph);
-        if (((const struct graph_resource *)graph->resources.items)[resource.index].is_scratch)
+        if (graph_resource_at(graph, resource.index)->is_scratch)
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "node '%s': .accesses[%zu] is scratch, of which each node has its "
                                "own: no access is declared to it",
@@ -147,10 +147,9 @@ static void append_accesses(braid_graph *graph, const braid_node_options *option
 // To what it has of scratch: the last resources, for whose accesses there is room. How many.
 static uint32_t append_scratch(braid_graph *graph, uint32_t node)
 {
-    const struct graph_resource *resources = graph->resources.items;
     uint32_t first = (uint32_t)graph->resources.num, end = first;
-    while (first > 0 && resources[first - 1].scratch != GRAPH_NONE &&
-           resources[first - 1].scratch_node == node)
+    while (first > 0 && graph_resource_at(graph, first - 1)->scratch != GRAPH_NONE &&
+           graph_resource_at(graph, first - 1)->scratch_node == node)
         first--;
     for (uint32_t i = first; i < end; i++) {
         struct graph_access *access = braid_array_append(&graph->accesses, 1, sizeof(*access));

@@ -41,8 +41,7 @@ braid_status braid_graph_find_address(const braid_graph *graph,
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': %s: resource %u of graph %u is not a resource of this graph",
                            request->node, request->what, handle.index, handle.graph);
-    const struct graph_resource *resource =
-        &((const struct graph_resource *)graph->resources.items)[handle.index];
+    const struct graph_resource *resource = graph_resource_at(graph, handle.index);
     char buffer[256];
     const char *name = braid_graph_resource_name(graph, handle.index, buffer, sizeof(buffer));
     bool is_planned = resource->alignment || resource->num_versions;

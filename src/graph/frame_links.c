@@ -58,11 +58,10 @@ static bool add_uses(const braid_graph *graph, const struct graph_segments *segm
                      uint32_t place, uint32_t node, struct array *uses)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    const struct graph_resource *resources = graph->resources.items;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
         const struct graph_access *access =
             &((const struct graph_access *)graph->accesses.items)[graph_node->first_access + i];
-        const struct graph_resource *resource = &resources[access->resource];
+        const struct graph_resource *resource = graph_resource_at(graph, access->resource);
         if (resource->alignment)
             continue; // transient
         uint32_t same = resource->num_versions > 1 ? resource->versioned : access->resource;

@@ -94,8 +94,7 @@ const char *braid_graph_node_name(const braid_graph *graph, braid_node node)
 const char *braid_graph_resource_name(const braid_graph *graph, uint32_t index, char *buffer,
                                       size_t size)
 {
-    const struct graph_resource *resources = graph->resources.items;
-    const struct graph_resource *resource = &resources[index];
+    const struct graph_resource *resource = graph_resource_at(graph, index);
     const char *name = braid_names_at(&graph->names, resource->name);
     if (resource->buffer == index)
         return name;

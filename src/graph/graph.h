@@ -164,14 +164,30 @@ static inline const struct graph_node *graph_nodes(const braid_graph *graph)
     return graph->nodes.items;
 }
 
+static inline const struct graph_resource *graph_resource_at(const braid_graph *graph, size_t index)
+{
+    return &((const struct graph_resource *)graph->resources.items)[index];
+}
+
+// What a kernel node launches.
+static inline const struct graph_kernel *graph_kernel_of(const braid_graph *graph, uint32_t node)
+{
+    return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
+}
+
+// What a node does that is neither a kernel nor empty.
+static inline const union work *graph_work_of(const braid_graph *graph, uint32_t node)
+{
+    return &((const union work *)graph->works.items)[graph_nodes(graph)[node].payload];
+}
+
 // Whether what was there must be there before the access: also where a node that may be left out
 // would write over all of it. A transient buffer has anything then.
 static inline bool graph_needs_data(const braid_graph *graph, uint32_t node,
                                     const struct graph_access *access)
 {
-    const struct graph_resource *resources = graph->resources.items;
-    return access->mode != BRAID_WRITE ||
-           (graph_nodes(graph)[node].may_rest && !resources[access->resource].alignment);
+    return access->mode != BRAID_WRITE || (graph_nodes(graph)[node].may_rest &&
+                                           !graph_resource_at(graph, access->resource)->alignment);
 }
 
 static inline const struct graph_edge *graph_edges(const braid_graph *graph)
@@ -199,11 +215,9 @@ static inline bool graph_is_elsewhere(const braid_graph *graph, braid_node node)
 // Whether it is a host call that sleeps, or an operation between ranks.
 static inline bool graph_node_blocks(const braid_graph *graph, uint32_t node)
 {
-    const struct graph_node *graph_node = &graph_nodes(graph)[node];
-    if (graph_node->kind == WORK_AWAIT)
-        return true;
-    return graph_node->kind == WORK_HOST &&
-           ((const union work *)graph->works.items)[graph_node->payload].host.is_blocking;
+    uint8_t kind = graph_nodes(graph)[node].kind;
+    return kind == WORK_AWAIT ||
+           (kind == WORK_HOST && graph_work_of(graph, node)->host.is_blocking);
 }
 
 // Bytes that an argument takes in arg_bytes: any type is aligned there.

@@ -155,8 +155,7 @@ static bool writes(const struct graph_access *access, uint32_t resource)
 static void write_frame_edge(const braid_graph *graph, uint32_t reader, uint32_t earlier,
                              FILE *file)
 {
-    const struct graph_resource *resource =
-        &((const struct graph_resource *)graph->resources.items)[earlier];
+    const struct graph_resource *resource = graph_resource_at(graph, earlier);
     const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
@@ -172,13 +171,12 @@ static void write_frame_edge(const braid_graph *graph, uint32_t reader, uint32_t
 
 static void write_frame_edges(const braid_graph *graph, FILE *file)
 {
-    const struct graph_resource *resources = graph->resources.items;
     const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < graph_num_nodes(graph) && graph->versions.num; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses; k++) {
             uint32_t resource = accesses[node->first_access + k].resource;
-            if (resources[resource].frames_before)
+            if (graph_resource_at(graph, resource)->frames_before)
                 write_frame_edge(graph, i, resource, file);
         }
     }

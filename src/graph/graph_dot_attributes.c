@@ -14,11 +14,6 @@
 #include "graph/addresses.h"
 #include "graph/regions.h"
 
-static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
-{
-    return &((const struct graph_resource *)graph->resources.items)[index];
-}
-
 // A name, so that none can be taken for what stands between names.
 static void write_code(FILE *file, const char *name)
 {
@@ -58,7 +53,7 @@ static void write_memory(const struct graph_resource *resource, FILE *file)
 // What a node has of scratch is a transient buffer, which it alone accesses.
 static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
 {
-    const struct graph_resource *resource = resource_at(graph, index);
+    const struct graph_resource *resource = graph_resource_at(graph, index);
     if (resource->frames_before) {
         fprintf(file, "^%" PRIu32 ":%" PRIu32, resource->versioned, resource->frames_before);
         return;
@@ -113,8 +108,7 @@ static void write_launch(const braid_graph *graph, const struct graph_node *node
 static void write_inside(const braid_graph *graph, const struct graph_changes *changes,
                          uint32_t index, FILE *file)
 {
-    const struct graph_kernel *kernel =
-        &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[index].payload];
+    const struct graph_kernel *kernel = graph_kernel_of(graph, index);
     if (graph_kernel_has_text(kernel) && !kernel->cluster[0] && !kernel->grid_from &&
         !kernel->empty && !braid_graph_changes_launch(graph, changes, index) &&
         kernel->num_args <= GRAPH_MOST_ARGS_INSIDE)
@@ -144,7 +138,7 @@ static bool has_address(const struct array *list, const braid_graph *graph, uint
     const struct graph_address *addresses = list->items;
     for (size_t i = braid_graph_first_address(list, node);
          i < list->num && addresses[i].node == node; i++) {
-        if (resource_at(graph, addresses[i].resource)->buffer == buffer)
+        if (graph_resource_at(graph, addresses[i].resource)->buffer == buffer)
             return true;
     }
     return false;
@@ -152,7 +146,7 @@ static bool has_address(const struct array *list, const braid_graph *graph, uint
 
 static bool is_by_pointer(const braid_graph *graph, uint32_t node, uint32_t index)
 {
-    const struct graph_resource *resource = resource_at(graph, index);
+    const struct graph_resource *resource = graph_resource_at(graph, index);
     return resource->bytes > 0 && !resource->alignment &&
            !has_address(&graph->addresses, graph, node, resource->buffer) &&
            !has_address(&graph->given, graph, node, resource->buffer);
@@ -167,7 +161,7 @@ static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
     const struct graph_access *accesses = all ? &all[node->first_access] : NULL;
     uint32_t num = 0, num_buffers = 0, num_written = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
-        const struct graph_resource *resource = resource_at(graph, accesses[i].resource);
+        const struct graph_resource *resource = graph_resource_at(graph, accesses[i].resource);
         num_buffers += resource->bytes > 0;
         num += is_by_pointer(graph, index, accesses[i].resource);
     }

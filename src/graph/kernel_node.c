@@ -194,8 +194,7 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
 {
     if (first == POINTER_MAP_NONE)
         return BRAID_OK;
-    const struct graph_kernel *kernel =
-        &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[first].payload];
+    const struct graph_kernel *kernel = graph_kernel_of(graph, first);
     if (reads_grid(launch) != kernel->grid_from)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node '%s': kernel '%s' has its grid %s here, and not so in node %s: "

@@ -239,9 +239,8 @@ static bool is_whole(const struct walk *walk, uint32_t resource)
 
 static bool walk_access(struct walk *walk, const struct graph_access *access)
 {
-    const struct graph_resource *resources = walk->graph->resources.items;
     walk->resource = access->resource;
-    walk->buffer = resources[access->resource].buffer;
+    walk->buffer = graph_resource_at(walk->graph, access->resource)->buffer;
     walk->access++;
     walk->linked_whole = walk->wholes[walk->buffer];
     walk->linked_from = walk->linked_end = NO_READER;

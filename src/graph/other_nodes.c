@@ -44,8 +44,7 @@ static braid_status find_pointer(const braid_graph *graph, const char *name,
     braid_status status = braid_graph_find_address(graph, &request, &pointer->address);
     if (status)
         return status;
-    pointer->room =
-        ((const struct graph_resource *)graph->resources.items)[pointer->resource.index].bytes;
+    pointer->room = graph_resource_at(graph, pointer->resource.index)->bytes;
     return BRAID_OK;
 }
 

@@ -81,16 +81,10 @@ uint32_t braid_graph_target_bytes(uint32_t target)
     return targets[target].bytes;
 }
 
-static const struct graph_kernel *kernel_of(const braid_graph *graph, braid_node node)
-{
-    const struct graph_kernel *kernels = graph->kernels.items;
-    return &kernels[graph_nodes(graph)[node.index].payload];
-}
-
 static braid_status check_argument(const braid_graph *graph, const char *name,
                                    const braid_parameter_use *use)
 {
-    const struct graph_kernel *kernel = kernel_of(graph, use->node);
+    const struct graph_kernel *kernel = graph_kernel_of(graph, use->node.index);
     uint32_t num_args = kernel->num_args - kernel->grid_from;
     if (use->argument < num_args)
         return BRAID_OK;
@@ -134,15 +128,14 @@ static uint64_t target_bytes(const braid_graph *graph, const braid_parameter_use
 {
     const uint32_t *sizes = graph->arg_sizes.items;
     if (use->target == BRAID_TARGET_ARGUMENT)
-        return sizes[kernel_of(graph, use->node)->first_arg + use->argument];
+        return sizes[graph_kernel_of(graph, use->node.index)->first_arg + use->argument];
     return targets[use->target].bytes;
 }
 
 // Fewer would leave the others as they were when the fill was added.
 static uint64_t value_bytes(const braid_graph *graph, braid_node fill)
 {
-    const union work *works = graph->works.items;
-    return works[graph_nodes(graph)[fill.index].payload].fill.value_bytes;
+    return graph_work_of(graph, fill.index)->fill.value_bytes;
 }
 
 static bool fits_target(const braid_graph *graph, const braid_parameter_use *use, uint64_t bytes)

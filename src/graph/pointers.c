@@ -24,8 +24,8 @@ static struct node_text name_of(const struct pointers *pointers, uint32_t node)
 
 static const char *buffer_name(const struct pointers *pointers, uint32_t buffer)
 {
-    const struct graph_resource *resources = pointers->graph->resources.items;
-    return braid_names_at(&pointers->graph->names, resources[buffer].name);
+    return braid_names_at(&pointers->graph->names,
+                          graph_resource_at(pointers->graph, buffer)->name);
 }
 
 static bool declares(const struct pointers *pointers, uint32_t node, uint32_t buffer)
@@ -134,14 +134,13 @@ static braid_status check_copy(const struct pointers *pointers, uint32_t node,
 static braid_status check_node(struct pointers *pointers, uint32_t node)
 {
     const struct graph_node *graph_node = &graph_nodes(pointers->graph)[node];
-    const union work *works = pointers->graph->works.items;
     switch (graph_node->kind) {
     case WORK_KERNEL:
         return check_kernel(pointers, node, graph_node->payload);
     case WORK_COPY:
-        return check_copy(pointers, node, &works[graph_node->payload].copy);
+        return check_copy(pointers, node, &graph_work_of(pointers->graph, node)->copy);
     case WORK_FILL: {
-        const struct work_fill *fill = &works[graph_node->payload].fill;
+        const struct work_fill *fill = &graph_work_of(pointers->graph, node)->fill;
         return check_end(pointers, node, "to", fill->to, fill->num_values * fill->value_bytes);
     }
     default: // what a call does with its user nobody knows

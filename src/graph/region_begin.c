@@ -40,8 +40,7 @@ static braid_status check_condition(const braid_graph *graph, const struct regio
             BRAID_INVALID_ARGUMENT,
             "%s '%s': .condition (resource %u of graph %u) is not a resource of this graph", kind,
             begin->name, condition.index, condition.graph);
-    const struct graph_resource *resource =
-        &((const struct graph_resource *)graph->resources.items)[condition.index];
+    const struct graph_resource *resource = graph_resource_at(graph, condition.index);
     char text[256];
     const char *why = NULL;
     uintptr_t first = (uintptr_t)resource->address + (uintptr_t)resource->offset;

@@ -65,9 +65,8 @@ uint32_t braid_graph_meet(const braid_graph *graph, uint32_t *a, uint32_t *b)
 bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,
                                   const struct graph_access *access)
 {
-    const struct graph_resource *resources = graph->resources.items;
-    const struct graph_resource *condition = &resources[region->condition];
-    const struct graph_resource *touched = &resources[access->resource];
+    const struct graph_resource *condition = graph_resource_at(graph, region->condition);
+    const struct graph_resource *touched = graph_resource_at(graph, access->resource);
     if (access->mode == BRAID_READ || access->mode == BRAID_EXCLUSIVE)
         return false;
     return touched->buffer == condition->buffer &&

@@ -29,7 +29,7 @@ static inline bool graph_region_is_else(const struct graph_region *region)
 // How a loop or branch runs its bodies.
 static inline const struct work_loop *graph_loop(const braid_graph *graph, uint32_t node)
 {
-    return &((const union work *)graph->works.items)[graph_nodes(graph)[node].payload].loop;
+    return &graph_work_of(graph, node)->loop;
 }
 
 // The region that a node is in, as an index; GRAPH_NONE: the root. Of many regions it looks at few.

@@ -123,8 +123,7 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
                            "braid_graph_add_range: resource %u of graph %u is not a resource of "
                            "this graph",
                            buffer.index, buffer.graph);
-    const struct graph_resource *whole =
-        &((const struct graph_resource *)graph->resources.items)[buffer.index];
+    const struct graph_resource *whole = graph_resource_at(graph, buffer.index);
     const char *name = braid_names_at(&graph->names, whole->name);
     const char *what = !whole->bytes                   ? "not a buffer"
                        : whole->is_scratch             ? "scratch"

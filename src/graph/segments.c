@@ -35,9 +35,8 @@ static size_t remove_duplicates(struct cut *cuts, size_t num)
 // therefore named by the place of its first cut.
 static size_t collect_cuts(const braid_graph *graph, struct cut *cuts)
 {
-    const struct graph_resource *resources = graph->resources.items;
     for (size_t i = 0; i < graph->resources.num; i++) {
-        const struct graph_resource *resource = &resources[i];
+        const struct graph_resource *resource = graph_resource_at(graph, i);
         // A named resource has no bytes, yet must have an extent: one segment.
         uint64_t bytes = resource->bytes ? resource->bytes : 1;
         cuts[2 * i] = (struct cut){ resource->buffer, resource->offset };
@@ -58,9 +57,8 @@ static uint32_t find_cut(const struct cut *cuts, size_t num, struct cut wanted)
 static void name_segments(const braid_graph *graph, const struct cut *cuts, size_t num_cuts,
                           struct graph_segments *segments)
 {
-    const struct graph_resource *resources = graph->resources.items;
     for (size_t i = 0; i < graph->resources.num; i++) {
-        const struct graph_resource *resource = &resources[i];
+        const struct graph_resource *resource = graph_resource_at(graph, i);
         uint64_t bytes = resource->bytes ? resource->bytes : 1;
         segments->first[i] =
             find_cut(cuts, num_cuts, (struct cut){ resource->buffer, resource->offset });

@@ -38,7 +38,7 @@ struct part {
 
 static const struct graph_resource *resource_at(const struct build *build, uint32_t index)
 {
-    return &((const struct graph_resource *)build->user->resources.items)[index];
+    return graph_resource_at(build->user, index);
 }
 
 static void find_offsets(struct build *build)
@@ -65,8 +65,7 @@ static void find_valid(struct build *build)
 static bool set_end(struct build *build, uint32_t node, uint32_t resource, size_t place,
                     const void **pointer)
 {
-    const struct graph_resource *end =
-        &((const struct graph_resource *)build->graph->resources.items)[resource];
+    const struct graph_resource *end = graph_resource_at(build->graph, resource);
     *pointer = NULL;
     if (!end->alignment && !end->num_versions) {
         *pointer = (const char *)end->address + end->offset;

@@ -16,11 +16,6 @@ struct rules {
     size_t next_known, next_given;
 };
 
-static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
-{
-    return &((const struct graph_resource *)graph->resources.items)[index];
-}
-
 static struct node_text name_of(const struct rules *rules, uint32_t node)
 {
     return braid_node_text(node, braid_graph_name(rules->graph, node));
@@ -30,13 +25,13 @@ static braid_status check_homes(const struct rules *rules)
 {
     const braid_graph *graph = rules->graph;
     for (uint32_t i = 0; i < graph->resources.num; i++) {
-        uint32_t home = resource_at(graph, i)->home;
+        uint32_t home = graph_resource_at(graph, i)->home;
         if (home != GRAPH_EVERYWHERE && home >= rules->num_places)
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "buffer '%s' has its home on device %u, and the plan is for %u "
                                "devices",
-                               braid_names_at(&graph->names, resource_at(graph, i)->name), home,
-                               rules->num_places);
+                               braid_names_at(&graph->names, graph_resource_at(graph, i)->name),
+                               home, rules->num_places);
     }
     return BRAID_OK;
 }
@@ -50,7 +45,7 @@ static uint64_t reach(const struct rules *rules, const struct array *list, size_
     while (*next < list->num && addresses[*next].node < node)
         ++*next;
     for (size_t i = *next; i < list->num && addresses[i].node == node; i++) {
-        const struct graph_resource *given = resource_at(rules->graph, addresses[i].resource);
+        const struct graph_resource *given = graph_resource_at(rules->graph, addresses[i].resource);
         if (given->buffer == part->buffer && given->offset <= from &&
             from - given->offset < given->bytes)
             from = given->offset + given->bytes;
@@ -62,7 +57,7 @@ static uint64_t reach(const struct rules *rules, const struct array *list, size_
 // parts may cover it.
 static bool is_addressed(struct rules *rules, uint32_t node, uint32_t resource)
 {
-    const struct graph_resource *part = resource_at(rules->graph, resource);
+    const struct graph_resource *part = graph_resource_at(rules->graph, resource);
     uint64_t from = part->offset, end = part->offset + part->bytes, before;
     do {
         before = from;
@@ -92,7 +87,7 @@ static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resourc
         return BRAID_OK;
     }
     const char *name =
-        braid_names_at(&rules->graph->names, resource_at(rules->graph, resource)->name);
+        braid_names_at(&rules->graph->names, graph_resource_at(rules->graph, resource)->name);
     return braid_error(BRAID_INVALID_ARGUMENT,
                        "node %s cannot be on device %u, where '%s' is, which it touches by a "
                        "pointer of its own: give it braid_resource_address, or the buffer another "
@@ -112,9 +107,9 @@ static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_na
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
         uint32_t resource = accesses[graph_node->first_access + i].resource;
         uint32_t home = braid_place_home(graph, resource);
-        bool is_plain = !resource_at(graph, resource)->bytes;
+        bool is_plain = !graph_resource_at(graph, resource)->bytes;
         if (is_plain) // a list or a generator's state is somewhere, too
-            home = is_named ? GRAPH_EVERYWHERE : resource_at(graph, resource)->home;
+            home = is_named ? GRAPH_EVERYWHERE : graph_resource_at(graph, resource)->home;
         if (home < GRAPH_MOST_PLACES && !is_addressed(rules, node, resource))
             status = keep_at(rules, node, resource, home, allowed);
     }

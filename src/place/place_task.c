@@ -7,11 +7,6 @@
 #include "place/place_times.h"
 #include "plan/plan_lanes.h"
 
-static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
-{
-    return &((const struct graph_resource *)graph->resources.items)[index];
-}
-
 static bool is_tracked(const braid_graph *graph, uint32_t resource)
 {
     return braid_place_home(graph, resource) != GRAPH_EVERYWHERE;
@@ -22,7 +17,7 @@ static void fill_segments(struct place_task *task, const struct graph_segments *
 {
     const braid_graph *graph = task->graph;
     for (uint32_t i = 0; i < graph->resources.num; i++) {
-        const struct graph_resource *resource = resource_at(graph, i);
+        const struct graph_resource *resource = graph_resource_at(graph, i);
         offsets[segments->first[i]] = resource->offset;
         offsets[segments->end[i]] = resource->offset + resource->bytes;
     }
@@ -84,7 +79,7 @@ static void fill_edges(struct place_task *task)
         if (reason >= PLAN_BY_HINT || plan->links[reason].hazard != GRAPH_READ_AFTER_WRITE ||
             !is_tracked(task->graph, plan->links[reason].resource))
             continue;
-        task->edge_bytes[e] = resource_at(task->graph, plan->links[reason].resource)->bytes;
+        task->edge_bytes[e] = graph_resource_at(task->graph, plan->links[reason].resource)->bytes;
     }
 }
 

@@ -27,9 +27,8 @@ braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator
         return braid_error_null("braid_graph_add_communicator", !graph          ? "graph"
                                                                 : !communicator ? "communicator"
                                                                                 : "out_resource");
-    const struct graph_resource *resources = graph->resources.items;
     for (size_t i = 0; i < graph->resources.num; i++) {
-        if (resources[i].communicator == communicator) {
+        if (graph_resource_at(graph, i)->communicator == communicator) {
             *out_resource = (braid_resource){ .index = (uint32_t)i, .graph = graph->id };
             return BRAID_OK;
         }
@@ -69,10 +68,9 @@ static struct ends find_ends(const braid_communication *given, uint32_t num)
 
 static braid_communicator *find_communicator(const braid_graph *graph, braid_resource resource)
 {
-    const struct graph_resource *resources = graph->resources.items;
     if (resource.graph != graph->id || resource.index >= graph->resources.num)
         return NULL;
-    return resources[resource.index].communicator;
+    return graph_resource_at(graph, resource.index)->communicator;
 }
 
 static braid_status check_numbers(const char *name, const braid_communication *given,

@@ -48,20 +48,9 @@ static bool tell_edges(struct telling *telling)
     return told;
 }
 
-static const braid_communicator *communicator_of(const braid_graph *graph, uint32_t post)
-{
-    const union work *works = graph->works.items;
-    const struct rank_description *descriptions = rank_graph_descriptions(graph);
-    uint32_t index = works[graph_nodes(graph)[post].payload].post.description;
-    return descriptions[index].communicator;
-}
-
 static bool tell_operation(struct telling *telling, uint32_t node)
 {
-    const union work *works = telling->graph->works.items;
-    const struct rank_description *descriptions = rank_graph_descriptions(telling->graph);
-    const struct work_post *post = &works[graph_nodes(telling->graph)[node].payload].post;
-    const struct rank_description *what = &descriptions[post->description];
+    const struct rank_description *what = rank_graph_description(telling->graph, node);
     uint32_t name =
         braid_rank_plan_add_text(&telling->parts, braid_graph_name(telling->graph, node + 1));
     struct rank_plan_operation *told =
@@ -93,13 +82,14 @@ static bool tell_queue(struct telling *telling, const braid_communicator *commun
     uint32_t before = 0, own = 0; // first nodes of two groups
     bool told = true, has_before = false, begins = true;
     for (uint32_t i = 0; i < graph_num_nodes(graph) && told; i++) {
-        if (graph_nodes(graph)[i].kind != WORK_POST || communicator_of(graph, i) != communicator)
+        if (graph_nodes(graph)[i].kind != WORK_POST ||
+            rank_graph_description(graph, i)->communicator != communicator)
             continue;
         own = begins ? i : own;
         begins = braid_graph_queued_with(graph, i) == i;
         for (uint32_t k = before; begins && has_before && k < own && told; k++) {
             if (graph_nodes(graph)[k].kind == WORK_POST &&
-                communicator_of(graph, k) == communicator)
+                rank_graph_description(graph, k)->communicator == communicator)
                 told = tell_edge(telling, k + 1, i, false);
         }
         before = begins ? own : before;

@@ -34,9 +34,8 @@ static const struct exec_part_ops ops = {
 
 static void list_communicators(const braid_graph *graph, struct rank_exec *own)
 {
-    const struct graph_resource *resources = graph->resources.items;
     for (size_t i = 0; i < graph->resources.num; i++) {
-        braid_communicator *communicator = resources[i].communicator;
+        braid_communicator *communicator = graph_resource_at(graph, i)->communicator;
         if (!communicator)
             continue;
         braid_communicator_retain(communicator);
@@ -79,7 +78,7 @@ static void make_operation(const braid_graph *graph, uint32_t node, union work *
 {
     union work *post = &works[graph_nodes(graph)[node].payload];
     union work *await = &works[graph_nodes(graph)[node + 1].payload];
-    const struct rank_description *what = &rank_graph_descriptions(graph)[post->post.description];
+    const struct rank_description *what = rank_graph_description(graph, node);
     struct rank_operation *operation = &own->operations[own->num_operations++];
     braid_rank_operation_init(operation, what, braid_graph_name(graph, node + 1));
     post->post.operation = await->await.operation = &operation->base;
@@ -99,8 +98,8 @@ braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *gra
 static braid_status plan(braid_exec *exec, const braid_graph *graph,
                          const braid_exec_options *options)
 {
-    const struct backend_ops *ops = exec->device->backend->ops;
-    const struct player *const *player = braid_exec_find_player(ops->players, options->mode);
+    const struct player *const *player =
+        braid_exec_find_player(exec->device->backend->ops->players, options->mode);
     if (!*player)
         return braid_error(BRAID_UNSUPPORTED, "%s cannot be played in mode %d", exec->device->label,
                            (int)options->mode);

@@ -24,16 +24,9 @@ struct joining {
     bool is_forward;    // all edges lead to units added later
 };
 
-static const struct rank_description *description_of(const braid_graph *graph, uint32_t post)
-{
-    const union work *works = graph->works.items;
-    uint32_t index = works[graph_nodes(graph)[post].payload].post.description;
-    return rank_graph_descriptions(graph) + index;
-}
-
 uint32_t braid_graph_queued_with(const braid_graph *graph, uint32_t post)
 {
-    while (description_of(graph, post)->joins_next) {
+    while (rank_graph_description(graph, post)->joins_next) {
         do // no operation of another communicator stands between
             post++;
         while (graph_nodes(graph)[post].kind != WORK_POST);
@@ -92,11 +85,12 @@ static bool end_group(struct joining *joining)
         if (!edge)
             return false;
         *edge = (struct graph_edge){ posts[num - 1], posts[i] + 1 };
-        ((struct rank_description *)(uintptr_t)description_of(joining->graph, posts[i]))
+        ((struct rank_description *)(uintptr_t)rank_graph_description(joining->graph, posts[i]))
             ->joins_next = true;
     }
     if (num)
-        ((struct rank_description *)(uintptr_t)description_of(joining->graph, posts[num - 1]))
+        ((struct rank_description *)(uintptr_t)rank_graph_description(joining->graph,
+                                                                      posts[num - 1]))
             ->num_joined = (uint32_t)num - 1;
     joining->posts.num = 0;
     joining->group++;
@@ -107,9 +101,9 @@ static bool can_join(const struct joining *joining, uint32_t post)
 {
     if (!joining->posts.num || !joining->is_forward)
         return false;
-    const struct rank_description *what = description_of(joining->graph, post);
+    const struct rank_description *what = rank_graph_description(joining->graph, post);
     const struct rank_description *first =
-        description_of(joining->graph, *(const uint32_t *)joining->posts.items);
+        rank_graph_description(joining->graph, *(const uint32_t *)joining->posts.items);
     return what->communicator == first->communicator && what->operation <= BRAID_RANK_RECEIVE &&
            first->operation <= BRAID_RANK_RECEIVE &&
            joining->behind[joining->units.unit_of[post]] != joining->group;
@@ -154,7 +148,7 @@ static void give_lanes(braid_graph *graph)
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         if (nodes[i].kind != WORK_POST)
             continue;
-        uint32_t hint = last + 1 + description_of(graph, i)->communicator->number;
+        uint32_t hint = last + 1 + rank_graph_description(graph, i)->communicator->number;
         nodes[i].lane_hint = hint > last ? hint : 0;
         if (nodes[i + 1].cost_ns) {
             nodes[i].cost_ns = nodes[i + 1].cost_ns;

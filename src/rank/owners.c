@@ -18,7 +18,7 @@
 static const struct graph_resource *find_resource(const braid_graph *graph,
                                                   const braid_access *access)
 {
-    return (const struct graph_resource *)graph->resources.items + access->resource.index;
+    return graph_resource_at(graph, access->resource.index);
 }
 
 // NULL: it has none.
@@ -31,8 +31,7 @@ static struct graph_owner *find_owner(const braid_graph *graph, const braid_acce
 static const braid_communicator *communicator_of(const braid_graph *graph,
                                                  const struct graph_owner *owner)
 {
-    return ((const struct graph_resource *)graph->resources.items)[owner->communicator]
-        .communicator;
+    return graph_resource_at(graph, owner->communicator)->communicator;
 }
 
 static bool is_ours(const braid_graph *graph, const struct graph_owner *owner)
@@ -112,12 +111,11 @@ static const void *name_key(const char *name)
 static braid_status check_owner(const braid_graph *graph, braid_resource communicator,
                                 uint32_t owner, const char *name)
 {
-    const struct graph_resource *resources = graph->resources.items;
     if (communicator.graph != graph->id || communicator.index >= graph->resources.num ||
-        !resources[communicator.index].communicator)
+        !graph_resource_at(graph, communicator.index)->communicator)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "owned buffer '%s': its communicator is not one of this graph", name);
-    const braid_communicator *found = resources[communicator.index].communicator;
+    const braid_communicator *found = graph_resource_at(graph, communicator.index)->communicator;
     if (owner >= found->num)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "owned buffer '%s': rank %u of the %u of communicator '%s'", name, owner,

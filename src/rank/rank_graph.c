@@ -10,10 +10,9 @@
 
 static void release_communicators(braid_graph *graph)
 {
-    const struct graph_resource *resources = graph->resources.items;
     for (size_t i = 0; i < graph->resources.num; i++) {
-        if (resources[i].communicator)
-            braid_communicator_release(resources[i].communicator);
+        if (graph_resource_at(graph, i)->communicator)
+            braid_communicator_release(graph_resource_at(graph, i)->communicator);
     }
 }
 
@@ -33,7 +32,6 @@ static void finish(braid_graph *graph)
 static bool clone_for(const braid_graph *graph, braid_graph *made)
 {
     const struct array *from = &rank_graph_of(graph)->communications;
-    const struct graph_resource *resources = made->resources.items;
     struct rank_graph *own = calloc(1, sizeof(*own));
     void *items = NULL;
     if (own && from->num)
@@ -48,8 +46,8 @@ static bool clone_for(const braid_graph *graph, braid_graph *made)
     own->base.ops = graph->ranks->ops;
     made->ranks = &own->base;
     for (size_t i = 0; i < made->resources.num; i++) {
-        if (resources[i].communicator)
-            braid_communicator_retain(resources[i].communicator);
+        if (graph_resource_at(made, i)->communicator)
+            braid_communicator_retain(graph_resource_at(made, i)->communicator);
     }
     return true;
 }

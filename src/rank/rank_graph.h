@@ -42,6 +42,12 @@ static inline const struct rank_description *rank_graph_descriptions(const braid
     return rank_graph_of(graph)->communications.items;
 }
 
+static inline const struct rank_description *rank_graph_description(const braid_graph *graph,
+                                                                    uint32_t post)
+{
+    return &rank_graph_descriptions(graph)[graph_work_of(graph, post)->post.description];
+}
+
 // Gives the graph its table, if it has none. Errors: BRAID_NO_MEMORY.
 braid_status braid_rank_graph_begin(braid_graph *graph);
 

@@ -38,8 +38,7 @@ static void count_elements(uint64_t bytes, braid_communication *out)
 
 static braid_status add_named(braid_graph *graph, const struct transfer *transfer, const char *name)
 {
-    const struct graph_resource *resource =
-        (const struct graph_resource *)graph->resources.items + transfer->resource.index;
+    const struct graph_resource *resource = graph_resource_at(graph, transfer->resource.index);
     uint64_t key = braid_transfer_key(braid_names_at(&graph->names, resource->name),
                                       resource->offset, resource->bytes);
     const braid_access access = { transfer->resource,
