@@ -3,13 +3,9 @@
 #include "base/blockers.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 struct blocker {
     struct blockers *blockers;
@@ -21,45 +17,12 @@ struct blocker {
     struct blocker *next_idle; // guarded by lock
 };
 
-// What the system is told of a thread: the first of its sched_attr, which not every libc has.
-struct attributes {
-    uint32_t bytes, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t slice_ns, deadline_ns, period_ns;
-};
-
-enum {
-    SLICE_NS = 250000,    // most such threads are through by then
-    RESET_ON_FORK = 0x01, // threads that the calls start have slices as all others
-};
-
-// Such a thread computes for a moment between two calls, and others wait for that. Where slices are
-// equal Linux lets who runs on that core end its own first, which is milliseconds; it interrupts it
-// for a thread that asked for a shorter one (6.12 and newer; older ones tell of no slice). One that
-// is too short is over before the next call has begun, and the worker that is woken for what came
-// behind the last takes the core. The share of the core stays the same.
-static void ask_for_short_slices(void)
-{
-    struct attributes attributes = { .bytes = sizeof(attributes) };
-    bool told = syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0;
-    bool is_ordinary = attributes.policy == SCHED_OTHER && attributes.slice_ns > SLICE_NS;
-    attributes.flags |= RESET_ON_FORK;
-    attributes.slice_ns = SLICE_NS;
-    // The reset would take a raised priority from what the calls start; with one it is let in
-    // anyway.
-    if (told && is_ordinary && attributes.nice >= 0)
-        (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 // It is idle before anybody learns that the call has ended: frames that repeat start no thread. The
 // next call may be handed over before `end` is called, and waits until then.
 static void *thread_main(void *argument)
 {
     struct blocker *blocker = argument;
     struct blockers *blockers = blocker->blockers;
-    ask_for_short_slices();
     for (;;) {
         while (sem_wait(&blocker->wake) && errno == EINTR)
             continue;

@@ -4,10 +4,8 @@
 // The end of one begins the next that is due, even where no worker is free to do so.
 #include <dirent.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <braid/braid.h>
@@ -16,14 +14,7 @@
 #include "support/check.h"
 #include "support/failing_memory.h"
 
-enum {
-    PATIENCE_SECONDS = 60,
-    NUM_CALLS = 6,
-    NUM_FRAMES = 40,
-    NUM_TIMED = 4,
-    SLEEP_NS = 2000000,
-    SLICE_NS = 250000
-};
+enum { PATIENCE_SECONDS = 60, NUM_CALLS = 6, NUM_FRAMES = 40, NUM_TIMED = 4, SLEEP_NS = 2000000 };
 
 static const braid_exec_mode modes[] = { BRAID_MODE_STREAMS, BRAID_MODE_GRAPH };
 
@@ -319,66 +310,6 @@ static void calls_are_made_without_memory_for_a_thread(void **state)
     }
 }
 
-// Of the calling thread; 0: the system tells of none, or the thread is none of the ordinary ones,
-// which alone ask for another. It is the first number of 64 bits behind the size, the policy,
-// flags, niceness and priority.
-static uint64_t read_slice_ns(void)
-{
-    uint64_t words[6] = { 0 };
-    bool told = syscall(SYS_sched_getattr, 0, words, sizeof(words), 0) == 0;
-    return told && words[0] >> 32 == SCHED_OTHER && (int32_t)words[2] >= 0 ? words[3] : 0;
-}
-
-// Of the calling thread, as it is: what sandboxes refuse.
-static bool may_set_slice(void)
-{
-    uint64_t words[6] = { 0 };
-    return syscall(SYS_sched_getattr, 0, words, sizeof(words), 0) == 0 &&
-           syscall(SYS_sched_setattr, 0, words, 0) == 0;
-}
-
-struct slices {
-    uint64_t of_call_ns, of_started_ns;
-};
-
-static void *note_slice_of_started(void *user)
-{
-    ((struct slices *)user)->of_started_ns = read_slice_ns();
-    return NULL;
-}
-
-static void note_slices(void *user)
-{
-    struct slices *slices = user;
-    pthread_t thread;
-    slices->of_call_ns = read_slice_ns();
-    if (pthread_create(&thread, NULL, note_slice_of_started, user) == 0)
-        pthread_join(thread, NULL);
-}
-
-// So that they begin when they are due, whoever runs on that core. What a call starts is as before.
-static void calls_have_short_slices_of_time(void **state)
-{
-    (void)state;
-    uint64_t own_ns = read_slice_ns();
-    if (own_ns <= SLICE_NS)
-        skip_because("the system does not tell how long threads run at a time, or it is short");
-    if (!may_set_slice())
-        skip_because("the system does not let programs say how long threads run at a time");
-    struct fixture all;
-    struct slices slices = { 0 };
-    open_fixture(&all);
-    check_ok(braid_graph_add_host_call(
-        all.graph, &(braid_host_call){ .call = note_slices, .user = &slices, .blocking = true },
-        NULL));
-    make_exec(&all, BRAID_MODE_STREAMS, 1);
-    check_ok(braid_exec_launch(all.exec, NULL));
-    check_ok(braid_exec_wait(all.exec));
-    close_fixture(&all);
-    assert_in_range(slices.of_call_ns, 1, SLICE_NS);
-    assert_true(slices.of_started_ns > SLICE_NS);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,7 +318,6 @@ int main(void)
         cmocka_unit_test(calls_meet_in_every_frame),
         cmocka_unit_test(calls_keep_their_times),
         cmocka_unit_test(calls_are_made_without_memory_for_a_thread),
-        cmocka_unit_test(calls_have_short_slices_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
