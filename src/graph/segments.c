@@ -65,6 +65,8 @@ static void name_segments(const braid_graph *graph, const struct cut *cuts, size
         segments->end[i] =
             find_cut(cuts, num_cuts, (struct cut){ resource->buffer, resource->offset + bytes });
     }
+    for (size_t i = 0; i < num_cuts; i++)
+        segments->offsets[i] = cuts[i].offset;
     segments->num_segments = (uint32_t)num_cuts;
 }
 
@@ -72,6 +74,7 @@ void braid_graph_segments_finish(struct graph_segments *segments)
 {
     free(segments->first);
     free(segments->end);
+    free(segments->offsets);
     *segments = (struct graph_segments){ 0 };
 }
 
@@ -82,9 +85,10 @@ braid_status braid_graph_find_segments(const braid_graph *graph,
     struct graph_segments segments = {
         .first = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .end = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .offsets = braid_allocate_zeroed(2 * num, sizeof(uint64_t)),
     };
     struct cut *cuts = braid_allocate_zeroed(2 * num, sizeof(*cuts));
-    if (!segments.first || !segments.end || !cuts) {
+    if (!segments.first || !segments.end || !segments.offsets || !cuts) {
         braid_graph_segments_finish(&segments);
         free(cuts);
         return braid_error_no_memory("the resources of a graph");

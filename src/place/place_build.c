@@ -22,7 +22,6 @@ struct build {
     braid_graph *graph; // what is made
     struct place_memory memory;
     struct graph_segments segments;
-    uint64_t *offsets;           // per segment: where it begins in its buffer
     uint64_t *valid;             // per segment: the places that have its last write, a bit each
     struct array copies;         // braid_planned_copy
     struct array copy_addresses; // struct graph_address
@@ -39,15 +38,6 @@ struct part {
 static const struct graph_resource *resource_at(const struct build *build, uint32_t index)
 {
     return graph_resource_at(build->user, index);
-}
-
-static void find_offsets(struct build *build)
-{
-    for (uint32_t i = 0; i < build->user->resources.num; i++) {
-        const struct graph_resource *resource = resource_at(build, i);
-        build->offsets[build->segments.first[i]] = resource->offset;
-        build->offsets[build->segments.end[i]] = resource->offset + resource->bytes;
-    }
 }
 
 // Before the frame what has a home is there.
@@ -178,7 +168,8 @@ static braid_status bring(struct build *build, uint32_t resource, uint32_t to, b
     braid_status status = BRAID_OK;
     uint32_t end = build->segments.end[resource];
     for (uint32_t s = build->segments.first[resource]; s < end && !status; s++) {
-        uint64_t valid = build->valid[s], bytes = build->offsets[s + 1] - build->offsets[s];
+        uint64_t valid = build->valid[s],
+                 bytes = build->segments.offsets[s + 1] - build->segments.offsets[s];
         bool is_missing = valid && !(valid & here);
         uint32_t from = is_missing ? find_source(build, valid, to, bytes) : 0;
         if (is_open && (!is_missing || from != part.from)) {
@@ -188,9 +179,9 @@ static braid_status bring(struct build *build, uint32_t resource, uint32_t to, b
         if (!is_missing)
             continue;
         if (!is_open)
-            part.offset = build->offsets[s];
+            part.offset = build->segments.offsets[s];
         part.from = from;
-        part.end = build->offsets[s + 1];
+        part.end = build->segments.offsets[s + 1];
         is_open = true;
         build->valid[s] |= here;
     }
@@ -337,13 +328,11 @@ static braid_status begin(struct build *build, const braid_place_model *model)
     if (!status)
         status = braid_graph_find_segments(build->user, &build->segments);
     size_t num = (size_t)build->segments.num_segments + 1;
-    build->offsets = braid_allocate_zeroed(num, sizeof(*build->offsets));
     build->valid = braid_allocate_zeroed(num, sizeof(*build->valid));
-    if (!status && (!build->offsets || !build->valid))
+    if (!status && !build->valid)
         status = braid_error_no_memory("a graph with places");
     if (status)
         return status;
-    find_offsets(build);
     find_valid(build);
     return BRAID_OK;
 }
@@ -379,7 +368,6 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
     braid_place_memory_finish(&build.memory);
     braid_graph_segments_finish(&build.segments);
     braid_array_finish(&build.copy_addresses);
-    free(build.offsets);
     free(build.valid);
     if (status)
         braid_placed_release(build.placed);

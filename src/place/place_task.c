@@ -12,19 +12,13 @@ static bool is_tracked(const braid_graph *graph, uint32_t resource)
     return braid_place_home(graph, resource) != GRAPH_EVERYWHERE;
 }
 
-static void fill_segments(struct place_task *task, const struct graph_segments *segments,
-                          uint64_t *offsets)
+static void fill_segments(struct place_task *task, const struct graph_segments *segments)
 {
     const braid_graph *graph = task->graph;
     for (uint32_t i = 0; i < graph->resources.num; i++) {
-        const struct graph_resource *resource = graph_resource_at(graph, i);
-        offsets[segments->first[i]] = resource->offset;
-        offsets[segments->end[i]] = resource->offset + resource->bytes;
-    }
-    for (uint32_t i = 0; i < graph->resources.num; i++) {
         uint32_t home = braid_place_home(graph, i);
         for (uint32_t s = segments->first[i]; s < segments->end[i]; s++) {
-            task->segment_bytes[s] = offsets[s + 1] - offsets[s];
+            task->segment_bytes[s] = segments->offsets[s + 1] - segments->offsets[s];
             task->home[s] = home < GRAPH_MOST_PLACES ? (uint8_t)(home + 1) : 0;
         }
     }
@@ -101,13 +95,9 @@ static bool allocate(struct place_task *task, uint32_t num_segments)
 
 static braid_status fill(struct place_task *task, const struct graph_segments *segments)
 {
-    uint64_t *offsets = braid_allocate_zeroed((size_t)segments->num_segments + 1, sizeof(*offsets));
-    if (!offsets || !allocate(task, segments->num_segments)) {
-        free(offsets);
+    if (!allocate(task, segments->num_segments))
         return braid_error_no_memory("the places of a plan");
-    }
-    fill_segments(task, segments, offsets);
-    free(offsets);
+    fill_segments(task, segments);
     fill_uses(task, segments);
     fill_edges(task);
     return braid_place_find_allowed(task->graph, task->plan, task->num_places, task->allowed);
