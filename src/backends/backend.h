@@ -16,8 +16,8 @@
 // - arguments were checked by the caller: no NULL where none is allowed, no zero sizes;
 // - a NULL struct backend_stream means the device's default stream;
 // - an entry that fails writes the message (error.h) and leaves nothing half-made;
-// - destroying, freeing, unloading: host memory is freed whatever the driver answers; a failure is
-//   said to the log alone, once for a device that failed, and the thread's message stays;
+// - destroying, freeing and unloading free host memory even if the driver fails. The log alone
+//   tells the failure, once for a failed device. The thread's message stays;
 // - an error after which the driver fails every call on the device is noted in `failure`;
 // - the ordering laws hold: a wait captures the event's latest record when it is queued.
 
@@ -31,7 +31,7 @@ struct backend {
     struct failure *failure; // of the device; NULL while it is being opened
 };
 
-// Likewise what a backend hands out, of which it alone knows more than this.
+// Backends extend these too: only the backend knows the rest of each.
 struct backend_stream {
     bool wrapped; // the program's: never destroyed
 };
@@ -63,8 +63,8 @@ struct backend_launch {
     int32_t priority;
     bool cooperative; // all its blocks must run at once; refused where they cannot
     enum backend_start start;
-    // The last argument, which the program did not give as one, is the address of three words: the
-    // grid, of which no dimension counts as more than `grid` has, read when the kernel starts.
+    // The last argument, added by Braid, is the address of three words: the grid. The kernel's
+    // start reads it. No dimension counts as more than `grid` has.
     bool grid_from;
     uint32_t num_args;
     void *const *args;
@@ -73,7 +73,7 @@ struct backend_launch {
 
 #define BACKEND_NO_NODE UINT32_MAX
 
-// One node's work, or what a program queues on a stream by itself.
+// The work of one node, or work that a program queues on a stream by itself.
 struct backend_task {
     enum work_kind kind;
     const char *name; // for messages; lives as long as what was made with the task
@@ -83,8 +83,8 @@ struct backend_task {
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
     uint32_t varies; // what parameters change of it: a bit for each braid_target
-    // What the backend does in another way: copies, fills, calls that block; made by task_prepare,
-    // for a changed call from that of the call before. NULL: none.
+    // NULL, or the backend's own form of a copy, a fill or a call that blocks. task_prepare makes
+    // it; for a changed call, it starts from the detour of the call before.
     struct backend_detour *detour;
     union {
         struct backend_launch launch;
@@ -106,14 +106,14 @@ struct backend_ops {
     // Waits for the backend's own work, then frees everything, the struct included.
     void (*close)(struct backend *backend);
     void (*get_info)(struct backend *backend, braid_device_info *out_info);
-    // What ordering costs on streams; of other ways the players know.
+    // The costs of ordering on streams. Players know those of other modes.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
-    // How it plays posts and what awaits them.
+    // The engine that plays posts and the works that await them.
     enum rank_engine_kind rank_engine;
-    // What events with timing between the tasks of a stream add to what each is seen to take.
+    // The time that timed events between the tasks of a stream add to each task.
     uint64_t timing_adds_ns;
-    // The steps in which such events tell times, and those in which nodes of driver graphs do: what
-    // is seen to take less than it takes to see it takes one at least.
+    // The resolution of such events, and that of times of nodes in driver graphs. A time below the
+    // cost of measuring counts as at least one step.
     uint64_t event_step_ns, stamp_step_ns;
 
     braid_status (*allocate)(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
@@ -151,16 +151,16 @@ struct backend_ops {
     // itself. *out_reaches is false where it cannot, which is no error.
     braid_status (*reach)(struct backend *backend, struct backend *peer, bool *out_reaches);
 
-    // Optional: what it takes to go from this device to another one, which may be this one itself.
+    // Optional: the cost of going from this device to another one or to itself.
     void (*get_link)(struct backend *backend, struct backend *peer, bool reaches,
                      braid_place_link *out_link);
 
-    // Optional: makes a call with the device current on this thread, and passes on what it returns.
+    // Optional: makes a call with the device current on this thread, and passes on its result.
     braid_status (*call_current)(struct backend *backend, braid_status (*call)(void *user),
                                  void *user);
 
-    // Optional: the same with a stream of its own, which only captures: what is queued on it is
-    // dropped. Without captures the call is not made.
+    // Optional: the same with a stream that only captures: the work queued on it is dropped.
+    // Without captures the call is not made.
     braid_status (*call_capturing)(struct backend *backend,
                                    braid_status (*call)(void *user, void *stream), void *user);
 
@@ -179,13 +179,13 @@ struct backend_ops {
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
                                  uint64_t *out_num);
 
-    // Optional, both or neither. Looks at the memory of a task before it is submitted or made part
-    // of a program, and readies what it needs so that queueing it will not block the host. The
-    // task's work has ended when task_finish is called.
+    // Optional, both or neither. Looks at the memory of a task before the task is submitted or
+    // enters a program. Readies all that queueing needs, so that queueing does not block the host.
+    // The task's work has ended when task_finish is called.
     braid_status (*task_prepare)(struct backend *backend, struct backend_task *task);
     void (*task_finish)(struct backend *backend, struct backend_task *task);
-    // Optional: whether what a submit of the task has left, since it failed halfway, goes on behind
-    // the stream, which tells nothing of its end. `wait`: the stream has ended; waits for that.
+    // Optional. If a submit of the task fails halfway, a part may go on that the stream's end does
+    // not cover: true. `wait`: the stream has ended; waits for that part.
     bool (*task_goes_on)(struct backend *backend, const struct backend_task *task, bool wait);
 
     // Queues one task; never a queue call (the caller makes that call itself).

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the CPU backend share: its workers, its locks, and who does what with the
-// queues.
+// The shared parts of the CPU backend: its workers, its locks, and the users of its queues.
 #ifndef BRAID_BACKENDS_CPU_CPU_H
 #define BRAID_BACKENDS_CPU_CPU_H
 
@@ -17,11 +16,11 @@
 #include "backends/cpu/cpu_slab.h"
 #include "base/blockers.h"
 
-// Two locks. cpu_backend.lock, "lock" in the comments below, guards who runs what: the ready lists,
-// those that wait and those that sleep. cpu_backend.issue_lock, "issue lock", is for threads that
-// queue commands or record events, and is taken before the other; whoever runs commands takes
-// neither of them as long as there is a next one that need not wait. No code of the program ever
-// runs under them, so a submission never waits for a kernel.
+// The lock cpu_backend.lock, "lock" in the comments below, guards the ready lists and the lists of
+// waiting and sleeping threads. Threads that queue commands or record events take
+// cpu_backend.issue_lock, "issue lock", before the other. A thread that runs commands takes neither
+// while the next command need not wait. No code of the program ever runs under them, so a
+// submission never waits for a kernel.
 
 enum {
     CPU_NUM_URGENCIES = 3,    // urgent, normal, patient
@@ -131,8 +130,8 @@ static inline void cpu_issue_unlock(struct cpu_backend *backend)
 // cpu_sleep.c
 void braid_cpu_sleeper_init(struct cpu_sleeper *sleeper);
 void braid_cpu_sleeper_finish(struct cpu_sleeper *sleeper);
-// Puts the sleeper in the list, sleeps without the lock until another thread has taken it from
-// there and woken it, and takes the lock again. Lock held.
+// Puts the sleeper in the list, and sleeps without the lock. Another thread takes it from the list
+// and wakes it. Then it takes the lock again. Lock held.
 void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
                      struct cpu_sleeper **list);
 // One of the list, if there is any, is woken when the lock is let go of. Lock held.
@@ -187,14 +186,14 @@ void braid_cpu_workers_stop(struct cpu_backend *backend); // when no job is left
 void braid_cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job);
 struct cpu_job *braid_cpu_job_list_take(struct cpu_job_list *list);             // NULL when empty
 void braid_cpu_job_hand_over(struct cpu_backend *backend, struct cpu_job *job); // lock held
-// The same in steps: for the threads that are awake, with a word on whether these are too few for
-// the stream's jobs, and for those that sleep. Lock held.
+// The steps of that: queue the job for threads that are awake, ask whether these are too few for
+// the stream's jobs, wake sleepers. Lock held.
 void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job);
 bool braid_cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream);
 void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream);
-// For threads that poll for a point, between begin and end: runs ready work that the point waits
-// for in its own stream, with the lock released meanwhile. False: there is none, or enough threads
-// are at work. No worker is woken for what such a thread may do. Lock held.
+// For threads that poll for a point, between begin and end: runs ready work of the point's stream,
+// without the lock meanwhile. False: there is none, or enough threads are at work. No worker is
+// woken for work that such a thread may do. Lock held.
 bool braid_cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point);
 void braid_cpu_workers_begin_lending(struct cpu_job *stream);
 void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *stream);
@@ -213,8 +212,8 @@ bool braid_cpu_split_leave(struct cpu_backend *backend,
                            struct cpu_split *split); // lock held; true: last
 
 // cpu_blocker.c
-// Has a call that sleeps made by a thread of its own, which then passes the job on: the caller must
-// not touch that any more. False: it is no such call, or there is no thread for it.
+// Lets a thread of its own make a call that sleeps. That thread passes the job on, so the caller
+// must not touch the job again. False: the call does not sleep, or there is no thread for it.
 bool braid_cpu_blocker_begin(struct cpu_backend *backend, struct cpu_job *job,
                              const struct cpu_work *work);
 // Likewise, but false where it is so, as above. True: the caller has made the call.
@@ -230,14 +229,14 @@ void braid_cpu_job_pass(struct cpu_backend *backend, struct cpu_job *job);
 bool braid_cpu_thread_passes(void); // whether the caller is such a thread
 
 // cpu_task.c: tasks into work.
-// An upper bound on what braid_cpu_task_capture writes at `memory`, wherever that lies.
+// An upper bound on the bytes that braid_cpu_task_capture writes at `memory`, at any address.
 size_t braid_cpu_task_bytes(const struct backend_task *task);
 // Copies the task's arguments to memory and returns the first byte after them.
 unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                       struct cpu_work *out_work);
 // The loop that was captured behind these arguments.
 const struct work_loop *braid_cpu_task_loop(void *const *args);
-// What of a task that was captured may change later: bytes behind its argument pointers, and its
+// The parts of a captured task that may change later: bytes behind its argument pointers, and its
 // call and blocks.
 struct cpu_values {
     void *const *pointers;
@@ -261,8 +260,8 @@ void braid_cpu_point_renew(struct cpu_point *point);
 void braid_cpu_point_add_reference(struct cpu_point *point);
 void braid_cpu_point_release(struct cpu_backend *backend,
                              struct cpu_point *point); // NULL does nothing
-// False: it is reached. True: whoever reaches it then takes the lock and looks for those that wait.
-// Lock held.
+// False: it is reached. True: the thread that reaches it takes the lock and looks for waiters. Lock
+// held.
 bool braid_cpu_point_watch(struct cpu_point *point);
 void braid_cpu_point_reach(struct cpu_backend *backend, struct cpu_point *point); // no lock held
 void braid_cpu_point_reach_locked(struct cpu_backend *backend, struct cpu_point *point);
@@ -327,7 +326,7 @@ braid_status braid_cpu_allocate(struct backend *backend, braid_memory_kind kind,
 void braid_cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
 
 // cpu_kernel.c
-// What a work of this kernel is to call, and where it learns what its blocks take.
+// Fills in the call of a work of this kernel, and the place for the time of its blocks.
 void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
 braid_status braid_cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    const uint32_t *arg_bytes, uint32_t num_args,

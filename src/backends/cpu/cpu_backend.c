@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU as a device: opening, closing, what it is, and the table of its operations.
+// The CPU as a device: opening, closing, its description, and the table of its operations.
 #include "backends/cpu/cpu.h"
 
 #include <sched.h>
@@ -43,7 +43,7 @@ static braid_status query(const struct backend_driver *driver, uint32_t *out_num
 }
 
 // For a backend whose streams are all idle, half-open ones included. A thread that made a blocking
-// call may still be waking a worker for what came behind it: it ends before the worker is freed.
+// call may still be waking a worker for the next job. That thread ends before the worker is freed.
 static void finish(struct cpu_backend *backend)
 {
     braid_cpu_blockers_stop(backend);
@@ -90,16 +90,16 @@ static void get_info(struct backend *base, braid_device_info *out_info)
     read_cpu_name(out_info->name, sizeof(out_info->name));
 }
 
-// What a kernel, a wait and a second lane take, as bench_cpu_costs tells. The first two are of
-// streams, the walker has its own. From two cores of a virtual Xeon at 2.5 GHz (Cascade Lake) that
-// other programs used as well, when queues had a lock yet; medians of 2,000 frames of 1,000 empty
-// kernels (300 on streams): 120 ns a kernel, and 450 to 510 a wait at best. Halves of a walked
-// frame on two lanes without waits, both workers awake, took 0.3 us longer than all of it on one,
-// so a second lane costs some 2.5 us; more where a worker must be woken.
+// Costs of a kernel, a wait and a second lane, by bench_cpu_costs. The first two are of streams;
+// the walker has its own. Machine: two cores of a virtual Xeon at 2.5 GHz (Cascade Lake) with other
+// programs beside, when queues still had a lock. Medians of 2,000 frames of 1,000 empty kernels
+// (300 on streams): 120 ns a kernel, at best 450 to 510 ns a wait. With both workers awake and no
+// waits, a walked frame in halves on two lanes took 0.3 us longer than on one lane. So a second
+// lane costs some 2.5 us; more where a worker must be woken.
 enum { NODE_NS = 120, WAIT_NS = 600, ROOT_NS = 3000 };
 
-// A wait whose node has ended long ago still takes its lane 50 to 100 ns, a miss of the cache;
-// lanes take theirs at the same time, so a frame takes at least half of that for every wait.
+// A wait for a node that ended long ago still takes its lane 50 to 100 ns, a cache miss. Lanes wait
+// at the same time, so a frame takes at least half of that for every wait.
 //
 // default_cost_ns is no measurement: who makes a node of something expects it to be worth one.
 static void get_cost_model(struct backend *base, braid_cost_model *out_model)

@@ -55,10 +55,10 @@ static size_t round_up(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-// A queue that is empty begins anew where its chunk does: streams that are idle between frames each
-// keep to one, which stays in the caches. The walking thread is done with `next` and `chunk` when
-// it counts a command as ended, until it sees that one more is queued. It writes that count all the
-// time, so a stream that is walked, most likely, is left alone.
+// An empty queue begins anew at the start of its chunk. So a stream that is idle between frames
+// keeps to one chunk, which stays in the caches. The walking thread is done with `next` and `chunk`
+// when it counts a command as ended, until it sees that one more is queued. It writes that count
+// all the time, so a stream that seems to be walked is left alone.
 static void begin_anew(struct cpu_stream *stream)
 {
     bool is_walked = atomic_load_explicit(&stream->scheduled, memory_order_relaxed);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passing jobs on: what a thread that has made a blocking call does for those behind the call.
+// Passing jobs on: a thread that has made a blocking call goes on with the jobs behind the call.
 #include "backends/cpu/cpu.h"
 
-// The end of a call that blocks is most often the beginning of the next: a reader's of the next
-// frame, a writer's of the one that waited for this. To wake a worker that publishes the end, which
-// wakes one that hands over the next call, which wakes a thread for it, takes longer than many
-// calls, and longer still where all workers are busy. So the thread goes on by itself as far as no
-// code of the program is to be run: it publishes, reaches points, starts launches, and begins the
-// calls that are due, of which the first is its own. That one, and the jobs that the thread has yet
-// to go on with, wait for it meanwhile: so it polls for nothing, and gives a stream back to the
-// workers when its turn is over.
+// The end of a blocking call mostly begins the next one: a reader's of the next frame, or the
+// writer's that waited for it. Waking three threads, to publish the end, to hand over the next call
+// and to make it, takes longer than many calls. It takes longer still where all workers are busy.
+// So the thread goes on by itself as long as no code of the program must run. It publishes, reaches
+// points, starts launches, and begins the due calls, the first of which it makes itself. That call
+// and the thread's other jobs wait for it meanwhile. So the thread polls for nothing, and gives a
+// stream back to the workers when its turn is over.
 
 // Those that are ready, on a thread that passes jobs on; NULL: on another.
 static _Thread_local struct cpu_job_list *passed;

@@ -140,9 +140,9 @@ static void wait_for_point(struct cpu_backend *backend, struct cpu_point *point)
     sleep_until(backend, point);
 }
 
-// A thread that waits runs what it waits for, if no worker has begun: to wake a sleeping worker and
-// to be woken by it takes longer than most frames. Then it polls for a while before it sleeps. It
-// cannot be cancelled meanwhile: neither the work it runs nor whoever wakes it would get over that.
+// If no worker has begun the work, the waiting thread runs it: waking a worker and being woken by
+// it takes longer than most frames. Then it polls for a while before it sleeps. It cannot be
+// cancelled meanwhile: neither the work nor the waking thread would survive that.
 void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point)
 {
     int cancel_state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is queued and run: work, jobs, points, commands, streams. For cpu.h, whose locks are meant.
+// The data of the queues: work, jobs, points, commands, streams. For cpu.h, whose locks are meant.
 #ifndef BRAID_BACKENDS_CPU_CPU_QUEUE_H
 #define BRAID_BACKENDS_CPU_CPU_QUEUE_H
 
@@ -16,8 +16,8 @@ struct cpu_backend;
 struct cpu_job;
 struct cpu_point;
 
-// What runs when a kernel, copy, fill or host call has its turn: a function and its arguments.
-// blocks covers the whole grid; calls are made with parts of it.
+// A kernel, copy, fill or host call, ready to run: a function and its arguments. blocks covers the
+// whole grid; calls are made with parts of it.
 struct cpu_work {
     braid_cpu_function *call;
     braid_blocks blocks;
@@ -31,8 +31,8 @@ struct cpu_work {
     struct work_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
 };
 
-// What others than the job's own thread do for it: a grid that idle workers may help with, or a
-// call that blocks, of which there is only `work`. Belongs to the job that runs the work.
+// The part of a job for other threads: a grid that idle workers may help with, or a blocking call,
+// which has `work` only. Belongs to the job that runs the work.
 struct cpu_split {
     struct cpu_job *job;
     const struct cpu_work *work;
@@ -52,10 +52,10 @@ struct cpu_sleeper {
     struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
 };
 
-// A sequence of work that one thread at a time walks: a stream's queue or a lane of a program.
-// run returns the job that the same thread is to run next, or NULL with the lock held: so the
-// thread that ended something looks for work before those that saw the end can make more of it. A
-// stream hands itself on as soon as `until` is reached, if given. pass leaves work to the workers.
+// A sequence of work that one thread at a time walks: a stream's queue or a lane of a program. run
+// returns the next job for the same thread, or NULL with the lock held. So the thread that ended
+// something looks for work before those that saw the end can add more. If `until` is given, a
+// stream hands itself on as soon as it is reached. pass leaves work to the workers.
 struct cpu_job {
     struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job,
                            const struct cpu_point *until);
@@ -85,7 +85,7 @@ struct cpu_point {
     bool timing;
 };
 
-// The last is set once, by an exchange; whoever finds that it was watched wakes those that wait.
+// An exchange sets the last, once. If the point was watched, that thread wakes those that wait.
 enum cpu_point_state { CPU_POINT_AHEAD, CPU_POINT_WATCHED, CPU_POINT_REACHED };
 
 struct cpu_patch; // what a play is to be given when it starts
@@ -139,8 +139,8 @@ struct cpu_command {
 struct cpu_stream {
     struct backend_stream base;
     struct cpu_job job;
-    // Written by those that queue, on a line apart from the job's grid, which helpers claim blocks
-    // of; and read by the walking thread when it has done all it knew of.
+    // Queueing threads write it; the walking thread reads it after all commands that it knew of. It
+    // has another line than the job's grid, of which helpers claim blocks.
     _Alignas(CPU_LINE_BYTES) _Atomic uint64_t num_queued;
     struct cpu_chunk *last_chunk; // issue lock; NULL: nothing was ever queued
     uint32_t num_used_bytes;      // issue lock; of it
@@ -154,8 +154,8 @@ struct cpu_stream {
     _Atomic uint64_t num_ended;
 };
 
-// True, and what ran there is seen: until something is queued. What has ended is read first: read
-// behind it, it could be what was queued since, by what has ended.
+// If true, the caller sees the effects of the work, until something is queued. num_ended is read
+// first: read second, it could equal a num_queued from before the ended work queued more.
 static inline bool cpu_stream_is_idle(const struct cpu_stream *stream)
 {
     uint64_t num_ended = atomic_load_explicit(&stream->num_ended, memory_order_acquire);

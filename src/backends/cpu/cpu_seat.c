@@ -4,12 +4,11 @@
 
 #include "backends/cpu/cpu.h"
 
-// Linux puts a thread that is woken where it ran last or where its waker runs, often behind another
-// of ours while a core is idle. There it stays as long as that one runs, or yields: one that is not
-// asleep is placed anew only where the system balances its cores, milliseconds later, and lanes in
-// step then take as long as on one core. So threads at work count themselves on their core; one
-// that is woken is placed where none is; and one that finds another on its own core moves a worker
-// away.
+// Linux puts a woken thread on its last core or its waker's, often behind another of ours while a
+// core is idle. There it stays while that one runs or yields. A thread that is not asleep moves
+// only when the system balances its cores, milliseconds later. Until then, lanes in step take as
+// long as on one core. So threads at work count themselves on their core. A woken thread goes to a
+// core without one. A thread that finds another on its core moves a worker away.
 //
 // A thread is moved by allowing it one core, and then again those that it was allowed before.
 // Threads of the program are never moved.
@@ -88,8 +87,8 @@ bool braid_cpu_seat_is_shared(struct cpu_backend *backend)
     return num_on(backend, core) > 1;
 }
 
-// The first core after `core` that the thread may use and that neither a thread at work nor the
-// caller is on; -1: there is none.
+// The first core after `core` that the thread may use. Neither a thread at work nor the caller is
+// on it. -1: there is none.
 static int find_free_core(struct cpu_backend *backend, const cpu_set_t *allowed, int core)
 {
     int own = sched_getcpu();

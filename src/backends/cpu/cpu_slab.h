@@ -17,7 +17,7 @@ struct cpu_pool {
     _Alignas(CPU_LINE_BYTES) _Atomic(void *) returned; // likewise, since `free` was last empty
 };
 
-// An item as whoever had it left it, but for its first word; NULL: no memory. All are of one size.
+// An item as its last user left it, except its first word; NULL: no memory. All are of one size.
 void *braid_cpu_pool_take(struct cpu_pool *pool, struct cpu_slab **slabs, size_t item_bytes);
 void braid_cpu_pool_put(struct cpu_pool *pool, void *item); // any thread
 // Of all pools whose slabs these are.

@@ -32,9 +32,8 @@ void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
     cpu_lock(backend);
 }
 
-// Systems put a thread that is woken back where it ran last, or where its waker runs, even where
-// another core is idle: so one that ran elsewhere comes first, and of these the one that slept
-// last.
+// Systems put a woken thread on its last core or on its waker's, even if another core is idle. So
+// threads that ran elsewhere come first, and of these the one that slept last.
 bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list)
 {
     int core = sched_getcpu();
@@ -77,11 +76,10 @@ uint32_t braid_cpu_num_looking(const struct cpu_backend *backend)
     return backend->num_spinning + backend->num_waking;
 }
 
-// Threads that look for work see the new epoch by themselves, or come to it; sleeping ones are
-// woken for the rest. A thread that stops spinning looks for work under lock before it sleeps, and
-// one that was woken does so first of all, so none is overlooked. To wake another for what the one
-// on its way will do is worse than a call for nothing: the first was put on the free core, so the
-// second lands on its waker's, and takes that from it.
+// Threads that look for work see the new epoch, or come to it; sleepers are woken for the rest. No
+// sleeper is overlooked: a thread looks for work under lock before it sleeps and as soon as it
+// wakes. Waking a second thread for the work of one on its way is worse than useless. The first was
+// put on the free core, so the second lands on its waker's core and takes time from it.
 void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
 {
     atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);

@@ -62,7 +62,7 @@ static void close_split(struct cpu_backend *backend, struct cpu_split *split)
     split->open = false;
 }
 
-// Leaving happens under the lock, so whoever leaves last sees what all others wrote.
+// Leaving happens under the lock, so the last to leave sees all that the others wrote.
 bool braid_cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split)
 {
     if (split->open)

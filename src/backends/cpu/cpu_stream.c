@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams: making and freeing them, queueing on them, and waiting for what is queued.
+// Streams: making and freeing them, queueing on them, and waiting for queued work.
 #include "backends/cpu/cpu.h"
 
 #include <stdlib.h>
@@ -22,8 +22,8 @@ struct cpu_stream *braid_cpu_stream_of(struct cpu_backend *backend, struct backe
     return stream ? (struct cpu_stream *)stream : &backend->default_stream;
 }
 
-// No lock held. Another thread that queues may have been first, and what was queued may have run:
-// then the stream is left alone, lest its end wait until some worker has seen that it is empty.
+// No lock held. Another thread that queues may have been first, and the commands may have run. Then
+// the stream is left alone: otherwise its end would wait until a worker had seen it empty.
 void braid_cpu_stream_schedule(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     cpu_lock(backend);
@@ -81,7 +81,7 @@ static struct cpu_point *record(struct cpu_backend *backend, struct cpu_stream *
     return point;
 }
 
-// Waits for what is queued now. Never fails: callers free what the stream's work uses.
+// Waits for the work queued so far. Never fails: callers free the memory that this work uses.
 static void wait_for_queue(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     for (;;) {
@@ -106,8 +106,8 @@ braid_status braid_cpu_stream_synchronize(struct backend *base, struct backend_s
     return BRAID_OK;
 }
 
-// Threads that wait for an event of the stream stop looking at the stream once that is reached, as
-// all its events are now, and its walker goes once it finds no more.
+// Threads that wait for an event stop looking at its stream once the event is reached. All events
+// of this stream are reached now. Its walker goes once it finds no more.
 static void wait_for_threads(struct cpu_backend *backend, const struct cpu_stream *stream)
 {
     cpu_lock(backend);

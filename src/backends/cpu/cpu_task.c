@@ -9,7 +9,7 @@ enum {
     PART_BYTES = 256 * 1024 // of a copy or fill, as one block of its grid
 };
 
-// What all but kernels find behind args[0].
+// The data behind args[0] of all works except kernels.
 struct arguments {
     void *self; // args points here
     union work work;
@@ -103,7 +103,7 @@ size_t braid_cpu_task_bytes(const struct backend_task *task)
     return bytes;
 }
 
-// What stands in for the call of a disabled task.
+// The call of a disabled task.
 static void run_nothing(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;

@@ -2,8 +2,8 @@
 // Walking a stream's queue: one thread at a time runs its commands, without a lock while it can.
 #include "backends/cpu/cpu.h"
 
-// After this many commands a stream goes behind the others that are ready, so that a long queue
-// cannot keep a short one waiting for ever.
+// After this many commands a stream goes behind the other ready ones. So a long queue cannot keep a
+// short one waiting forever.
 enum { TURN_COMMANDS = 16 };
 
 enum {
@@ -11,7 +11,7 @@ enum {
     POLLS_A_QUEUE = 64, // the same where it has come to the end of its queue
 };
 
-// What became of the command at the head of the queue.
+// The outcome of the command at the head of the queue.
 enum outcome {
     ENDED,   // done
     STARTED, // somebody else goes on with the stream, or `next` is to run
@@ -124,8 +124,8 @@ static void leave_command(struct cpu_stream *stream)
     atomic_store_explicit(&stream->num_ended, num + 1, memory_order_release);
 }
 
-// Lock held. False: more was queued meanwhile. Whoever queues looks at `scheduled` afterwards, so
-// one of the two sees what the other did.
+// Lock held. False: more was queued meanwhile. A thread that queues looks at `scheduled`
+// afterwards, so one of the two sees the other's write.
 static bool go_idle(struct cpu_stream *stream)
 {
     atomic_store_explicit(&stream->scheduled, false, memory_order_seq_cst);
@@ -138,9 +138,9 @@ static bool go_idle(struct cpu_stream *stream)
     return false;
 }
 
-// Reaches the point of the last command of a queue in one critical section with the look for more,
-// so that those who see the end find the thread, and the stream, free. True: the stream is idle,
-// and the lock held.
+// Reaches the point of a queue's last command and looks for more in one critical section. So
+// threads that see the end find the thread and the stream free. True: the stream is idle, and the
+// lock held.
 static bool end_last(struct cpu_backend *backend, struct cpu_stream *stream,
                      struct cpu_point *point)
 {

@@ -14,17 +14,16 @@ enum { LOOK_AT_MOST = 64 }; // ready jobs
 
 static const char what_runs[] = "a kernel or host call of the CPU";
 
-// Forward progress. Up to num_workers jobs (heads of streams, lanes) run at once, whatever they do:
-// kernels that wait for each other on that many streams all run. A thread that helps with another
-// job's grid may be stuck in it for as long as the kernel likes, so helpers must not use up the
-// threads that heads need:
-// - a thread becomes a helper only while heads + helpers < num_workers, and the job that owns the
-//   grid is one of those heads, so helpers <= num_workers - 1;
+// Forward progress. Up to num_workers jobs (heads of streams, lanes) run at once. So kernels that
+// wait for each other on that many streams all run. A thread that helps with another job's grid may
+// be stuck as long as the kernel likes. So helpers must not use up the threads that heads need:
+// - a thread becomes a helper only while heads + helpers < num_workers. The job that owns the grid
+//   is one of those heads, so helpers <= num_workers - 1;
 // - a thread takes a job only while heads < num_workers;
 // - a helper that finishes a grid last goes on with its job: heads + 1, helpers - 1.
-// So heads + helpers <= 2 * num_workers - 1 at all times, and with that many threads, whenever
-// heads < num_workers and a job is ready, some thread is free to take it. The spare threads sleep
-// unless a helper is held up.
+// So heads + helpers <= 2 * num_workers - 1 at all times. With that many threads, some thread is
+// free whenever heads < num_workers and a job is ready. The spare threads sleep unless a helper is
+// held up.
 
 void braid_cpu_job_list_append(struct cpu_job_list *list, struct cpu_job *job)
 {
@@ -54,8 +53,8 @@ static void count_ready(struct cpu_backend *backend, int change)
     atomic_store_explicit(&backend->num_ready, num_ready + (unsigned)change, memory_order_relaxed);
 }
 
-// A thread that stops being a head looks for the next job itself, so jobs beyond what may run now
-// want nobody.
+// A thread that stops being a head looks for the next job itself. So no thread is wanted for jobs
+// beyond those that may run now.
 static uint32_t num_jobs_to_run(const struct cpu_backend *backend)
 {
     uint32_t num_ready = atomic_load_explicit(&backend->num_ready, memory_order_relaxed);
@@ -174,8 +173,8 @@ static void pass_on_place(struct cpu_backend *backend)
         braid_cpu_workers_wake(backend, num_jobs);
 }
 
-// All that is queued in a stream before a point must run before the point is reached, so a thread
-// that runs it waits for nothing that it would not have waited for anyway.
+// All work queued before a point must run before the point is reached. So a thread that runs this
+// work waits for nothing more than it would anyway.
 bool braid_cpu_workers_lend_hand(struct cpu_backend *backend, const struct cpu_point *point)
 {
     if (backend->num_heads >= backend->num_workers)
