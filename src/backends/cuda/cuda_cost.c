@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ordering costs on CUDA, for the planner. The numbers were measured on an H200 with driver
-// 580 by bench_gpu_launch; docs/measured/cuda.md has the tables.
+// Costs of ordering on CUDA, for the planner. bench_gpu_launch measured the numbers on an H200 with
+// driver 580; docs/measured/cuda.md has the tables.
 #include "backends/cuda/cuda_vendor.h"
 #include "backends/gpu/gpu_backend.h"
 
@@ -24,12 +24,12 @@ static const braid_cost_model graph_model = {
 
 // A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us.
 //
-// On streams the host queues: 2.5 to 3.3 us a launch in the cells of the table, 2.6 to 4.3 in six
-// processes of sparse_mpm, and 0.1 to 1.6 us for a wait with its share of a record. What it takes
-// decides where it is longer than what the lanes take: frames took the larger of the two. Kernels
-// of one stream begin 1.4 us after the one before has ended, or 0.6 us sooner where they are
-// launched early. They are nearly always, since what comes after a wait is the exception; so a plan
-// counts on it, or one lane would look slower than it is.
+// On streams the host queues. A launch takes 2.5 to 3.3 us in the cells of the table, and 2.6 to
+// 4.3 in six processes of sparse_mpm. A wait with its share of a record takes 0.1 to 1.6 us. Frames
+// took the larger of the host's time and the lanes' time. A kernel begins 1.4 us after its
+// predecessor in the stream has ended, or 0.6 us sooner with an early start. Nearly all kernels
+// start early, since those behind a wait are the exception. So plans count on it: otherwise one
+// lane would look slower than it is.
 static const braid_cost_model stream_model = {
     .default_cost_ns = 5000,
     .node_ns = 1440,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the CUDA column share.
+// The shared parts of the CUDA column.
 #ifndef BRAID_BACKENDS_CUDA_CUDA_VENDOR_H
 #define BRAID_BACKENDS_CUDA_CUDA_VENDOR_H
 

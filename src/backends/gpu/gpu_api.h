@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// CUDA's driver API and HIP agree, call by call, on the number, the order and the machine types of
-// the parameters of everything below; where they do not, a slot serves one vendor only. The ABI
-// test compares every row with the vendors' headers where they are installed.
+// CUDA's driver API and HIP agree on the number, order and machine types of the parameters of each
+// call below. If they differ, a slot serves one vendor only. The ABI test compares every row with
+// the vendors' headers where they are installed.
 
 // CUresult or hipError_t. The numbers below are the same in both.
 typedef int gpu_result;
@@ -111,8 +111,8 @@ struct gpu_edge_data {
     uint8_t from_port, to_port, type, reserved[5];
 };
 
-// What the slots hold once a library is loaded. Rows marked optional in gpu_symbols.c may be NULL.
-// Addresses of device memory are void *, as machine words: the backend is for 64-bit hosts.
+// The slots of a loaded library. Rows marked optional in gpu_symbols.c may be NULL. Addresses of
+// device memory are void *, as machine words: the backend is for 64-bit hosts.
 struct gpu_api {
     // Library, device, context
     gpu_result (*initialize)(unsigned flags);

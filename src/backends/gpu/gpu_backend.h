@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the GPU backend share: its objects, errors, and making the device current.
+// The shared parts of the GPU backend: its objects, errors, and making the device current.
 #ifndef BRAID_BACKENDS_GPU_GPU_BACKEND_H
 #define BRAID_BACKENDS_GPU_GPU_BACKEND_H
 
@@ -70,8 +70,8 @@ struct gpu_backend {
     braid_device_info info;
     struct disk_cache *cache; // of what the run-time compiler makes; NULL: none
 
-    // Held while code is loaded or unloaded, for which a driver may wait for all work on the
-    // device; never taken by who only gives kernels back, and taken before `lock`.
+    // Held while code is loaded or unloaded: a driver may then wait for all work on the device.
+    // Threads that only give kernels back never take it. Taken before `lock`.
     pthread_mutex_t load_lock;
     struct gpu_own_kernel own[GPU_NUM_OWN]; // guarded by load_lock; see braid_gpu_find_own
     struct gpu_island_code *island_codes;   // guarded by load_lock
@@ -116,8 +116,8 @@ struct gpu_build {
     const char *expression; // names the entry; NULL: the kernel's name does
 };
 
-// Where a kernel's code comes from: the program's own function, an image or source. What it is
-// lives while a graph uses it.
+// The source of a kernel's code: the program's own function, an image or source text. This lives
+// while a graph uses it.
 struct gpu_code {
     const void *key; // the one of these three that it has
     const char *entry;
@@ -188,7 +188,7 @@ struct gpu_call {
 };
 
 braid_status braid_gpu_begin(struct gpu_call *call, struct backend *backend, const char *what);
-// What came of the call in `slot`, as braid_gpu_check has it, with current again what was before.
+// The call's result in `slot`, as for braid_gpu_check. Makes the previous context current again.
 braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const void *slot);
 
 // Makes the device current until braid_gpu_leave. `what` is for the message.
@@ -201,7 +201,7 @@ braid_status braid_gpu_enter_task(const struct gpu_backend *gpu, struct gpu_scop
 void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope);
 
 // For calls that return nothing: makes the device current, tried again if it fails. False: both
-// failed, which is logged. The device has failed then, and the driver keeps what was to be freed.
+// failed, which is logged. The device has failed then, and the driver keeps the memory or object.
 bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what);
 
 // Logs the failure of a call that frees, unless the device had failed before. The thread's message
@@ -212,8 +212,8 @@ void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, con
 void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                              const char *what);
 
-// Turns a result into a status. `slot` is the address of the called slot in gpu->api: it names the
-// call in the message "WHAT (cuda:0) failed: NAME (number) from CALL: text".
+// Turns a result into a status. `slot` is the address of the called slot in gpu->api. It names the
+// call in the message "TITLE (cuda:0) failed: NAME (number) from CALL: text".
 braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                              const char *what);
 
@@ -254,8 +254,8 @@ gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_functi
 // freed in the end, which waits for the callbacks that are queued.
 gpu_result braid_gpu_host_call_by_callback(struct gpu_backend *gpu, gpu_stream stream,
                                            gpu_host_function *call, void *user);
-// A function that the program queued on a stream: while it runs what waits for work is refused, as
-// in host calls of nodes, which their frame marks. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Queues a function of the program. While it runs, calls that wait for work are refused, as in host
+// calls of nodes, which their frame marks. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_submit_marked(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task);
 void braid_gpu_host_records_finish(struct gpu_backend *gpu);
@@ -277,7 +277,7 @@ void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
                                 gpu_function *out_function);
 
-// What the run-time compiler made.
+// The output of the run-time compiler.
 struct gpu_compiled {
     char *image;       // NULL: nothing; freed by who asked for it
     const char *entry; // in the same memory: the name of the entry that an expression named, or ""

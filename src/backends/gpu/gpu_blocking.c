@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host calls that block: the driver's thread hands them to one of ours, and the stream or graph
-// waits for a word that this one writes when the call has ended.
+// Blocking host calls: the driver's thread hands each to a thread of Braid's.
+// The stream or graph waits for a word that this thread writes when the call has ended.
 //
 // The driver makes host calls one after another on a thread of its own: one that sleeps there holds
 // up those of all streams. A wait for a word in memory is the device's to make, and no thread's.
 //
-// On streams the word counts the calls that have ended, and each wait is for as many as were
-// queued: where queueing the wait fails, the call is made all the same and the count stays right,
-// and who launches waits for it. A graph has the same wait in each launch, so there the driver's
-// thread sets the word back before it hands the call over, which is behind the wait of the launch
-// before.
+// On streams the word counts ended calls, and each wait is for the number of queued calls. If
+// queueing the wait fails, the call is still made, the count stays right, and the launching thread
+// waits for it. A graph has the same wait in each launch. So there the driver's thread sets the
+// word back before it hands the call over, which is behind the wait of the launch before.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,7 +17,7 @@
 #include "backends/gpu/gpu_layouts.h"
 #include "base/error.h"
 
-// Of a task in one frame slot, whatever its call is changed to.
+// Of a task in one frame slot, also when its call changes.
 struct gpu_flag {
     struct gpu_staging *memory; // the word, which is the driver's too
     uint32_t num_users;         // detours
@@ -110,7 +109,7 @@ struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
     return spare;
 }
 
-// What is on a stream that has ended was handed over.
+// If the stream has ended, all of its calls were handed over.
 static void await_calls(const struct gpu_flag *flag)
 {
     const struct timespec pause = { .tv_nsec = 50000 };

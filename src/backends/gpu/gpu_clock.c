@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the clock that kernels read says, and the host's at the same moment.
+// Readings of the clock of kernels, with the host's clock at the same moment.
 #include "backends/gpu/gpu_clock.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the run-time compiler made, kept on disk from process to process.
+// Outputs of the run-time compiler, kept on disk from process to process.
 #include "backends/gpu/gpu_code_cache.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/disk_cache.h"
 #include "base/error.h"
 
-// Counted up whenever Braid does something else with what it reads.
+// Counted up whenever Braid uses its inputs in another way.
 #define KEY_FORMAT "braid code 2"
 
 static const char *environment(const char *name)
@@ -19,7 +19,7 @@ static const char *environment(const char *name)
     return value ? value : "";
 }
 
-// hiprtc and NVRTC add what these hold to their options.
+// hiprtc and NVRTC add the contents of these to their options.
 static const char *const more_options[GPU_NUM_VENDORS][2] = {
     [GPU_CUDA] = { "NVRTC_APPEND_FLAGS" },
     [GPU_HIP] = { "HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND" },

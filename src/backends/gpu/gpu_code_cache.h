@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the run-time compiler made, kept on disk from process to process.
+// Outputs of the run-time compiler, kept on disk from process to process.
 #ifndef BRAID_BACKENDS_GPU_GPU_CODE_CACHE_H
 #define BRAID_BACKENDS_GPU_GPU_CODE_CACHE_H
 
@@ -18,8 +18,8 @@ struct gpu_code_key {
     size_t num;
 };
 
-// The files that the source may include are part of it. What may read something else has no key
-// (gpu_code_reads.h), and the log is told why, once for each text.
+// The files that the source may include are part of it. A source that may read something else has
+// no key (gpu_code_reads.h), and the log tells why, once for each text.
 struct gpu_code_key braid_gpu_code_key(const struct gpu_backend *gpu,
                                        const struct gpu_code_inputs *inputs);
 

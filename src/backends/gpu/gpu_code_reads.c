@@ -162,7 +162,7 @@ static bool find_file(struct reads *reads, const char *folder, size_t folder_len
     return found;
 }
 
-// Every file and header that the name may mean, included by what lies in `folder`.
+// Every file and header that the name may mean, included by a file in `folder`.
 static void look_up(struct reads *reads, const char *folder, size_t folder_length, const char *name,
                     size_t length)
 {

@@ -36,7 +36,7 @@ static bool load_compiler(const struct gpu_backend *gpu, struct compiler *compil
                           compiler->reason, sizeof(compiler->reason)) != NULL;
 }
 
-// The version and, since those after a bug fix have the same, what tells its file from another.
+// The version, and the date and size of its file: a bug fix does not change the version.
 static void identify(struct compiler *compiler)
 {
     int major = 0, minor = 0;
@@ -70,8 +70,8 @@ static const struct compiler *find_compiler(const struct gpu_backend *gpu, const
     return NULL;
 }
 
-// The newest architecture that the compiler knows and the device runs. A compiler that is too old
-// to list what it knows is asked for what the device is.
+// The newest architecture that the compiler knows and the device runs. A compiler too old to list
+// its architectures is asked for the device's.
 static gpu_result best_architecture(const struct gpu_compiler_api *api, int wanted, int *out_best)
 {
     int known[128], num = 0, best = 0;
@@ -144,8 +144,8 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
     gpu_result result = choose_target(gpu, &compiler->api, as_text, &target);
     if (result)
         return braid_error(BRAID_DEVICE_ERROR,
-                           "compiling kernel '%s' (%s) failed: %s from asking what the compiler "
-                           "can compile for",
+                           "compiling kernel '%s' (%s) failed: %s from asking for the compiler's "
+                           "targets",
                            name, gpu->label, compiler->api.error_string(result));
     char *block = NULL;
     size_t bytes = 0;

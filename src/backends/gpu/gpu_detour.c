@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that go by a host call: copies and fills of host memory, since the driver would not do them
-// in their place without blocking the host.
+// Tasks with a host call in place of a driver call: copies and fills of host memory.
+// For these the driver would block the host.
 //
-// On an H200 with driver 580 a copy on a stream between two host memories waits on the host, pinned
-// or not; so does one to pageable memory; and pageable memory is read when its copy to the device
-// is queued (up to some megabytes; then the host waits), so that it misses what earlier nodes of
-// the frame write there. The same happens at the launch of a graph. AMD's runtime waits for all of
-// them, and for fills of pinned memory. So pageable memory is never given to the driver: what has a
-// device at the other end goes through pinned memory, and a host call does the rest.
+// On an H200 with driver 580 a stream's copy between two host memories, pinned or not, or to
+// pageable memory waits on the host. A copy from pageable memory to the device reads when it is
+// queued, so it misses writes of earlier nodes of the frame. From some megabytes on, the host waits
+// instead. The launch of a graph does the same. AMD's runtime waits for all of them, and for fills
+// of pinned memory. So the driver never gets pageable memory. If the other end is a device, the
+// data goes through pinned memory, and a host call does the rest.
 #include "backends/gpu/gpu_detour.h"
 
 #include <stdlib.h>

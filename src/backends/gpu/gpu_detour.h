@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that the driver is not given as they are: what is queued for them instead.
+// Substitutes for tasks that the driver is not given as they are.
 #ifndef BRAID_BACKENDS_GPU_GPU_DETOUR_H
 #define BRAID_BACKENDS_GPU_GPU_DETOUR_H
 
@@ -13,7 +13,7 @@ struct gpu_staging {
     bool is_signal; // what streams of HIP can wait for
 };
 
-// The host's part of a task, and what the device does before or after it.
+// The host's part of a task, and the device's part before or after it.
 struct backend_detour {
     gpu_host_function *call;
     struct backend_task task;    // what the call does
@@ -31,7 +31,7 @@ braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes, bo
 void braid_gpu_return_staging(struct gpu_backend *gpu, struct gpu_staging *staging); // NULL: none
 
 // gpu_blocking.c: host calls that block, on threads of their own.
-// Whether the driver has what that takes.
+// Whether the driver has the calls for that.
 bool braid_gpu_can_block_apart(const struct gpu_backend *gpu);
 // With the flag of `before`, the detour of the same task until now; NULL: there is none.
 braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,

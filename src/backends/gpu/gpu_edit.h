@@ -17,7 +17,7 @@ struct gpu_edits {
     bool failed; // memory ran out
 };
 
-// Puts `with` in place of what is between two places of the old text, none before an earlier edit.
+// Puts `with` in place of the old text between two places, neither before an earlier edit.
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with);
 
 // The new text, for the caller to free; NULL: memory ran out.

@@ -71,7 +71,7 @@ braid_status braid_gpu_event_query(struct backend *backend, struct backend_event
     return braid_gpu_end(&call, result, &call.api->event_query);
 }
 
-// A few queries at once, for what is about to end; then sleeps that take little of a core.
+// A few queries at once, for an event about to happen; then sleeps that take little of a core.
 static gpu_result poll_event(const struct gpu_backend *gpu, gpu_event event)
 {
     enum { QUERIES_AT_ONCE = 50, FIRST_SLEEP_NS = 10000, LONGEST_SLEEP_NS = 160000 };

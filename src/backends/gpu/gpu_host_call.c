@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host calls that need more than the driver hands to them: where it has only stream callbacks,
-// whose functions have another shape, and functions of the program's that are marked while they
-// run.
+// Host calls with a record, for two reasons.
+// A driver may have only stream callbacks, whose functions have another shape. And functions of the
+// program are marked while they run.
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_backend.h"
 #include "base/error.h"
 #include "base/inside.h"
 
-// What it takes to make the call. Records go back to a list when it has been made, so that
+// The data to make the call with. Records go back to a list when the call has been made. So
 // replaying the same frames allocates nothing.
 struct gpu_host_record {
     struct gpu_host_record *next;

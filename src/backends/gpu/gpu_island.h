@@ -8,7 +8,7 @@
 struct gpu_island;
 struct running;
 
-// What of a task is its grid, or whether it runs: targets of parameters, as in backend_task.varies.
+// Targets of parameters that change a task's grid, or whether it runs; as in backend_task.varies.
 enum {
     ISLAND_SHAPE_TARGETS = 1 << BRAID_TARGET_GRID | 1 << BRAID_TARGET_GRID_X |
                            1 << BRAID_TARGET_GRID_Y | 1 << BRAID_TARGET_GRID_Z |
@@ -37,18 +37,18 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
 // BRAID_UNSUPPORTED.
 braid_status braid_gpu_island_check_call(const struct gpu_island *island, uint32_t call,
                                          const struct backend_task *task);
-// Takes what its task has now for a call, for later launches: arguments, grid, whether it is
-// disabled. Errors: BRAID_UNSUPPORTED (its blocks, which may wait for each other, would be several;
-// the grid is too large; it leaves the device), BRAID_DEVICE_ERROR; it stays as it was.
+// Takes the present arguments, grid and disabled state of a task, for later launches of its call.
+// Errors: BRAID_UNSUPPORTED (several blocks, which may wait for each other; too large a grid; it
+// leaves the device), BRAID_DEVICE_ERROR; it stays as it was.
 braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *island, uint32_t call,
                                   const struct backend_task *task);
-// Whether the grid of the call may have become another than the one that the island was made with,
-// or the call disabled: then the island must be made again before.
+// Whether the grid of the call may differ from the grid that the island was made with, or the call
+// is disabled. Then the island must be made again first.
 bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
                                   const struct backend_task *task);
-// Makes it again, so that grids may vary, with what its tasks have now. Compiles, where no island
-// was of the same text. Frames in flight keep the one before, which lives as long. The device is
-// current. Errors: as for braid_gpu_island_create; then *island is as it was.
+// Makes it again, so that grids may vary, with the present values of its tasks. Compiles, unless an
+// island had the same text. Frames in flight keep the old island, which lives as long. The device
+// is current. Errors: as for braid_gpu_island_create; then *island is as it was.
 braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island);
 
 // The launch that runs it, for one frame or several with equal arguments; its args are read when it
@@ -56,9 +56,9 @@ braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu
 const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
                                                      uint32_t num_frames);
 
-// Of an island whose lists are timed, before its first launch: where its calls write their times,
-// stamps (gpu_ptx_stamps.h) on the device, num_in_lane of them for each lane and frame; frames use
-// the room for `num_frames` of them in turn.
+// For an island whose lists are timed, before its first launch: sets the device memory for the
+// times of its calls. Each lane and frame has num_in_lane stamps (gpu_ptx_stamps.h). Frames use the
+// room for `num_frames` of them in turn.
 void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
                                 uint32_t num_frames);
 // Tells that, before a launch: which frame the launch begins with.
@@ -78,8 +78,8 @@ braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island
 // same.
 uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_rows);
 
-// The arguments of now are those of the frames up to `frame` of the next launch in rows, of those
-// that have none yet; 0: none has any.
+// Fills the rows of the next launch's frames before `frame` with the present arguments, except rows
+// that are filled already. 0: no frame has a row.
 void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame);
 bool braid_gpu_island_has_rows(const struct gpu_island *island);
 
@@ -90,14 +90,14 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
                                            gpu_stream stream, uint32_t num_frames,
                                            const struct backend_launch **out_launch);
 
-// Host memory for what so many lanes note of the nodes they are at, given back by
-// braid_gpu_island_memory_leave; *out_notes stays NULL where nobody wants notes (BRAID_NOTE_NODES
-// is 0), and where there is no memory for them, which the log tells. Errors: BRAID_DEVICE_ERROR.
+// Host memory for the notes of `num` lanes, each about its node. Give it back by
+// braid_gpu_island_memory_leave. *out_notes stays NULL if notes are off (BRAID_NOTE_NODES is 0), or
+// if there is no memory, which the log tells. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes);
 // Of an island of one lane, before its first launch: the note that is its own; NULL: it has none.
 void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note);
-// Adds the nodes that the lanes were at when the device stopped, by what they noted, with their
-// lanes; or with the island's index.
+// Adds the nodes that the lanes were at when the device stopped, by their notes, with their lanes
+// or with the island's index.
 void braid_gpu_island_find_running(const struct gpu_island *island, const uint32_t *index,
                                    struct running *running);
 

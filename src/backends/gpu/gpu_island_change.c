@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing calls of an island beyond their arguments: their grid, and whether they run.
 //
-// In an island whose grids may vary a call's grid of a frame is in front of its arguments, among
-// the launch's parameters, and one of no block skips it. That costs each call a little, so islands
-// are made so where a parameter asks for it, and made again when a program changes a call directly.
+// If grids may vary, each call's grid stands before its arguments, among the launch's parameters of
+// a frame. A grid without blocks skips the call. That costs each call a little. So islands are made
+// so if a parameter asks for it, and made again when a program changes a call directly.
 #include <string.h>
 
 #include "backends/gpu/gpu_island.h"

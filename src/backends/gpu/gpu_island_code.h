@@ -2,8 +2,8 @@
 // Loaded code of islands, shared by the text of its parts.
 //
 // To unload a module a driver waits for all work on the device, and destroying an exec may wait for
-// its own only. So code that nobody uses is kept until another island's is loaded, which may wait
-// anyway, or the device is closed; it is found again until then.
+// its own only. So unused code is kept, and can be found again. It goes when another island's code
+// is loaded, which may wait anyway, or when the device is closed.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_CODE_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_CODE_H
 
@@ -25,8 +25,8 @@ braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu,
                                            struct gpu_island_code **out_code);
 void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_code *code);
 
-// Frees what nobody uses any more, memory of islands as well, before the device is closed; only
-// forgets it where the device could not be made current.
+// Frees all unused code, and unused memory of islands, before the device is closed. If the device
+// could not be made current, it only forgets them.
 void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What islands need of a loaded kernel, read from its PTX once.
+// The needs of a loaded kernel inside an island, read from its PTX once.
 #include "backends/gpu/gpu_island_kernel.h"
 
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static braid_status create(struct gpu_backend *gpu, struct gpu_kernel *kernel,
     return status;
 }
 
-// Two threads may read it at once; the first one's is kept. Kernels of Braid's own are of all
-// vendors, so that what is kept of them must not come from another.
+// Two threads may read it at once; the first one's is kept. Kernels of Braid's own serve all
+// vendors, so the kept result must not come from another vendor.
 braid_status braid_gpu_find_callable(struct gpu_backend *gpu, struct gpu_kernel *kernel,
                                      const struct gpu_callable **out_callable)
 {

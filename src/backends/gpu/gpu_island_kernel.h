@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What islands need of a loaded kernel, read from its PTX once.
+// The needs of a loaded kernel inside an island, read from its PTX once.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_KERNEL_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_KERNEL_H
 

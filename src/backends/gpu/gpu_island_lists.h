@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an island is to do: lanes of calls with waits, and the words that its kernel reads of them.
+// The work of an island: lanes of calls with waits, and the words that its kernel reads of them.
 //
 // In an island a lane is a group of threads of one kernel, and a call runs a kernel's blocks one
 // after another. A chain is an island of one lane whose groups share the blocks of each call.
@@ -92,7 +92,7 @@ static inline uint32_t island_arg_place(uint32_t at, uint32_t bytes)
 uint32_t braid_island_arg_bytes(const struct backend_launch *launch);
 void braid_island_put_args(const struct backend_launch *launch, unsigned char *to);
 
-// Where grids vary, what is in front of the arguments of a call: its grid, of no block if it is
+// Where grids vary, the bytes before the arguments of a call hold its grid, without blocks if it is
 // disabled. `task` is NULL for calls that run nothing; copies and fills keep the grid of the call.
 enum { ISLAND_GRID_BYTES = 16 };
 void braid_island_put_grid(const struct island_call *call, const struct backend_task *task,

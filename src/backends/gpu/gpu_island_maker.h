@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island while it is made: what is found in its tasks, and what becomes of that.
+// An island while it is made: facts from its tasks, and the steps from these to the island.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_MAKER_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_MAKER_H
 
@@ -51,7 +51,7 @@ struct gpu_island_maker {
 // As braid_gpu_island_create; `grids_vary`: see island_layout.
 braid_status braid_gpu_island_make(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
                                    bool grids_vary, struct gpu_island **out_island);
-// Takes what the task has now for a call; NULL: the call runs nothing.
+// Takes the task's present values for a call; NULL: the call runs nothing.
 void braid_gpu_island_put_call(struct gpu_island *island, uint32_t call,
                                const struct backend_task *task);
 // Why a call cannot have the grid: a constant, or NULL.
@@ -62,11 +62,11 @@ braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_i
 
 // Writes why a task cannot be inside; BRAID_UNSUPPORTED.
 braid_status braid_gpu_island_refuse(const struct backend_task *task, const char *reason);
-// Reads the tasks, each checked: which kernels the calls are of, and what these do. Errors:
+// Reads and checks the tasks: finds the kernels of the calls and their needs. Errors:
 // BRAID_UNSUPPORTED, a task cannot be inside, and why; BRAID_NO_MEMORY.
 braid_status braid_gpu_island_read_calls(struct gpu_island_maker *maker);
-// Then puts modules and kernels into an order of their own, so that islands of the same kernels
-// have the same text, whichever call comes first. Errors: BRAID_NO_MEMORY.
+// Then sorts modules and kernels, so that the text does not depend on the order of calls. Islands
+// of the same kernels share one text. Errors: BRAID_NO_MEMORY.
 braid_status braid_gpu_island_order(struct gpu_island_maker *maker);
 // Then gives each lane its threads; `chain`: the one lane gets them all.
 braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain);

@@ -45,7 +45,7 @@ static void *find_unused(struct gpu_backend *gpu, braid_memory_kind kind, size_t
     return found;
 }
 
-// Takes what nobody uses out of the list.
+// Takes unused memory out of the list.
 static struct gpu_left_memory *take_out_unused(struct gpu_backend *gpu)
 {
     struct gpu_left_memory *unused = NULL, **link = &gpu->island_memory;
@@ -79,8 +79,8 @@ static bool free_unused(struct gpu_backend *gpu, bool current)
     return found;
 }
 
-// Memory kept for others, of other sizes, may be what is missing. To free it the driver may wait
-// for what the device does; so it is the last resort.
+// Memory kept for others, of other sizes, may be the missing memory. To free it, the driver may
+// wait for the device's work; so it is the last resort.
 static braid_status allocate(struct gpu_backend *gpu, braid_memory_kind kind, size_t bytes,
                              void **out_memory)
 {

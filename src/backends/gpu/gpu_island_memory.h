@@ -2,9 +2,9 @@
 // Memory of islands and of frames' times, which is used again and freed late.
 //
 // To free memory a driver waits for all work on the device, and destroying an exec may wait for its
-// own only. So what an exec gives back is kept for the next that wants as much, until an island
-// loads new code, which may wait anyway, or the device is closed. What lies about is no more than
-// was once used at the same time, in each size.
+// own only. So the memory of an exec is kept for the next that wants as much. It goes when an
+// island loads new code, which may wait anyway, or when the device is closed. In each size, no more
+// is kept than was once used at the same time.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_MEMORY_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_MEMORY_H
 
@@ -16,7 +16,7 @@ braid_status braid_gpu_island_memory_take(struct gpu_backend *gpu, braid_memory_
 // Memory that was taken and that nothing in flight uses; NULL is given back to no effect.
 void braid_gpu_island_memory_leave(struct gpu_backend *gpu, void *memory);
 
-// Frees what nobody uses; only forgets it where the device could not be made current.
+// Frees all unused memory. If the device could not be made current, it only forgets it.
 void braid_gpu_island_memory_free(struct gpu_backend *gpu, bool current);
 
 #endif

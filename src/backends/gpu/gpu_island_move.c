@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills within the device as kernels that an island can call.
 //
-// A kernel of Braid's own stands for each, in PTX like the program's. Its blocks are warps, so
-// that no island grows by them, of so many bytes that a few side by side are as fast as a launch.
+// A kernel of Braid's own stands for each, in PTX like the program's. Its blocks are warps, so no
+// island grows by them. A few blocks side by side are as fast as a launch at their number of bytes.
 #include "backends/gpu/gpu_island_move.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "backends/gpu/gpu_backend.h"
 
-// The launch of a copy or fill, and what it points to.
+// The launch of a copy or fill, and the arguments that it points to.
 struct island_move {
     struct backend_launch launch;
     void *args[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of an island note of the nodes they are at, and reading it after a fault.
+// Notes of an island's lanes on the nodes they are at, and reading them after a fault.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

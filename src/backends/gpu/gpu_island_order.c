@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of modules and kernels in an island's text: by what they are, not by who calls first.
+// The order of modules and kernels in an island's text: by their text, not by the order of calls.
 //
 // Code is found again by its text, in the process and on disk, so graphs that differ in the order
 // of their calls share it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an island's code is made of: the text of its walker, and its kernels as blocks.
+// The parts of an island's code: the text of its walker, and its kernels as blocks.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_PARTS_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_PARTS_H
 

@@ -4,32 +4,32 @@
 
 // clang-format off
 // Each group walks its list: wait, call, publish. Lanes of one block see each other's progress in
-// shared memory; of several, in global memory, where it is never reset: each frame begins where the
-// last one ended, at the same number on every lane. A frame's arguments are the kernel's own, so
-// that one in flight keeps its own; of several frames in one launch they may stand in rows, which
-// are loaded when all groups of the block have done with the frame before. Small ones are loaded a
-// call ahead, and a list's words two. Notes are in host memory,
-// where they can be read after a fault: for each lane twice the number of its call and 1 while it
-// waits, 2 while it runs, and 0 between frames.
+// shared memory. Lanes of several blocks see it in global memory, where it is never reset. Each
+// frame begins where the last one ended, at the same number on every lane. A frame's arguments are
+// the kernel's own, so frames in flight keep theirs. For several frames in one launch they may
+// stand in rows. A row is loaded when all groups of the block are done with the frame before. Small
+// arguments are loaded one call ahead, and the words of a list two. Notes are in host memory, where
+// they can be read after a fault. For call N of a lane, the note is 2N+1 while it waits and 2N+2
+// while it runs. Between frames it is 0.
 //
-// What other kernels have written is read behind griddepcontrol.wait only: not even the progress,
-// which the frame before may still write; and before the block has met: a lane without calls tells
-// its first frame right behind that, and others of its group would begin where that one ends. The
-// lists are constant, and read before. All threads of
-// all blocks wait, so that an island that has ended stands for everything before it (gpu_ptx.h).
-// The words that lanes of a block poll have a line of their own, word g being written by group g
-// alone: so a tool that reports them (racecheck) can be told from the address that it is them.
+// Data that other kernels have written is read behind griddepcontrol.wait only. That includes the
+// progress, which the frame before may still write. The progress is also read before the block has
+// met. A lane without calls tells its first frame right after that, and others of its group would
+// begin where that frame ends. The lists are constant, and read before the wait. All threads of all
+// blocks wait, so the end of an island implies the end of everything before it (gpu_ptx.h). The
+// words that lanes of a block poll have a line of their own, and group g alone writes word g. So a
+// tool that reports them (racecheck) tells them by the address.
 //
-// Where grids vary, the grid of a call of this frame is in front of its arguments: it is part of the
-// frame as they are. The loop over a call's blocks stays rolled: each copy has all bodies.
+// Where grids vary, the grid of a call stands in front of its arguments. Both are part of the
+// frame. The loop over a call's blocks stays rolled: each copy has all bodies.
 //
-// Where lanes are warps of one block, thread i of each remembers how far lane i was when it last
-// looked: most waits have long ended, and need no look. All of its threads tell the same, without a
-// branch around a release; they meet between one number and the next, so that no word goes back.
+// If lanes are warps of one block, thread i of each remembers the progress of lane i at its last
+// look. Most waits have long ended, and need no look. All threads of a lane tell the same number,
+// without a branch around a release. They meet between two numbers, so no word goes back.
 //
-// Lines with a question mark are only in islands that are timed: one thread of each lane writes for
-// each call when it began, as a complement, and ended. It begins when its waits have ended, or what
-// was before it on its lane.
+// Lines with a question mark are only in timed islands. One thread of each lane writes for each
+// call its begin, as a complement, and its end. A call begins when its waits have ended, or when
+// the call before it on its lane has.
 //
 // Lines with an exclamation mark are only in islands that loop. Such an island runs its one frame
 // until a word is 0. If several blocks read the word, one block could write it again before another

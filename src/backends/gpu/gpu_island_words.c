@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an island's walker needs of the device: progress that is seen, and barriers of groups.
+// The device functions of an island's walker: visible progress, and barriers of groups.
 #include "backends/gpu/gpu_island_text.h"
 
 // clang-format off
-// A release or an acquire at a barrier's end carries what the group's other threads wrote and are
-// to read: causality goes through barriers.
+// A release or an acquire at a barrier's end covers the writes and reads of the group's other
+// threads: causality goes through barriers.
 const char *const braid_island_device_text[] = {
     "static __device__ __forceinline__ void braid_island_await(unsigned barrier, unsigned threads)\n",
     "{\n",

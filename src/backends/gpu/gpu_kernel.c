@@ -55,7 +55,7 @@ static braid_status read_parameters(const struct gpu_backend *gpu, struct gpu_ke
     return read_sizes(gpu, kernel, num);
 }
 
-// 48 KB is what every driver allows unasked, when it does not say.
+// If the driver gives no limit, 48 KB holds: every driver allows that unasked.
 static braid_status read_shared_limit(const struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
     int limit = 48 * 1024;

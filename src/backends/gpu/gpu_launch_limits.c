@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch may ask for: raising the limit of dynamic shared memory, and saying why a launch
-// was refused. Limits are looked at only after the driver refused, so that they cost nothing.
+// Limits of launches: raising the limit of dynamic shared memory, and saying why a launch was
+// refused. Limits are looked at only after the driver refused, so that they cost nothing.
 #include <stdio.h>
 
 #include "backends/gpu/gpu_backend.h"
 
-// A function may be launched by several devices and by the program too, and a limit that is set may
-// be lower than the one it had. So only the higher of the two is set, by one thread at a time.
+// Several devices and the program may launch one function. A new limit may be lower than the old
+// one. So only the higher of the two is set, by one thread at a time.
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 
 gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_function function,

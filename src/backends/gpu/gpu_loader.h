@@ -14,8 +14,8 @@ enum gpu_vendor_index {
 
 enum { GPU_MAX_NAMES = 2 };
 
-// A row: the slot's place in its struct, and for each vendor the names to try, in order (none: the
-// vendor has no such function and the slot stays NULL), and whether the slot may stay NULL anyway.
+// A row: the slot's place in its struct, and each vendor's names to try, in order. Without names
+// the vendor lacks the function: the slot stays NULL. An optional slot may stay NULL anyway.
 struct gpu_symbol {
     size_t offset;
     const char *names[GPU_NUM_VENDORS][GPU_MAX_NAMES];
@@ -32,9 +32,9 @@ extern const struct gpu_symbol_table braid_gpu_symbols;
 extern const struct gpu_symbol_table braid_gpu_compiler_symbols;
 
 // Opens the first of `libraries` (ended by NULL) that exports every required symbol, and fills
-// `slots`. On failure returns NULL, leaves `slots` as it was, and writes to `reason` what was tried
-// and why each failed. A library is never closed, not even one that was refused: HIP's must not be
-// (its constructor leaks a little at each load), and the handle costs nothing.
+// `slots`. On failure returns NULL, leaves `slots` as it was, and writes each attempt and its
+// failure to `reason`. A library is never closed, not even a refused one. HIP's must not be (its
+// constructor leaks a little at each load), and the handle costs nothing.
 void *braid_gpu_load(const struct gpu_symbol_table *table, enum gpu_vendor_index vendor,
                      const char *const *libraries, void *slots, char *reason, size_t reason_size);
 

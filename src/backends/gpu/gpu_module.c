@@ -101,7 +101,7 @@ static braid_status load_waiting(const struct gpu_backend *gpu, const braid_kern
     return braid_gpu_refuses_text(result) ? BRAID_OK : check_loaded(gpu, kernel, result);
 }
 
-// Text costs no more than machine code: then the driver assembles it, and keeps what it made. Where
+// Text costs no more than machine code: then the driver assembles it, and keeps the result. Where
 // the compiler fails it would fail for machine code too.
 static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                     const struct gpu_code *code, struct gpu_module *module)

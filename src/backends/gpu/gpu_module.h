@@ -2,9 +2,9 @@
 // Loaded modules: one for each image or source, counted.
 //
 // To unload a module a driver waits for all work in its context, and destroying an exec may wait
-// for its own only. So a module that nobody uses any more is retired: look-ups do not see it, since
-// the program may put another image at its address, and it stays loaded until many of them have
-// gathered when another is loaded, which may wait anyway, or the device is closed.
+// for its own only. So an unused module is retired. Look-ups do not see it, since the program may
+// put another image at its address. When another module is loaded, which may wait anyway, many
+// retired ones are unloaded at once; the rest when the device is closed.
 #ifndef BRAID_BACKENDS_GPU_GPU_MODULE_H
 #define BRAID_BACKENDS_GPU_GPU_MODULE_H
 
@@ -25,7 +25,7 @@ struct gpu_module {
 // Where the code of a kernel comes from. No key: it has none for the backend's vendor.
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
 
-// Whether two are loaded once for both, but for their entries.
+// Whether both share one loaded module, apart from their entries.
 static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
 {
     return a->key == b->key && a->stamped == b->stamped && a->reads_grid == b->reads_grid &&
@@ -53,8 +53,8 @@ const char *braid_gpu_entry_of(const struct gpu_kernel *kernel);
 // Drops a reference, without any driver call. NULL is released to no effect.
 void braid_gpu_module_release(struct gpu_backend *gpu, struct gpu_module *module);
 
-// Unloads what was retired, before the device is closed; only forgets it where the device could not
-// be made current. All references are gone.
+// Unloads retired modules, before the device is closed. If the device could not be made current, it
+// only forgets them. All references are gone.
 void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current);
 
 #endif

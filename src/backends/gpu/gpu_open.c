@@ -222,7 +222,7 @@ static braid_status call_current(struct backend *backend, braid_status (*call)(v
     return status;
 }
 
-// The same for every vendor but for the name.
+// The same for every vendor, except for the fields that braid_gpu_open sets.
 static const struct backend_ops common_ops = {
     .close = gpu_close,
     .get_info = get_info,

@@ -79,8 +79,8 @@
     "    setp.eq.u32 %p2, %r0, 0;\n"                                                               \
     "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0") LOOP_TAIL
 
-// Old versions and targets: the driver compiles them for whatever device there is. HIP's runtime
-// compiles no text, so HIP goes without these kernels.
+// Old versions and targets: the driver compiles them for any device. HIP's runtime compiles no
+// text, so HIP goes without these kernels.
 static const struct {
     const char *what, *entry, *text;
 } kernels[GPU_NUM_OWN] = {

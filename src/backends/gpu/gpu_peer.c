@@ -17,8 +17,8 @@ static gpu_result enable(const struct gpu_backend *gpu, const struct gpu_backend
     return api->hip_enable_peer(peer->device, 0);
 }
 
-// What others enabled before is as good. HIP's runtime also remembers that answer as the thread's
-// last error, which nothing of Braid reads.
+// If others enabled it before, that is as good. HIP's runtime also remembers that answer as the
+// thread's last error, which nothing of Braid reads.
 braid_status braid_gpu_reach(struct backend *backend, struct backend *peer, bool *out_reaches)
 {
     static const char what[] = "access to another device's memory";
@@ -42,9 +42,9 @@ braid_status braid_gpu_reach(struct backend *backend, struct backend *peer, bool
 }
 
 // Measured between two H200s of one host with driver 580 (bench_gpu_places;
-// docs/measured/places.md) inside one graph, where a copy takes longer to start than on a stream.
-// Without access copies go through the host over PCIe, which was not measured: that is what two
-// crossings of 16 lanes of its fourth generation take.
+// docs/measured/places.md). Inside one graph, as here, a copy takes longer to start than on a
+// stream. Without access copies go through the host over PCIe. This was not measured: the numbers
+// are two crossings of 16 lanes of its fourth generation.
 static const braid_place_link reached = { .latency_ns = 16000,
                                           .bytes_per_us = 391000,
                                           .wait_ns = 4300 };

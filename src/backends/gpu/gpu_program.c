@@ -41,7 +41,7 @@ static braid_status refuse(const struct program *program, const char *what, gpu_
                        program->gpu->label, what, program->api->error_string(result));
 }
 
-// Options of the kernel, folders to look in, and what to compile for; one allocation.
+// The kernel's options, folders to look in, and the target; one allocation.
 static const char **collect_options(const struct program *program, size_t *out_num)
 {
     const struct gpu_build *build = &program->code->build;

@@ -5,14 +5,14 @@
 
 #include "backends/gpu/gpu_backend.h"
 
-// What to compile for: a device's own code, or text that the driver compiles further.
+// The target of a compilation: a device's own code, or text that the driver compiles further.
 struct gpu_target {
     char option[96];
     bool text;
 };
 
-// *out_block is for the caller to free: the image, a zero byte, the name of the entry that the
-// code's expression names ("" without one), a zero byte. Errors: as for braid_gpu_compile.
+// *out_block, for the caller to free: the image, a zero byte, the entry named by the code's
+// expression ("" without one), a zero byte. Errors: as for braid_gpu_compile.
 braid_status braid_gpu_program_compile(const struct gpu_backend *gpu,
                                        const struct gpu_compiler_api *api, const char *name,
                                        const struct gpu_code *code, const struct gpu_target *target,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing PTX so that its kernels may be launched before what they wait for has ended.
+// Changing PTX so that its kernels may be launched before their predecessors have ended.
 #include "backends/gpu/gpu_ptx.h"
 
 #include <string.h>

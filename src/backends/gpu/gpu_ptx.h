@@ -7,9 +7,9 @@
 // it, as with ordinary edges, and implied edges stay implied. If the kernel is launched in the
 // ordinary way, the instruction does nothing.
 //
-// No entry executes griddepcontrol.launch_dependents: each block that does takes 0.6 ns of the
-// whole device, which doubles the time of a kernel of many short blocks (H200, docs/measured). The
-// edges of a driver graph say instead when the next kernel starts: see struct gpu_edge_data.
+// No entry executes griddepcontrol.launch_dependents: each block that executes it takes 0.6 ns of
+// the whole device. That doubles the time of a kernel of many short blocks (H200, docs/measured).
+// The edges of a driver graph say instead when the next kernel starts: see struct gpu_edge_data.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_H
 
@@ -20,12 +20,12 @@
 // Whether an image is PTX text.
 bool braid_gpu_is_ptx(const char *image);
 
-// The same text with the instruction at the start of every entry, for the caller to free; NULL
-// where it stays as it is: then *out_reason says why, or is empty when memory ran out. It stays
-// where the text uses griddepcontrol or clusters itself, or is for a device before sm_70, whose
-// threads kept step in a way that raising the target would change. Text for sm_70 to sm_89, or of a
-// PTX version before 7.8, has both raised to what the instruction needs: the driver must accept it,
-// or be given the original.
+// The same text with the instruction at the start of every entry, for the caller to free. NULL: it
+// stays as it is. Then *out_reason says why, or is empty when memory ran out. It stays if the text
+// uses griddepcontrol or clusters itself. It also stays if it is for a device before sm_70: raising
+// the target would change how its threads keep step. Text for sm_70 to sm_89, or of a PTX version
+// before 7.8, has both raised to the instruction's needs. The driver must accept that, or be given
+// the original.
 char *braid_gpu_ptx_with_early_start(const char *text, struct ptx_reason *out_reason);
 
 #endif

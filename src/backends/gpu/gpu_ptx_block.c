@@ -140,7 +140,7 @@ struct ptx_memory *braid_ptx_block_find_memory(const struct ptx_block *block, st
     return NULL;
 }
 
-// In the order of their use, so that a kernel has no room for what only others use.
+// In the order of their use, so that a kernel has no room for memory that only others use.
 static void place_shared(struct ptx_block *block, struct ptx_memory *memory)
 {
     struct ptx_callable *made = block->made;

@@ -45,19 +45,19 @@ void braid_ptx_block_refuse(struct ptx_block *block, const char *format, struct 
 
 struct ptx_memory *braid_ptx_block_find_memory(const struct ptx_block *block, struct ptx_word name);
 
-// Each writes what stands for a word, if it is such a one.
+// Each writes the replacement of a word, if it is such a one.
 bool braid_ptx_block_put_special(struct ptx_block *block, struct ptx_word word);
 bool braid_ptx_block_put_memory(struct ptx_block *block, struct ptx_word word, bool is_wide);
 
 // Whether a statement loads from the entry's parameters.
 bool braid_ptx_block_reads_parameter(const struct ptx_block *block,
                                      const struct ptx_statement *statement);
-// Where arguments are in registers, writes what stands for a load of one.
+// Where arguments are in registers, writes the replacement of a load of one.
 bool braid_ptx_block_put_small(struct ptx_block *block, const struct ptx_statement *statement);
 
 void braid_ptx_block_put_barrier(struct ptx_block *block, const struct ptx_statement *statement);
 
-// Writes what stands in front of the kernel's statements, once these are written.
+// Writes the text in front of the kernel's statements, once these are written.
 void braid_ptx_block_put_start(const struct ptx_block *block, FILE *to);
 
 #endif

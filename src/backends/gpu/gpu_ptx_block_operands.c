@@ -10,7 +10,7 @@ enum { MOST_OPERANDS = 6 };
 
 // ---- operands ----
 
-// What stands between commas, without spaces around; returns how many.
+// The words between commas, without spaces around; returns how many.
 static size_t split_operands(const struct ptx_statement *statement,
                              struct ptx_word operands[MOST_OPERANDS])
 {

@@ -8,7 +8,7 @@
 #include "backends/gpu/gpu_ptx_block.h"
 #include "backends/gpu/gpu_ptx_leave.h"
 
-// ---- what an instruction asks for ----
+// ---- the needs of an instruction ----
 
 static bool has_part(struct ptx_word instruction, const char *part)
 {
@@ -76,7 +76,7 @@ static void put_word(struct ptx_block *block, struct ptx_word word)
     fwrite(word.at, 1, word.length, block->file);
 }
 
-// Without what loads past the caches, and parameters from where they lie.
+// Drops the parts that load past the caches, and loads parameters from their new space.
 static void put_opcode(struct ptx_block *block, const struct ptx_statement *statement)
 {
     struct ptx_word word = statement->word;
@@ -233,7 +233,7 @@ static void put_needed(struct ptx_block *block)
 
 // ---- reading and writing ----
 
-// What its threads meet at inside the block they all reach, or none of them ends before.
+// Refuses a kernel whose threads may end while others meet at a barrier.
 static void check_leaving(struct ptx_block *block, const struct ptx_function *function)
 {
     const struct ptx_statement *statements = ptx_statements(block->symbols->ptx, function);

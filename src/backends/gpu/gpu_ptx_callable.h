@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing PTX so that a kernel becomes a block of code inside of another kernel.
 //
-// The block stands in place of a marker with these operands, all of 32 bits:
+// The block stands in place of a marker:
 //     braid_call_N index, here, barrier, shared, args;
-// `index` is that of the thread in its lane. `barrier` is the number of the lane's first barrier.
-// The others are addresses in shared memory. At `here` stand blockIdx, gridDim and blockDim, three
-// words each; the arguments lie as island_arg_place says. Where arguments are small they are
-// operands themselves, instead of the last: one, two or four.
+// All operands have 32 bits. `index` is that of the thread in its lane. `barrier` is the number of
+// the lane's first barrier. The others are addresses in shared memory. At `here` stand blockIdx,
+// gridDim and blockDim, three words each; the arguments lie as island_arg_place says. Small
+// arguments are operands themselves, instead of the last: one, two or four.
 //
 // The block differs from the kernel so:
 // - it reads special registers at `here`, and parameters from shared memory;
@@ -22,11 +22,11 @@
 #include "backends/gpu/gpu_ptx_site.h"
 #include "backends/gpu/gpu_ptx_symbols.h"
 
-// Reads what a kernel of the module needs. False: it cannot be a block, for the reason.
+// Reads the needs of a kernel of the module. False: it cannot be a block, for the reason.
 bool braid_ptx_read_callable(const struct ptx_symbols *symbols, const char *entry,
                              struct ptx_callable *out_callable, struct ptx_reason *out_reason);
 
-// Writes what stands between the braces of the block, behind the declaration of the operands as
+// Writes the text between the braces of the block, behind the declaration of the operands:
 // %braid_index, %braid_here, %braid_barrier, %braid_shared, and %braid_args or %braid_w0 to _w3.
 // The kernel was read before. False: memory ran out.
 bool braid_ptx_write_callable(const struct ptx_symbols *symbols, const char *entry,

@@ -53,7 +53,7 @@ static const char *end_of_first(const struct ptx_statement *statement)
     return at;
 }
 
-// What is computed from an address may be one: all registers that are written.
+// A value computed from an address may be an address: tracks all registers that are written.
 static bool track_results(struct tracks *tracks, const struct ptx_statement *statement,
                           const char *end)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions of PTX, and what they do beside their arithmetic.
+// The instructions of PTX, and their effects beside their arithmetic.
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_read.h"
@@ -51,7 +51,7 @@ static const struct {
 };
 // clang-format on
 
-// What a part behind a point adds.
+// The facts that a part behind a point adds.
 static unsigned facts_of_part(const char *part, size_t length)
 {
     static const struct {

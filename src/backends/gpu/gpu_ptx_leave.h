@@ -7,9 +7,8 @@
 
 enum ptx_leaving { PTX_STAYS, PTX_LEAVES, PTX_LEAVING_NO_MEMORY };
 
-// Threads meet where a statement has one of the facts. It may say that they leave where they do
-// not: it takes branches for ones that part threads if their conditions come from what threads have
-// of their own (gpu_ptx_part.h).
+// Threads meet at statements with one of the facts. PTX_LEAVES may be wrong: a branch counts as
+// parting threads if its condition comes from values of single threads (gpu_ptx_part.h).
 enum ptx_leaving braid_ptx_find_leaving(const struct ptx_statement *statements, size_t num,
                                         unsigned facts);
 

@@ -70,7 +70,7 @@ static bool has_result(const struct ptx_statement *statement)
     return !begins_with_any(statement->word, names);
 }
 
-// From each thread another, whatever it is given.
+// Its result differs between threads even if its inputs do not.
 static bool is_own(const struct ptx_statement *statement)
 {
     static const char *const names[] = { "atom",  "shfl",  "vote",     "match", "activemask",
@@ -79,7 +79,7 @@ static bool is_own(const struct ptx_statement *statement)
     return begins_with_any(statement->word, names) || (statement->facts & PTX_VOLATILE);
 }
 
-// What threads have of their own, and the results of functions.
+// Values of single threads, and the results of functions.
 static bool is_source(struct ptx_word word)
 {
     static const char *const names[] = { "%tid",  "%laneid", "%lanemask",    "%warpid", "%clock",
@@ -87,7 +87,7 @@ static bool is_source(struct ptx_word word)
     return begins_with_any(word, names);
 }
 
-// What is the same for all threads of a block.
+// Values that are the same for all threads of a block.
 static bool is_common(struct ptx_word word)
 {
     static const char *const names[] = { "%ntid",     "%ctaid",       "%nctaid", "%gridid",
@@ -137,7 +137,7 @@ static const char *end_of_results(const struct ptx_statement *statement)
 
 // ---- the flow ----
 
-// What some threads come to by a branch, and others do not, or at another time.
+// Statements that a branch brings some threads to, and others not, or at another time.
 static void note_region(struct flow *flow, size_t branch, size_t from, size_t to)
 {
     for (size_t i = from; i <= to && i < flow->num; i++) {

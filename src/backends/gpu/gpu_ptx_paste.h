@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-// What markers with one number stand for.
+// The replacement of markers with one number.
 struct ptx_pasted {
     char *block; // as braid_ptx_write_callable writes it
     char *note;  // a comment of one line in front of it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX as functions of statements, and what their instructions do.
+// PTX as functions of statements, and the effects of their instructions.
 #include "backends/gpu/gpu_ptx_read.h"
 
 #include <stdarg.h>
@@ -43,8 +43,8 @@ static struct ptx_word peek(const struct reader *reader)
 
 // ---- statements ----
 
-// Behind the semicolon that ends what was begun, or at the brace that closes its block. Facts that
-// follow from its operands.
+// Skips to behind the semicolon that ends the statement, or to the brace that closes its block.
+// Returns the facts that follow from its operands.
 static unsigned skip_statement(struct reader *reader)
 {
     unsigned facts = 0;

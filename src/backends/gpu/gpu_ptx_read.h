@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX as functions of statements, and what their instructions do.
+// PTX as functions of statements, and the effects of their instructions.
 //
 // Nothing is copied: all words point into the text, and a pass over it is a list of edits
-// (gpu_edit.h). A text with an instruction that is not in the table is refused, since nobody knows
-// what a change would do to it.
+// (gpu_edit.h). A text with an instruction that is not in the table is refused, since the effect of
+// a change is unknown.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_READ_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_READ_H
 
@@ -19,7 +19,7 @@ struct ptx_reason {
     bool is_unknown; // it has an instruction that the reader does not know
 };
 
-// What a statement, a function or a module does.
+// The effects of a statement, a function or a module.
 enum ptx_facts {
     PTX_BARRIER = 1 << 0,  // meets at a barrier of the block
     PTX_WARP = 1 << 1,     // talks within a warp
@@ -96,7 +96,7 @@ static inline struct ptx_declaration *ptx_declarations(const struct ptx *ptx)
     return ptx->declarations.items;
 }
 
-// What an instruction does; false: it is in no table.
+// The effects of an instruction; false: it is in no table.
 bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts);
 
 struct gpu_edits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that is called from inside another: what it needs, and where it is.
+// A kernel that is called from inside another: its needs, and its place.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_SITE_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_SITE_H
 
@@ -8,7 +8,7 @@
 
 enum { PTX_MOST_PARAMETERS = 128, PTX_MOST_SHARED_ALIGN = 128 };
 
-// What a kernel needs of where it is called, and does there.
+// The needs and effects of a kernel at the place where it is called.
 struct ptx_callable {
     bool barriers, warps;
     bool fences;           // may wait for other blocks of its own

@@ -23,7 +23,7 @@ enum { OLDEST_VERSION = 602 };
     "\tld.param.u64 %braid_t1, [braid_stamps];\n"                                                  \
     "\tmad.wide.u32 %braid_t1, %braid_i0, 128, %braid_t1;\n"
 
-// Whether this thread writes, and where to: what an early start may do before its wait.
+// Whether this thread writes, and where to: an early start may do this before its wait.
 static const char decide[] = "\n\t{\n" REGISTERS "\tmov.u32 %braid_i0, %tid.x;\n"
                              "\tmov.u32 %braid_i1, %tid.y;\n"
                              "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"

@@ -78,7 +78,7 @@ struct ptx_symbol *braid_ptx_find_symbol(const struct ptx_symbols *symbols, stru
     return NULL;
 }
 
-// ---- what is needed ----
+// ---- needed symbols ----
 
 // A function's declaration and its definition have one name.
 static bool need(const struct ptx_symbols *symbols, struct ptx_word name)

@@ -19,7 +19,7 @@ struct ptx_symbols {
     struct array items;
 };
 
-// The module outlives what is found. False: *out_reason says why; there is nothing to finish.
+// The module outlives the symbols. False: *out_reason says why; there is nothing to finish.
 bool braid_ptx_find_symbols(const struct ptx *ptx, struct ptx_symbols *out_symbols,
                             struct ptx_reason *out_reason);
 void braid_ptx_symbols_finish(struct ptx_symbols *symbols);
@@ -33,8 +33,8 @@ static inline struct ptx_symbol *ptx_symbols_of(const struct ptx_symbols *symbol
     return symbols->items.items;
 }
 
-// Needs also what the needed ones name. False: one of them cannot stand in another module, for the
-// reason.
+// Also marks the symbols that needed ones name. False: one of them cannot stand in another module,
+// for the reason.
 bool braid_ptx_close_symbols(const struct ptx_symbols *symbols, struct ptx_reason *reason);
 
 // Whether drivers have the function, so that its name stays.

@@ -15,7 +15,7 @@ struct ptx_variable {
     const char *rest; // at the comma, semicolon, parenthesis or equals sign behind it
 };
 
-// Reads what stands behind the space (.shared, .param), up to `end`. False: it is not understood.
+// Reads the text behind the space (.shared, .param), up to `end`. False: it is not understood.
 bool braid_ptx_read_variable(const char *at, const char *end, struct ptx_variable *out_variable);
 
 #endif

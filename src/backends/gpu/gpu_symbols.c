@@ -11,9 +11,9 @@
 #define MAY_CUDA(...) CUDA(__VA_ARGS__), .optional[GPU_CUDA] = true
 #define MAY_HIP(...) HIP(__VA_ARGS__), .optional[GPU_HIP] = true
 
-// Names with a version come first: the plain name of such a function is an older one of another
-// shape or meaning, and stands beside it only where the shape is the same. Required on CUDA is what
-// every driver since 11.4 has.
+// Names with a version come first. The plain name of such a function is an older one, of another
+// shape or meaning. It stands beside only where the shape is the same. On CUDA, functions are
+// required if every driver since 11.4 has them.
 static const struct gpu_symbol driver_rows[] = {
     { SLOT(initialize), CUDA("cuInit"), HIP("hipInit") },
     { SLOT(driver_version), CUDA("cuDriverGetVersion"), HIP("hipDriverGetVersion") },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between CUDA and HIP beyond the names of functions.
+// Differences between CUDA and HIP beyond the names of functions.
 #ifndef BRAID_BACKENDS_GPU_GPU_VENDOR_H
 #define BRAID_BACKENDS_GPU_GPU_VENDOR_H
 
@@ -40,7 +40,7 @@ enum gpu_memory_place {
     GPU_PAGEABLE,  // host memory that it does not
 };
 
-// Where a node goes: the graph and what it runs after.
+// The place of a new node: the graph and the nodes that it runs after.
 struct gpu_place {
     gpu_graph graph;
     const gpu_node *after;
@@ -54,7 +54,7 @@ struct gpu_conditional {
     uint32_t num_bodies;
 };
 
-// What was current on the calling thread before the backend came.
+// The previous current context or device of the calling thread.
 struct gpu_scope {
     gpu_context context; // CUDA
     int device;          // HIP
@@ -100,7 +100,7 @@ struct gpu_vendor {
     // While a thread waits for an event, other calls with it wait too: it is polled instead.
     bool waiting_locks_events;
 
-    // Makes the backend's device current on this thread, and what was current before again.
+    // Makes the backend's device current on this thread, and then the previous one again.
     gpu_result (*enter)(const struct gpu_backend *gpu, struct gpu_scope *scope);
     gpu_result (*leave)(const struct gpu_backend *gpu, const struct gpu_scope *scope,
                         const void **out_slot);
@@ -136,7 +136,7 @@ struct gpu_vendor {
     // BRAID_UNSUPPORTED and the reason. `max_fan_out` is the largest number of edges that leave one
     // node.
     braid_status (*check_graph)(const struct gpu_backend *gpu, uint32_t max_fan_out);
-    // What ordering costs on streams, and in a graph.
+    // The costs of ordering on streams, and in a graph.
     void (*stream_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
     void (*graph_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
 };

@@ -9,7 +9,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/error.h"
 
-// A bundle begins with the magic and the number of entries; an entry is an offset, a size, the
+// A bundle begins with the magic and the number of entries. An entry is an offset, a size, the
 // length of its id, and the id: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-". All numbers have 64 bits.
 static const char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
 
@@ -122,7 +122,7 @@ static const char *find_last(const char *text, size_t length, const char *word)
 }
 
 // The architecture in an entry's id: from the last "gfx" on, since names of generic ones have '-'
-// inside; in an id without, what stands after the last '-' that is not a feature's.
+// inside. In an id without "gfx", it is the text behind the last '-' that is not a feature's.
 static const char *find_name(const char *id, size_t length, size_t *out_length)
 {
     size_t end = base_length(id, length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP: library names, devices, attribute numbers, what its versions cannot do, and the driver's row
-// in the table of backends.
+// HIP: library names, devices, attribute numbers, limits of its versions, and the driver's row in
+// the table of backends.
 #include "backends/hip/hip_vendor.h"
 
 #include <stdio.h>
@@ -172,16 +172,16 @@ static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_
     braid_status status = check_calls(gpu);
     if (status)
         return status;
-    // Seen with AMD's 5.2.3: launched while its last launch is in flight, a graph loses its host
-    // nodes and now and then damages the heap (launches with a synchronisation between them are all
-    // right); behind a host call hipGraphLaunch waits on the host; the graph's inner streams wait
-    // for the null stream; and two of its kernels that need each other may share a queue.
+    // Seen with AMD's 5.2.3. If a graph is launched while its last launch is in flight, it loses
+    // its host nodes and now and then damages the heap. Launches with a synchronisation between
+    // them are all right. Behind a host call hipGraphLaunch waits on the host. The graph's inner
+    // streams wait for the null stream. Two of its kernels that need each other may share a queue.
     if (gpu->version < VERSION_GRAPHS)
         return braid_error(BRAID_UNSUPPORTED,
-                           "driver graph (%s): before HIP 5.4 a graph may block the host and lose "
-                           "host calls when launched again in flight, and this runtime is %d",
+                           "driver graph (%s): before HIP 5.4 a graph may block the host, and lose "
+                           "host calls if launched again in flight; this runtime is %d",
                            gpu->label, gpu->version);
-    // The classic executor spreads the successors of a node over its queues and leaves out the wait
+    // The classic executor spreads the successors of a node over its queues. It leaves out the wait
     // of those beyond the first round (ROCm/rocm-systems issue 11499).
     if (gpu->version < VERSION_SEGMENTED_GRAPHS && max_fan_out > GRAPH_QUEUES)
         return braid_error(BRAID_UNSUPPORTED,
@@ -229,8 +229,8 @@ const struct gpu_vendor braid_gpu_hip = {
         [GPU_COOPERATIVE] = GPU_NO_ATTRIBUTE,
     },
     .players = braid_hip_players,
-    // hip::Event::synchronize() keeps the event's lock until the event has happened, and recording
-    // it, asking for it and making a stream wait for it take the same lock.
+    // hip::Event::synchronize() keeps the event's lock until the event has happened. Recording it,
+    // asking for it and making a stream wait for it take the same lock.
     .waiting_locks_events = true,
     .enter = enter,
     .leave = leave,

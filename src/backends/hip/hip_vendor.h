@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the HIP column share.
+// The shared parts of the HIP column.
 #ifndef BRAID_BACKENDS_HIP_HIP_VENDOR_H
 #define BRAID_BACKENDS_HIP_HIP_VENDOR_H
 
@@ -12,9 +12,9 @@ extern const struct gpu_vendor_nodes braid_hip_nodes;
 braid_status braid_hip_check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                    const void *image);
 
-// Whether `image` has code for `architecture` ("gfx90a:sramecc+:xnack-"): each feature that the
+// Whether `image` has code for `architecture` ("gfx90a:sramecc+:xnack-"). Each feature that the
 // code states must be the device's; one that it does not state may be either. BRAID_UNSUPPORTED: it
-// has not; `found` then names what it has.
+// has none; `found` then names the architectures that it has.
 braid_status braid_hip_find_architecture(const void *image, const char *architecture, char *found,
                                          size_t found_size);
 
