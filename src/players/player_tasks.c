@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What players have in common: queue calls.
+// The shared code of players: queue calls.
 #include "base/error.h"
 #include "base/node_text.h"
 #include "device/device.h"

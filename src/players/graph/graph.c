@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Playing a program as the driver's own graph: instantiated once, launched on the caller's stream.
 //
-// The ordering laws come from the driver: a launch of an executable graph starts after earlier work
-// on its stream, and later work on the stream starts after it. On CUDA it also starts after the
-// executable's last launch, whatever stream that was on; on HIP it does not (launches_overlap).
-// Changes to an executable's node touch later launches only.
+// The driver gives the ordering laws. A launch of an executable graph starts after earlier work on
+// its stream, and later work on the stream starts after it. On CUDA it also starts after the
+// executable's last launch, on any stream; on HIP it does not (launches_overlap). Changes to an
+// executable's node touch later launches only.
 #include "players/graph/graph.h"
 
 #include <stdio.h>
@@ -38,10 +38,9 @@ static void free_playing(struct graph_playing *playing)
     free(playing);
 }
 
-// The first launch uploads the graph. A graph that was uploaded before and is not launched yet
-// slows every other graph of the process down: on an H200 with driver 580 a chain of 1000 empty
-// kernels then takes 680 instead of 502 us, until the uploaded graph has been launched
-// (docs/cuda.md).
+// The first launch uploads the graph. A graph that is uploaded but not yet launched slows every
+// other graph of the process down. On an H200 with driver 580 a chain of 1000 empty kernels then
+// takes 680 instead of 502 us, until that graph is launched (docs/cuda.md).
 static braid_status instantiate(const struct gpu_backend *gpu, struct graph_playing *playing)
 {
     char what[96];
@@ -141,8 +140,8 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     return status ? status : instantiate(gpu, playing);
 }
 
-// The largest number of edges that leave one task: its successor in the lane, the waits for it, and
-// what records it for later frames.
+// The largest number of edges that leave one task: to its successor in the lane, to waits, and to
+// its record for later frames.
 static braid_status find_max_fan_out(const struct program *program, uint32_t *out_max)
 {
     uint32_t max = 0;

@@ -40,10 +40,10 @@ static inline struct gpu_backend *graph_gpu_of(const struct stage *stage, uint32
     return gpu_from(places_backend(stage->places, stage->device->backend, place));
 }
 
-// graph_set.c: BRAID_UNSUPPORTED, and why, where a parameter changes what the driver cannot change.
+// graph_set.c: BRAID_UNSUPPORTED, and why, if a parameter changes a value that the driver cannot.
 braid_status braid_graph_playing_check_changes(const struct stage *stage);
-// Why a task that is in no island cannot be what it is, as far as the graph knows. Errors:
-// BRAID_UNSUPPORTED.
+// Checks that a task outside of islands can have its present values, as far as the graph knows.
+// Errors: BRAID_UNSUPPORTED.
 braid_status braid_graph_playing_check(const struct graph_playing *playing,
                                        const struct backend_task *task);
 // Hands such a task to the executable's node. After an error the node is to be set again before the

@@ -10,8 +10,8 @@
 #include "players/graph/graph_frames.h"
 #include "players/graph/graph_nodes.h"
 
-// Each root of a driver graph costs the host about 0.65 us a launch (measured on an H200), and one
-// kernel before them all makes them ordinary nodes at the price of one more node on every path.
+// Each root of a driver graph costs the host about 0.65 us a launch (measured on an H200). One
+// kernel before them all makes them ordinary nodes, at the price of one more node on every path.
 enum { ROOTS_WORTH_A_KERNEL = 5 };
 
 static uint32_t count_roots(const struct program *program, uint32_t place)
@@ -83,7 +83,7 @@ static bool is_collected(const struct graph_builder *builder, gpu_node node)
     return i > 0 && builder->repeats;
 }
 
-// Collects what the lane's next node runs after: the node before it and the waits between.
+// Collects the predecessors of the lane's next node: the node before it and the waits between.
 static void collect_after(struct graph_builder *builder, const struct graph_lane *state)
 {
     const struct program *program = builder->stage->program;
@@ -156,8 +156,8 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
     return braid_graph_build_task(builder, state, op->node);
 }
 
-// Behind waits that no task follows a position is the end of nodes of other lanes: one without work
-// joins them, so that every lane has nodes of its own and no node runs after another twice.
+// A position behind waits that no task follows is the end of nodes of other lanes. A node without
+// work joins them: so every lane has its own nodes, and no node runs after another twice.
 static braid_status publish(struct graph_builder *builder, struct graph_lane *state,
                             const braid_step *op)
 {
@@ -177,8 +177,7 @@ static braid_status publish(struct graph_builder *builder, struct graph_lane *st
     return status;
 }
 
-// A record is a leaf, which holds up nothing of its lane; a wait is what the lane's next node is
-// behind.
+// A record is a leaf, which holds up no node of its lane; the lane's next node is behind a wait.
 static braid_status order_frames(struct graph_builder *builder, struct graph_lane *state,
                                  const braid_step *op)
 {

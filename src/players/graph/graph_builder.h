@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's nodes and edges are made with, while its operations are walked in issue order.
+// The state of building a program's nodes and edges: its operations are walked in issue order.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_BUILDER_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_BUILDER_H
 

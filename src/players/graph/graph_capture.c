@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue calls as graphs: what they queue is captured.
+// Queue calls as graphs: the work that they queue is captured.
 #include "players/graph/graph_capture.h"
 
 #include <stdio.h>
 
 #include "base/error.h"
 
-// A call that the driver could not capture is BRAID_UNSUPPORTED, whatever it returned: it can still
-// run on streams, and may have noticed the driver's error itself.
+// If the driver could not capture a call, that is BRAID_UNSUPPORTED, with any result of the call.
+// It can still run on streams, and may have noticed the driver's error itself.
 static braid_status refuse(const struct gpu_backend *gpu, const struct backend_task *task,
                            gpu_result result, braid_status call_status)
 {
@@ -24,7 +24,7 @@ void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph)
                           "destruction of a captured graph");
 }
 
-// Makes the call on a capturing stream. The capture is always ended, whatever the call did.
+// Makes the call on a capturing stream. The capture is always ended, even if the call fails.
 braid_status braid_graph_capture(const struct stage *stage, const struct backend_task *task,
                                  gpu_stream capture_stream, gpu_graph *out_graph)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue calls as graphs: what they queue is captured.
+// Queue calls as graphs: the work that they queue is captured.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_CAPTURE_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_CAPTURE_H
 
@@ -7,12 +7,12 @@
 #include "program/player.h"
 
 // Makes the call on a capturing stream. The device is current.
-// Errors: BRAID_UNSUPPORTED (it cannot be captured), what the call returned.
+// Errors: BRAID_UNSUPPORTED (it cannot be captured), the call's own.
 braid_status braid_graph_capture(const struct stage *stage, const struct backend_task *task,
                                  gpu_stream capture_stream, gpu_graph *out_graph);
 void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph);
 
-// The same, and adds what it queued as a node.
+// The same, and adds the captured work as a node.
 braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_place *place,
                                       const struct backend_task *task, gpu_stream capture_stream,
                                       gpu_node *out_node);

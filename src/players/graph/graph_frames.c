@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What orders nodes of two frames in graphs of the driver: events, recorded and waited for by
-// nodes.
+// The order of nodes of two frames in driver graphs: events, recorded and waited for by nodes.
 //
-// Each slot has an event for each frame position, which its graph records behind the node that the
-// position follows, and which graphs of other slots wait for. A launch of a graph captures, on the
-// host, the latest record of each event that it waits for and makes those that it records the
-// latest (as cuStreamWaitEvent and cuEventRecord do when they are called). Frames are launched one
-// after another, and a slot's next frame after all that wait for its last one: so the record that
-// is captured is that of the frame which is meant. Of an event that was never recorded there is
-// nothing to wait for, which is right for the frames before the first.
+// Each slot has an event for each frame position. Its graph records the event behind the position's
+// node, and graphs of other slots wait for it. At a launch the host captures the latest record of
+// each event that the graph waits for. Then the graph's own records become the latest, as when
+// cuStreamWaitEvent and cuEventRecord are called. Frames are launched one after another. A slot's
+// next frame comes after all frames that wait for its last one. So the captured record is the right
+// frame's. An event that was never recorded causes no wait, which is right for the frames before
+// the first.
 //
-// A frame waits for earlier ones alone, so that no wait can be behind what it waits for, in
-// whatever queues of the device the two graphs share.
+// A frame waits for earlier ones alone. So no record can be queued behind a wait for it, in any
+// queue of the device that the two graphs share.
 #include "players/graph/graph_frames.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What orders nodes of two frames in graphs of the driver: events, recorded and waited for by
-// nodes.
+// The order of nodes of two frames in driver graphs: events, recorded and waited for by nodes.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_FRAMES_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_FRAMES_H
 
@@ -19,7 +18,7 @@ braid_status braid_graph_frames_create(const struct stage *stage, struct graph_f
                                        struct graph_frames **out_frames);
 void braid_graph_frames_leave(struct graph_frames *frames); // NULL does nothing
 
-// Adds the node that records or waits for what an operation between frames names.
+// Adds the node of an operation between frames: a record of an event, or a wait for it.
 braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
                                     const struct gpu_place *place, const braid_step *op,
                                     gpu_node *out_node);

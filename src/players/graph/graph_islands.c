@@ -84,8 +84,8 @@ static braid_status make_lists(const struct stage *stage, const struct program_i
     return BRAID_OK;
 }
 
-// The lists are taken over. What an island has no memory for may have some as ordinary nodes; the
-// log tells of it.
+// The lists are taken over. If there is no memory for an island, there may be some for ordinary
+// nodes; the log tells of it.
 static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *stage,
                                 struct island_lists *lists, struct gpu_island **out_island)
 {

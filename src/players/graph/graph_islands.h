@@ -34,10 +34,9 @@ braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct pr
 // No launch is in flight. The device need not be current.
 void braid_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands);
 
-// Compiles and loads one, unless that turns out to be impossible, or there is no memory for it:
-// then the item stays without, or, where the stage must have it, BRAID_UNSUPPORTED or
-// BRAID_NO_MEMORY. Its calls write their times to `times`, unless that is NULL. Errors:
-// BRAID_DEVICE_ERROR.
+// Compiles and loads one. If that is impossible, or memory runs out, the item stays without. If the
+// stage must have it, the status is then BRAID_UNSUPPORTED or BRAID_NO_MEMORY. Its calls write
+// their times to `times`, unless that is NULL. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
                                       const struct stage *stage, uint32_t index,
                                       struct graph_times *times);
@@ -53,12 +52,12 @@ bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task
 // Whether a task that is in one can have the grid that it has, as far as the island knows.
 braid_status braid_graph_islands_check(const struct graph_islands *islands,
                                        const struct backend_task *task);
-// Takes what a task that is in one has now, for later launches. An island whose grids did not vary
-// is made again before the first that does. Errors: as for braid_gpu_island_create.
+// Takes the present values of a task in an island, for later launches. If the island's grids did
+// not vary, it is made again before the first that does. Errors: as for braid_gpu_island_create.
 braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,
                                      const struct backend_task *task);
 
-// Behind those: hands what has changed to the executable's nodes.
+// Behind those: hands the changes to the executable's nodes.
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,
                                        gpu_executable executable);
 

@@ -9,7 +9,7 @@
 braid_status braid_graph_add_plain(struct gpu_backend *gpu, const struct gpu_place *place,
                                    const struct backend_task *task, gpu_node *out_node);
 
-// One without work, whatever the task is.
+// One without work, for any task.
 braid_status braid_graph_add_empty_node(const struct gpu_backend *gpu,
                                         const struct gpu_place *place,
                                         const struct backend_task *task, gpu_node *out_node);

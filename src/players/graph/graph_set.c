@@ -92,8 +92,8 @@ static braid_status set_kernel(const struct graph_playing *playing, gpu_node nod
     return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, detail);
 }
 
-// What the driver makes of a disabled node that another may start early behind is written nowhere:
-// it may hold nothing. So one that waits, and does no more, is put in its place.
+// No text says how the driver treats a disabled node that another may start early behind: it may
+// hold nothing. So a node that waits, and does no more, is put in its place.
 static braid_status set_waiting(const struct graph_playing *playing, gpu_node node,
                                 const struct backend_task *task)
 {
@@ -153,7 +153,7 @@ static braid_status set_host(const struct graph_playing *playing, gpu_node node,
     return braid_gpu_check_task(playing->gpu, result, &api->executable_set_host, task, NULL);
 }
 
-// The node takes a copy of what is captured, if it has the same form.
+// The node takes a copy of the captured work, if it has the same form.
 static braid_status set_queue_call(const struct graph_playing *playing, gpu_node node,
                                    const struct backend_task *task)
 {
@@ -202,7 +202,7 @@ static braid_status set_values(const struct graph_playing *playing,
     }
 }
 
-// What stands in for a disabled one is among the values; the driver disables the others.
+// Disabled host calls and early kernels have substitutes as values; the driver disables the others.
 static braid_status set_enabled(const struct graph_playing *playing,
                                 const struct graph_node_state *state, gpu_node node,
                                 const struct backend_task *task, bool enabled)

@@ -6,8 +6,8 @@
 #include "players/graph/graph_nodes.h"
 
 // Only the edge from the lane's task before it, a kernel, is programmatic; those of waits stay
-// ordinary. On an H200 both beside each other were right, and faster than with all of them
-// programmatic: a kernel pays for each such edge that leaves it (docs/cuda.md).
+// ordinary. On an H200 this mix was right, and faster than programmatic edges only: a kernel pays
+// for each such edge that leaves it (docs/cuda.md).
 static bool may_start_early(const struct graph_builder *builder,
                             const struct backend_launch *launch, const struct graph_lane *state)
 {

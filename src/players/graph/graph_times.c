@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the nodes of a driver's graph: what writes them, where, and reading them.
+// Times of the nodes of a driver's graph: writing them, their memory, and reading them.
 #include "players/graph/graph_times.h"
 
 #include <stdlib.h>
@@ -44,8 +44,8 @@ struct graph_times {
     void **args;                   // of the launch at hand: its own and GPU_STAMP_PARAMETERS more
     void *stamps;                  // of that launch
     uint32_t mask;
-    // On the device: places, the counter, the stamps of the frame at hand, and the times kept, one
-    // stamp a place, of `room` frames in turn.
+    // On the device: places, the counter, the stamps of the frame at hand, and the times kept.
+    // These have one stamp a place, for `room` frames in turn.
     unsigned char *memory;
     size_t counter_at, stamps_at, kept_at, num_bytes;
     uint32_t room;
@@ -111,7 +111,7 @@ static void lay_out(struct graph_times *times, const struct stage *stage)
         times->kept_at + (size_t)times->num_places * times->room * sizeof(struct gpu_stamp);
 }
 
-// All but what is kept, which every frame writes.
+// All except the times kept, which every frame writes.
 static braid_status upload(struct graph_times *times)
 {
     unsigned char *begin = calloc(times->kept_at, 1);
@@ -298,7 +298,7 @@ void braid_graph_times_launched(struct graph_times *times)
     times->num_frames++;
 }
 
-// What no block wrote is zero.
+// A stamp that no block wrote is zero.
 static struct profile_span span_of(const struct gpu_stamp *stamp)
 {
     if (!stamp->not_begun || !stamp->ended)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the nodes of a driver's graph: what writes them, where, and reading them.
+// Times of the nodes of a driver's graph: writing them, their memory, and reading them.
 //
-// Only CUDA's. Kernels with text are given code that writes when they begin and end
-// (gpu_ptx_stamps.h); around every other node stand two kernels that write the time. All write into
-// one frame of stamps on the device. The last node of the graph is a kernel that puts these with
-// the frames kept, in turn, and zeroes them for the next: a launch makes no other call than without
-// times.
+// Only CUDA's. Kernels with text get code that writes their begin and end (gpu_ptx_stamps.h).
+// Around every other node stand two kernels that write the time. All write into one frame of stamps
+// on the device. The graph's last node is a kernel that puts these with the frames kept, in turn,
+// and zeroes them for the next. So a launch makes no other call than without times.
 #ifndef BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
 #define BRAID_PLAYERS_GRAPH_GRAPH_TIMES_H
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Playing a whole program as one kernel: an island. Lanes are groups of its threads.
 //
-// A frame is one launch on the caller's stream, so that what is before and behind it there is
-// ordered by the driver; launches on other streams are queued behind the last by the caller. A
-// frame's arguments are parameters of that launch, of the kernel or of a graph of it alone
-// (island_graph.h): one in flight keeps its own.
+// A frame is one launch on the caller's stream, so the driver orders it with earlier and later work
+// there. The caller queues launches on other streams behind the last. A frame's arguments are
+// parameters of that launch, of the kernel or of a graph of it alone (island_graph.h). So a frame
+// in flight keeps its own.
 #include <stdlib.h>
 
 #include "base/array.h"

@@ -7,8 +7,8 @@
 #include "base/array.h"
 #include "base/error.h"
 
-// Waits gather until the lane's next call. Where a lane publishes what no call of it has just done,
-// or ends with waits, a call without a task does it.
+// Waits gather until the lane's next call. If the lane's last call cannot publish, or the lane ends
+// with waits, a call without a task does it.
 struct list_builder {
     const struct stage *stage;
     struct island_lists *lists;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls and waits cost in each shape of an island, and what it has for the blocks of a call.
+// Costs of calls and waits in each shape of an island, and its room for the blocks of a call.
 //
-// In an island a node is a call. A lane that is not alone looks for waits and what it has to
-// publish; the warps of one block see each other's progress in its shared memory, lanes of several
-// blocks in the device's second cache.
+// In an island a node is a call. A lane that is not alone looks for waits and publications. The
+// warps of one block see each other's progress in shared memory; lanes of several blocks see it in
+// the device's second cache.
 #include "players/island/island_model.h"
 
 #include "backends/gpu/gpu_backend.h"
@@ -13,9 +13,9 @@ enum {
     // block or in another. Measured by bench_gpu_islands.
     LANE_WAIT_NS = 140,
     BLOCK_WAIT_NS = 1200,
-    // Fitted to bench_gpu_island_lanes, whose 38 plans of several lanes take what they say within
-    // 3 % (root of the mean square): what a call of a lane takes more than one of a chain, and what
-    // one that waits takes of its lane besides; likewise where lanes are of several blocks.
+    // Fitted to bench_gpu_island_lanes, whose 38 plans of several lanes these predict within 3 %
+    // (root mean square). CALL is a call's time beyond that of a chain's call. BUSY is the lane's
+    // extra time for a call that waits. LANE is for one block, BLOCK for several.
     LANE_CALL_NS = 36,
     LANE_BUSY_NS = 115,
     BLOCK_CALL_NS = 60,

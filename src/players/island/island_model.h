@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls and waits cost in each shape of an island, and what it has for the blocks of a call.
+// Costs of calls and waits in each shape of an island, and its room for the blocks of a call.
 #ifndef BRAID_PLAYERS_ISLAND_ISLAND_MODEL_H
 #define BRAID_PLAYERS_ISLAND_ISLAND_MODEL_H
 

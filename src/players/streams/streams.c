@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and freeing a playing on streams: what it leases; and the player's table.
+// Making and freeing a playing on streams, with its leases; and the player's table.
 #include "players/streams/streams.h"
 
 #include "base/array.h"
@@ -59,7 +59,7 @@ static braid_status lease_lane(struct streams_playing *streams, const struct pro
     return status;
 }
 
-// What is recorded on a lane is an event of its device.
+// An event that a lane records is one of the lane's device.
 static braid_status lease_events(struct streams_playing *streams, const uint32_t *event_lane)
 {
     braid_status status = BRAID_OK;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of the streams player: a program on leased streams, queued step by step.
 //
-// One lane is the caller's own stream, so a program of one lane needs no event at all: lane 0, or
-// the first on place 0 where there are several, whose stream the caller's is. Every other lane
-// starts behind a fork event recorded on that stream, and is joined to it by an event of its
-// own, except where the program says that this follows from its waits: all of a frame thus lies
-// between the caller's earlier and later work, and the leased streams are idle whenever the
-// caller's stream has passed the join.
+// One lane is the caller's own stream: lane 0, or with several places the first lane on place 0,
+// where the caller's stream is. So a program of one lane needs no event at all. Every other lane
+// starts behind a fork event on that stream, and an event of its own joins it to the stream. If the
+// program says that either follows from its waits, that event is left out. So all of a frame lies
+// between the caller's earlier and later work. The leased streams are idle whenever the caller's
+// stream has passed the join.
 #ifndef BRAID_PLAYERS_STREAMS_STREAMS_H
 #define BRAID_PLAYERS_STREAMS_STREAMS_H
 
@@ -20,9 +20,9 @@ struct stream_lane {
     bool needs_join;
 };
 
-// A mark is an event of the frame: its begin and end on the caller's stream, the begin of each lane
-// that is forked, and the end of each task and wait. Each of the frames kept has marks of its own.
-// What an operation took is from the mark before it on its lane to its own.
+// A mark is an event of the frame. Marks are its begin and end on the caller's stream, the begin of
+// each forked lane, and the end of each task and wait. Each frame kept has marks of its own. An
+// operation's time is from the mark before it on its lane to its own mark.
 struct streams_times {
     uint32_t room; // frames
     size_t num_marks;
@@ -63,7 +63,7 @@ struct streams_playing {
     struct stream_loop *inner;     // by body of the program
     struct streams_values *values; // of the launch or iteration at hand
     uint64_t launch;               // of the frame: its number, from 1; a body has its frame's
-    // What the last launch has left, and the streams tell nothing of; its backend is NULL: nothing.
+    // Work that the last launch has left outside of the streams; its backend is NULL: none.
     struct backend_task going_on;
     struct backend *going_on_there;
     struct streams_times *times; // NULL: nobody asked for times
@@ -71,7 +71,7 @@ struct streams_playing {
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
                                   struct play_result *out_result);
-// Queues a task, and notes what it leaves where that fails halfway.
+// Queues a task. If that fails halfway, notes its left work.
 braid_status braid_streams_submit(struct streams_playing *streams, const struct backend_task *task,
                                   const struct stream_lane *lane);
 
@@ -88,7 +88,7 @@ braid_status braid_streams_loops_create(struct streams_playing *streams, const s
 void braid_streams_loops_destroy(struct streams_playing *streams);
 // Before a launch of a frame: loops in it have the values that tasks have now.
 void braid_streams_loops_begin(struct streams_playing *streams);
-// Queues the call of a loop, behind what is on the lane.
+// Queues the call of a loop, behind the work on the lane.
 braid_status braid_streams_enter(struct streams_playing *streams, const braid_step *op,
                                  const struct stream_lane *lane);
 // Of the player, see player.h.

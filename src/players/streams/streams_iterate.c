@@ -89,8 +89,8 @@ static braid_status read_condition(struct stream_loop *loop, const uint32_t *con
     return status;
 }
 
-// What is queued of iterations when a loop of the frame fails is awaited, so that nothing runs
-// behind the loop. A wait may fail once; if the second does, nobody knows what still runs.
+// If a loop of the frame fails, its queued iterations are awaited, so that nothing runs behind the
+// loop. A wait may fail once. If the second fails too, some work may still run.
 static void settle(struct stream_loop *loop)
 {
     struct error_attempt attempt;

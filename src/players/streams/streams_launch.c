@@ -99,7 +99,7 @@ static braid_status make_queue_call(const struct streams_playing *streams,
                           : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
 }
 
-// The task itself may be changed while what it has left is awaited.
+// The task itself may be changed while its left work is awaited.
 braid_status braid_streams_submit(struct streams_playing *streams, const struct backend_task *task,
                                   const struct stream_lane *lane)
 {
@@ -194,8 +194,8 @@ static braid_status submit_frame(struct streams_playing *streams, braid_stream *
     return status;
 }
 
-// Where the join fails as well, it is still the first failure that tells what happened. Once a
-// frame has begun, something may be queued.
+// If the join fails as well, the first failure still tells the cause. Once a frame has begun,
+// something may be queued.
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
                                   struct play_result *out_result)
 {

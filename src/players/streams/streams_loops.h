@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops on streams: a call that blocks stands on the lane that enters one, and its thread queues
-// the body again and again on a stream of the loop's own.
+// Loops on streams: the lane has a blocking call for each.
+// Its thread queues the body again and again on a stream of the loop's own.
 //
-// A frame may be launched while the one before is in a loop. So what the tasks of a body are given
-// is copied when a launch changes it, and each call has the copy of its launch.
+// A frame may be launched while the one before is in a loop. So the values of a body's tasks are
+// copied when a launch changes them, and each call has the copy of its launch.
 #ifndef BRAID_PLAYERS_STREAMS_STREAMS_LOOPS_H
 #define BRAID_PLAYERS_STREAMS_STREAMS_LOOPS_H
 
@@ -55,7 +55,7 @@ struct stream_loop {
 };
 
 // streams_values.c
-// A copy of what the frame has now, whose only user the caller is. Errors: BRAID_NO_MEMORY.
+// A copy of the frame's present values, with the caller as only user. Errors: BRAID_NO_MEMORY.
 braid_status braid_streams_values_take(struct streams_loops *loops,
                                        struct streams_values **out_values);
 void braid_streams_values_leave(struct streams_loops *loops, struct streams_values *values);

@@ -140,8 +140,8 @@ static braid_status find_elapsed(const struct streams_playing *streams, braid_ev
     return backend->ops->event_elapsed(backend, from->backend, to->backend, out_ns);
 }
 
-// When a frame of any slot began, by a clock that says FIRST_NS when the origin did: that of the
-// oldest frame may have come a little later than that of the next, which is on another stream.
+// The begin of a frame of any slot, by a clock that says FIRST_NS at the origin. The oldest frame
+// may have begun a little later than the next, which is on another stream.
 static braid_status find_begin(const struct streams_playing *streams, braid_event *origin,
                                braid_event *begin, uint64_t *out_ns)
 {
@@ -203,7 +203,7 @@ enum {
     RESOLUTION_NS = 1000, // of events, of which two are compared
 };
 
-// The driver tells what is between two events as a float.
+// The driver tells the time between two events as a float.
 static uint64_t find_rounding(uint64_t elapsed_ns)
 {
     enum { BITS = 22 };

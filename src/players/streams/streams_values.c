@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of what the tasks of a frame are given.
+// Copies of the values of a frame's tasks.
 #include <string.h>
 
 #include "base/array.h"

@@ -7,13 +7,13 @@
 #include "base/array.h"
 #include "program/player.h"
 
-// A program compiles to one array of steps a lane. After a lane's nth position its progress is n:
-// to wait for a position is to wait until the progress of its lane is at least that. Launches of
-// one program never overlap, so there is one set of progress words and of argument bytes a program.
+// A program compiles to one array of steps a lane. After a lane's nth position its progress is n.
+// To wait for a position is to wait until the progress of its lane is at least that. Launches of
+// one program never overlap, so a program has one set of progress words and of argument bytes.
 //
-// Frame positions, which order the frames of several programs (slots), count on through all frames:
-// a program has a gate for each lane, of whose progress programs of later slots wait for what the
-// frame's number makes of a position.
+// Frame positions order the frames of several programs (slots), and count on through all frames. A
+// program has a gate for each lane, and programs of later slots wait for its progress. The frame's
+// number turns a position into that progress.
 
 enum cpu_step_kind {
     CPU_STEP_RUN,           // calls a function; then publishes position, if that is not 0
@@ -71,7 +71,7 @@ struct cpu_frame_step {
 
 #define CPU_NO_STEP UINT32_MAX
 
-// What of a task changes: its arguments, in the program's arena, and its step.
+// The changing parts of a task: its arguments, in the program's arena, and its step.
 struct cpu_changing {
     struct cpu_values values;
     struct cpu_program *program; // the body that the task is in, or the whole
@@ -161,8 +161,8 @@ struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_
                                         struct cpu_patch *patch, struct cpu_job *then);
 
 // walker_loop.c
-// Begins the next iteration of the step's loop and returns a lane of it for the calling thread to
-// run; the thread that ends it comes back to the step. NULL: the loop has ended.
+// Begins the next iteration of the step's loop, and returns a lane of it for the calling thread.
+// The thread that ends it comes back to the step. NULL: the loop has ended.
 struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lane *lane,
                                      const struct cpu_step *step);
 
@@ -174,8 +174,8 @@ enum cpu_poll_end {
     CPU_POLL_LOST,       // another thread walks the lane now; the caller must not touch it any more
 };
 
-// Polls for the step's wait while that is likely to be over soon. Where *out_taken is not NULL, the
-// caller has taken that lane over, whatever the result is, and must run it.
+// Polls for the step's wait while that is likely to be over soon. If *out_taken is not NULL, the
+// caller has taken that lane over, with any result, and must run it.
 enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_lane *lane,
                                       const struct cpu_step *step, struct cpu_lane **out_taken);
 // A lane of the frame that runs whose walker has stopped, taken over; NULL: there is none.
@@ -187,7 +187,7 @@ void braid_cpu_program_await_polls(const struct cpu_program *program);
 braid_status braid_cpu_program_update(struct playing *playing,
                                       const struct backend_task *const *tasks, uint32_t num,
                                       uint32_t frame);
-// Writes what is new, at the start of the frame, and recycles the patch. NULL does nothing.
+// Writes the new values at the start of the frame, and recycles the patch. NULL does nothing.
 void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch);
 void braid_cpu_patches_finish(struct cpu_program *program);
 

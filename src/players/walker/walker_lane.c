@@ -3,14 +3,14 @@
 #include "players/walker/walker_walk.h"
 
 // A lane is a job like a stream: any worker may take it. A walker that has to wait polls the
-// producer's progress word for a short while, then parks the lane and is free for another job. So a
-// lane held up by a slow walker never keeps a worker from the other lanes, and one whose walker has
-// lost its core while it polled is taken over by a walker that waits for it.
+// producer's progress word for a short while. Then it parks the lane and is free for another job.
+// So a lane held up by a slow walker never keeps a worker from the other lanes. If a walker loses
+// its core while it polls, one that waits for its lane takes that over.
 
 enum { POLLS_FOR_TAKERS = 16 }; // a microsecond: less than it takes to wake a thread
 
-// Where the linker puts its loop decides 5 ns a step (100 empty kernels on a Cascade Lake: 4.9 or
-// 5.4 us a frame, the instructions being the same), so its place in a line is fixed.
+// The linker's place for this loop decides 5 ns a step, so its place in a line is fixed. On a
+// Cascade Lake 100 empty kernels took 4.9 or 5.4 us a frame, with the same instructions.
 __attribute__((aligned(CPU_LINE_BYTES))) struct cpu_job *
 braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_point *until)
 {
@@ -37,8 +37,8 @@ static void go_to_start(struct cpu_program *program, struct cpu_job *stream)
     atomic_store_explicit(&program->num_unfinished, program->num_active, memory_order_relaxed);
 }
 
-// To all lanes but the first. The thread that launched is often about to wait, and then takes one:
-// a worker woken for that comes too late, and in the way of the others.
+// Offers all lanes except the first. The thread that launched is often about to wait, and then
+// takes one. A worker woken for that lane comes too late, and in the way of the others.
 static void offer_others(struct cpu_backend *backend, const struct cpu_program *program)
 {
     struct cpu_job *stream = program->active[0]->job.stream;

@@ -40,7 +40,7 @@ static struct cpu_program *find_body(const struct cpu_step *step, const struct w
     return is_other ? other : body;
 }
 
-// What the body wrote is seen: its last lane has ended.
+// The body's writes are seen: its last lane has ended.
 static bool goes_on(const struct cpu_program *body, const struct work_loop *loop)
 {
     bool tests = loop->condition && !body->is_else && (body->num_run > 0 || loop->tests_first);

@@ -88,7 +88,7 @@ static braid_status set(struct cpu_program *program, const struct backend_task *
         return braid_error_no_memory("a changed task");
     if (!program->pending)
         program->pending = take_patch(program);
-    // The next launch makes what it finds there: nothing fails behind that.
+    // The next launch applies each entry that it finds: nothing fails behind that.
     struct entry *entry = program->pending ? find_entry(program, task->node) : NULL;
     if (!entry)
         return braid_error_no_memory("a changed task");
@@ -126,8 +126,8 @@ static void apply_values(const struct cpu_values *values, const unsigned char *f
     }
 }
 
-// A step that publishes by itself is run by one thread, however many blocks it gets: a helper that
-// went on behind it could not publish.
+// One thread runs a step that publishes by itself, with any number of blocks: a helper that went on
+// behind it could not publish.
 static void apply_work(struct cpu_program *program, uint32_t task, const struct cpu_work *work)
 {
     struct cpu_step *step = &program->steps[program->changing[task].step];

@@ -5,10 +5,10 @@
 #include <sched.h>
 
 // A walker that polls for more than a moment leaves its lane open: open_at names the frame and the
-// step. Whoever takes that name back walks on from there. Most often it is the walker itself, as
-// soon as its wait is over or it has polled long enough. If the system has taken the core from it,
-// the lane stays open beyond that, and a walker that waits for the lane, or ends its own, takes it
-// over.
+// step. The thread that takes that name back walks on from there. Most often it is the walker
+// itself, as soon as its wait is over or it has polled long enough. If the system has taken the
+// core from it, the lane stays open beyond that. Then a walker that waits for the lane, or ends its
+// own, takes it over.
 //
 // A walker that comes back finds the name gone, frames later even: no frame has the name of
 // another. It has read the words of other lanes meanwhile, so lanes count such walkers, and a
@@ -94,7 +94,7 @@ static struct open_lane follow(struct cpu_lane *lane)
     return (struct open_lane){ 0 };
 }
 
-// Whoever has seen a lane open for longer than its walker would have left it so, if that ran.
+// For a thread that has seen a lane open for longer than a running walker would leave it so.
 static bool take_over(const struct open_lane *seen)
 {
     if (!seen->open_at || !take(seen->lane, seen->open_at))
@@ -124,13 +124,12 @@ static bool should_leave(struct cpu_backend *backend, const struct poll *poll, u
     return num_polls >= POLLS_WITH_OTHERS && (!walked || braid_cpu_other_work_is_ready(backend));
 }
 
-// Parts the walker from one that shares its core, or offers that; false where it is better to
-// sleep. A walker that shares its core with the one it waits for keeps that from running. Where
-// nodes are short it comes back soon. Where they are not, yielding does not part the two: a thread
-// that yields stays runnable, so the system does not place it anew, and leaves both on one core
-// while another idles. One that sleeps is placed when it is woken. So after a yield that took
-// longer than waking takes, the lane's next walkers that are in the way sleep; after shorter ones,
-// one in a while does.
+// Parts the walker from one that shares its core, or offers the core; false: it is better to sleep.
+// A walker that shares its core with the one it waits for keeps that from running. If nodes are
+// short, a yield comes back soon. Otherwise yielding does not part the two. A thread that yields
+// stays runnable, so the system leaves both on one core while another idles. A thread that sleeps
+// is placed anew when it is woken. So after a yield that took longer than waking takes, the lane's
+// next walkers in the way sleep. After shorter yields, one in a while does.
 static bool offer_core(struct cpu_backend *backend, struct poll *poll, uint64_t now_ns)
 {
     if (braid_cpu_seat_part(backend))

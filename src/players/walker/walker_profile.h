@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the walker's steps: what a lane's walker writes down as it goes.
+// Times of the walker's steps, which a lane's walker writes down as it goes.
 #ifndef BRAID_PLAYERS_WALKER_WALKER_PROFILE_H
 #define BRAID_PLAYERS_WALKER_WALKER_PROFILE_H
 
@@ -10,10 +10,10 @@
 #include <x86intrin.h>
 #endif
 
-// The end of a step is the start of the next one: one reading of the clock a step, and one more
-// after a publication, which may wake others. A step that another thread ends (of a lane that was
-// parked, or taken over, or whose grid was shared) began when `since` says, which goes from thread
-// to thread with the lane.
+// The end of a step is the start of the next. The clock is read once a step, and again after a
+// publication, which may wake others. Another thread may end a step: its lane was parked or taken
+// over, or its grid shared. Then `since`, which goes from thread to thread with the lane, says when
+// it began.
 struct cpu_lane_clock {
     _Alignas(CPU_LINE_BYTES) uint64_t since; // when the step at hand began; 0: nothing is at hand
     const struct cpu_step *step;             // that began then
@@ -67,8 +67,8 @@ static inline void cpu_lane_clock_end(const struct cpu_profile *profile,
     clock->step = NULL;
 }
 
-// The thread begins to walk the lane, or goes on with it: behind a grid that other threads ended,
-// or at a wait, which goes on.
+// The thread begins to walk the lane, or goes on: behind a grid that other threads ended, or at a
+// wait that still lasts.
 static inline void cpu_lane_clock_resume(const struct cpu_profile *profile,
                                          struct cpu_lane_clock *clock, const struct cpu_lane *lane)
 {

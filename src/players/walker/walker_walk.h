@@ -7,9 +7,9 @@
 
 #include "players/walker/walker_profile.h"
 
-// Sets the parked lanes free that wait for no more than `progress`. Whoever parks after the
-// exchange in publish sees the new progress; whoever parked before is in the list by the time the
-// lock is ours.
+// Sets the parked lanes free that wait for no more than `progress`. A lane that parks after the
+// exchange in publish sees the new progress. One that parked before is in the list once the lock is
+// taken.
 static inline void unpark(struct cpu_backend *backend, struct cpu_lane *producer, uint64_t progress)
 {
     cpu_lock(backend);
@@ -89,9 +89,9 @@ static inline bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lan
     return false;
 }
 
-// The last lane to end sees all that the others did, and its thread goes on with the stream. Those
-// of the others go on with a lane that has been left open, or must not touch the program any more:
-// it may be gone.
+// The last lane to end sees all writes of the others, and its thread goes on with the stream. The
+// others' threads go on with a lane that has been left open. Without one, they must not touch the
+// program any more: it may be gone.
 static inline struct cpu_job *finish(struct cpu_backend *backend, struct cpu_program *program)
 {
     struct cpu_job *then = program->then;
