@@ -41,7 +41,7 @@ struct backend_event {
 };
 
 struct backend_kernel {
-    bool waits_first; // before it does anything, for what it was launched early behind
+    bool waits_first; // at its begin, for the kernels that it was launched early behind
 };
 
 struct backend_detour;
@@ -76,13 +76,13 @@ struct backend_launch {
 // The work of one node, or work that a program queues on a stream by itself.
 struct backend_task {
     enum work_kind kind;
-    const char *name; // for messages; lives as long as what was made with the task
+    const char *name; // for messages; lives as long as all that was made with the task
     uint32_t lane;    // for messages
     uint32_t node;    // likewise: its index in the graph, or BACKEND_NO_NODE
     uint32_t place;   // of several devices, which of them it runs on
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
-    uint32_t varies; // what parameters change of it: a bit for each braid_target
+    uint32_t varies; // the parts that parameters change: a bit for each braid_target
     // NULL, or the backend's own form of a copy, a fill or a call that blocks. task_prepare makes
     // it; for a changed call, it starts from the detour of the call before.
     struct backend_detour *detour;

@@ -8,7 +8,7 @@
 braid_status braid_player_queue_call(braid_device *device, const struct backend_task *task,
                                      braid_stream *stream)
 {
-    device_use_stream(stream); // by what the frame has queued; the call may launch others there
+    device_use_stream(stream); // by the frame's work; the call may launch others there
     braid_status status = task->queue.call(device, stream, task->queue.user);
     if (status)
         return braid_error(status,

@@ -26,7 +26,7 @@ struct cpu_work {
     // the largest that it may be. NULL: `blocks` has it.
     void *const *grid_from;
     braid_dim3 most;
-    _Atomic uint64_t *block_ns;    // what a block of it took last; 0: not known. NULL: nobody asks
+    _Atomic uint64_t *block_ns;    // of its last block; 0: not known. NULL: nobody asks
     bool is_blocking;              // it sleeps, so no worker is to make the call
     struct work_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
 };
@@ -38,7 +38,7 @@ struct cpu_split {
     const struct cpu_work *work;
     uint64_t chunk;              // blocks claimed at once
     _Atomic uint64_t next_block; // claimed by adding chunk; may run past the end
-    uint32_t num_participants;   // lock; whoever makes it 0 goes on with the job
+    uint32_t num_participants;   // lock; the thread that makes it 0 goes on with the job
     bool open;                   // lock; in the list of grids that can be joined
     struct cpu_split *next_open; // lock
 };
@@ -88,7 +88,7 @@ struct cpu_point {
 // An exchange sets the last, once. If the point was watched, that thread wakes those that wait.
 enum cpu_point_state { CPU_POINT_AHEAD, CPU_POINT_WATCHED, CPU_POINT_REACHED };
 
-struct cpu_patch; // what a play is to be given when it starts
+struct cpu_patch; // the changes for a play when it starts
 
 // A launch that a player queues: it runs jobs of its own.
 struct cpu_play {
@@ -148,7 +148,7 @@ struct cpu_stream {
     // The walking thread's.
     _Alignas(CPU_LINE_BYTES) struct cpu_command *next;
     struct cpu_chunk *chunk; // that next is in
-    bool has_started;        // next has, and whoever ends it goes on with the stream
+    bool has_started;        // next has, and its ending thread goes on with the stream
     uint32_t num_in_turn;    // commands begun since the stream was made ready
     uint64_t num_known;      // of num_queued
     _Atomic uint64_t num_ended;

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { CPU_LINE_BYTES = 64 }; // what two workers must not both write in
+enum { CPU_LINE_BYTES = 64 }; // two workers must not both write in one
 
 struct cpu_slab;
 

@@ -95,7 +95,7 @@ static void wait_for_queue(struct cpu_backend *backend, struct cpu_stream *strea
         }
         if (idle || point)
             return;
-        braid_cpu_give_way(); // what runs meanwhile gives memory back to the pools
+        braid_cpu_give_way(); // running work gives memory back to the pools
     }
 }
 
@@ -140,7 +140,7 @@ braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream 
     const struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
     if (cpu_stream_is_idle(stream))
         return BRAID_OK;
-    cpu_lock(backend); // whoever has reached the point of the last command counts it before this
+    cpu_lock(backend); // a thread that reaches the last command's point counts it before this
     bool idle = cpu_stream_is_idle(stream);
     cpu_unlock(backend);
     return idle ? BRAID_OK : BRAID_NOT_READY;

@@ -20,7 +20,7 @@ enum {
     GPU_NOT_INITIALIZED = 3,
     GPU_STUB_LIBRARY = 34, // CUDA's library for linking where there is no driver
     GPU_NO_DEVICE = 100,
-    GPU_INVALID_DEVICE = 101, // what HIP says without a device
+    GPU_INVALID_DEVICE = 101, // HIP's answer without a device
     GPU_NO_BINARY = 209,
     GPU_INVALID_TEXT = 218,
     GPU_COMPILER_NOT_FOUND = 221,

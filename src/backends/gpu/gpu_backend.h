@@ -29,7 +29,7 @@ enum gpu_own_index {
     // of the frame that the counter stands for, of `room` rows, and all are zeroed. The kernel adds
     // the number of its blocks to the counter.
     GPU_OWN_KEEP,
-    GPU_OWN_WAIT, // only waits for what it was launched early behind
+    GPU_OWN_WAIT, // only waits for the kernels that it was launched early behind
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num):
     // clears the loop's count, and all counters of `num` loops from this one on. The condition is
     // the word, or 1 where that is NULL.
@@ -54,7 +54,7 @@ struct gpu_own_kernel {
 
 struct gpu_backend {
     struct backend base;
-    struct backend_ops ops; // what base points to: the common table with the vendor's name
+    struct backend_ops ops; // base points to it: the common table with the vendor's name
     const struct gpu_vendor *vendor;
     const struct gpu_api *api;
     void *library;  // dlopen's handle
@@ -68,7 +68,7 @@ struct gpu_backend {
     int attributes[GPU_NUM_ATTRIBUTES];
     int least_priority, greatest_priority;
     braid_device_info info;
-    struct disk_cache *cache; // of what the run-time compiler makes; NULL: none
+    struct disk_cache *cache; // of the run-time compiler's output; NULL: none
 
     // Held while code is loaded or unloaded: a driver may then wait for all work on the device.
     // Threads that only give kernels back never take it. Taken before `lock`.
@@ -138,11 +138,11 @@ struct gpu_kernel {
     char *entry;
     gpu_function function;
     uint32_t references;           // guarded by gpu_backend.lock
-    atomic_int max_dynamic_shared; // what the driver allows now without function_set
+    atomic_int max_dynamic_shared; // the driver's limit now without function_set
     atomic_bool is_timed_around;   // it was tried to have it write its times, and it cannot
     uint32_t *parameter_bytes;     // NULL: the driver does not tell
     uint32_t num_parameters;
-    struct gpu_callable *_Atomic callable; // what islands need of it; NULL: nobody asked yet
+    struct gpu_callable *_Atomic callable; // its needs in islands; NULL: nobody asked yet
 };
 
 static inline struct gpu_backend *gpu_from(struct backend *backend)
@@ -213,7 +213,7 @@ void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, c
                              const char *what);
 
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api. It names the
-// call in the message "TITLE (cuda:0) failed: NAME (number) from CALL: text".
+// call in the message "`what` (cuda:0) failed: NAME (number) from CALL: text".
 braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                              const char *what);
 

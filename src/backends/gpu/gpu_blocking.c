@@ -26,7 +26,7 @@ struct gpu_flag {
     _Atomic uint64_t num_under_way; // handed to a thread of ours, which writes it last
     bool goes_on;                   // on streams: nothing waits for the last one
     bool in_graph;
-    gpu_node call; // in a graph: what hands the call over
+    gpu_node call; // in a graph: it hands the call over
 };
 
 // CUDA waits for the lower half, where the numbers may wrap around; HIP for all of it.

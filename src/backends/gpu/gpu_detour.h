@@ -10,13 +10,13 @@ struct gpu_staging {
     struct gpu_staging *next;
     void *memory;
     uint64_t bytes;
-    bool is_signal; // what streams of HIP can wait for
+    bool is_signal; // streams of HIP can wait for it
 };
 
 // The host's part of a task, and the device's part before or after it.
 struct backend_detour {
     gpu_host_function *call;
-    struct backend_task task;    // what the call does
+    struct backend_task task;    // the work of the call
     struct gpu_staging *staging; // of a copy; NULL: the host does it all
     bool from_device;            // of a copy: the device's part comes first
     struct gpu_backend *gpu;

@@ -84,7 +84,7 @@ static void take_over(struct gpu_island *island, struct gpu_island *old)
     island->times_of_lane = old->times_of_lane;
     island->times_room = old->times_room;
     island->loop = old->loop;
-    old->notes = old->own_notes = NULL; // a frame in flight writes to what it was given
+    old->notes = old->own_notes = NULL; // a frame in flight writes to its own
     island->replaced = old;
 }
 

@@ -57,7 +57,7 @@ struct island_layout {
     bool chain;
     bool flat;      // all blocks are one-dimensional
     bool wide;      // some call has several blocks
-    bool early;     // it may be launched early: it waits for what is before it
+    bool early;     // it may be launched early: it waits for its predecessors
     bool timed;     // calls write when they begin and end
     bool loops;     // the lists run until a word is 0
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no

@@ -22,7 +22,7 @@ struct gpu_island {
     void *words, *progress; // on the device
     uint32_t num_frames;
     void *rows, *rows_now;    // on the device; those of the launch at hand, or NULL
-    unsigned char *host_rows; // what is copied there
+    unsigned char *host_rows; // their source on the host
     uint32_t most_rows;       // for how many frames there is room
     uint32_t num_rows;        // of the next launch that are there
     uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
@@ -31,7 +31,7 @@ struct gpu_island {
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;
     struct island_loop loop;
-    struct gpu_island *replaced; // what it was before; a frame in flight may still run it
+    struct gpu_island *replaced; // the island before; a frame in flight may still run it
     void *parameters[ISLAND_PARAMETERS + ISLAND_LOOP_PARAMETERS];
 };
 

@@ -2,7 +2,7 @@
 // Copies and fills within the device as kernels that an island can call.
 //
 // A kernel of Braid's own stands for each, in PTX like the program's. Its blocks are warps, so no
-// island grows by them. A few blocks side by side are as fast as a launch at their number of bytes.
+// island grows by them. A block has so many bytes that a few side by side are as fast as a launch.
 #include "backends/gpu/gpu_island_move.h"
 
 enum {

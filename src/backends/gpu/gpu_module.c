@@ -69,7 +69,7 @@ static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel
                                const void *image, gpu_module *out_handle)
 {
     braid_status status = BRAID_OK;
-    if (gpu->vendor->check_image) // else the driver refuses what it cannot run by itself
+    if (gpu->vendor->check_image) // else the driver refuses by itself an image that it cannot run
         status = gpu->vendor->check_image(gpu, kernel, image);
     return status ? status : check_loaded(gpu, kernel, gpu->api->module_load(out_handle, image));
 }

@@ -3,8 +3,8 @@
 //
 // To unload a module a driver waits for all work in its context, and destroying an exec may wait
 // for its own only. So an unused module is retired. Look-ups do not see it, since the program may
-// put another image at its address. When another module is loaded, which may wait anyway, many
-// retired ones are unloaded at once; the rest when the device is closed.
+// put another image at its address. If many have gathered, they are unloaded when another module is
+// loaded, which may wait anyway; otherwise when the device is closed.
 #ifndef BRAID_BACKENDS_GPU_GPU_MODULE_H
 #define BRAID_BACKENDS_GPU_GPU_MODULE_H
 
@@ -16,7 +16,7 @@ struct gpu_module {
     struct gpu_module *next;
     struct gpu_code code; // of one of its kernels: `entry` is not the module's
     gpu_module handle;
-    char *entry;         // as the compiler named what its source's expression names; NULL: none
+    char *entry;         // the compiler's name for its source's expression; NULL: none
     char *text;          // PTX made from its source, once somebody asked; guarded by load_lock
     bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
     uint32_t references; // guarded by gpu_backend.lock

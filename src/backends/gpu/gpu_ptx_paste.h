@@ -16,7 +16,7 @@ struct ptx_paste {
     uint32_t num_blocks;
     uint32_t small;             // bytes of arguments in registers, as in ptx_site
     const char *const *modules; // texts that the blocks are from
-    const char *const *needed;  // by module: what braid_ptx_write_needed wrote
+    const char *const *needed;  // by module: the text of braid_ptx_write_needed
     uint32_t num_modules;
 };
 

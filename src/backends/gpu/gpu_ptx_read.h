@@ -24,7 +24,7 @@ enum ptx_facts {
     PTX_BARRIER = 1 << 0,  // meets at a barrier of the block
     PTX_WARP = 1 << 1,     // talks within a warp
     PTX_ATOMIC = 1 << 2,   // changes memory atomically
-    PTX_VOLATILE = 1 << 3, // may look at what others write meanwhile: volatile, acquire, fences
+    PTX_VOLATILE = 1 << 3, // may see others' writes meanwhile: volatile, acquire, fences
     PTX_TEXTURE = 1 << 4,  // textures and surfaces
     PTX_TRAP = 1 << 5,     // may stop the whole device
     PTX_EXIT = 1 << 6,     // ret and exit
@@ -34,7 +34,7 @@ enum ptx_facts {
     PTX_GRID_CONTROL = 1 << 10, // griddepcontrol
     PTX_ASYNC = 1 << 11,        // copies that end later, and barriers for those
     PTX_SHARED = 1 << 12,       // declares shared memory
-    PTX_SYNC = 1 << 13,         // waits for other threads of the warp or block, or calls what may
+    PTX_SYNC = 1 << 13,         // waits for other threads of the warp or block, or may by a call
 };
 
 enum ptx_kind { PTX_OPEN, PTX_CLOSE, PTX_LABEL, PTX_DIRECTIVE, PTX_INSTRUCTION };

@@ -22,7 +22,7 @@ static bool ends(struct ptx_word word)
 struct reading {
     struct ptx_variable variable;
     uint64_t count;
-    bool is_pointee; // an alignment is of what a parameter points to
+    bool is_pointee; // an alignment is of the memory that a parameter points to
 };
 
 static bool read_word(struct reading *reading, struct ptx_word word, const char **at)

@@ -123,7 +123,7 @@ struct gpu_vendor {
     // none.
     gpu_result (*find_memory)(const struct gpu_backend *gpu, const void *memory,
                               enum gpu_memory_place *out_place, const void **out_slot);
-    bool fills_of_host_memory_wait; // for what is before them on the stream, on the host
+    bool fills_of_host_memory_wait; // for earlier work of the stream, on the host
 
     gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,
                        gpu_stream stream, const void **out_slot);

@@ -208,7 +208,7 @@ braid_status braid_hip_find_architecture(const void *image, const char *architec
         return find_in_bundle(bytes, architecture, found, found_size);
     if (strncmp(bytes, "\177ELF", 4) == 0)
         return find_in_elf(bytes, architecture, found, found_size);
-    return BRAID_OK; // another format: the runtime refuses what it does not know
+    return BRAID_OK; // another format: the runtime refuses unknown ones
 }
 
 braid_status braid_hip_check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,

@@ -25,6 +25,6 @@ struct hip_fill_parameters {
     size_t width; // in values
 };
 
-enum { HIP_COPY_DEFAULT = 4 }; // hipMemcpyDefault: the runtime finds out what the addresses are
+enum { HIP_COPY_DEFAULT = 4 }; // hipMemcpyDefault: the runtime finds the kinds of the addresses
 
 #endif

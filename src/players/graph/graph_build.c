@@ -215,7 +215,7 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
     collect_after(builder, state);
     status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     state->last = item->node;
-    state->last_is_kernel = false; // what is behind it would wait on the device for all iterations
+    state->last_is_kernel = false; // its successor would wait on the device for all iterations
     state->last_task = body->node;
     state->first_wait = state->num_done + 1;
     playing->num_nodes++;

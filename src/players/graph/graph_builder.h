@@ -28,7 +28,7 @@ struct graph_builder {
     gpu_node *published;               // by position: the node that it is the end of
     bool repeats;                      // there are two positions of one node
     gpu_node last_loop;                // or branch that was added; NULL: none yet
-    gpu_node *after;                   // what the next node runs after
+    gpu_node *after;                   // the predecessors of the next node
     size_t num_after;
 };
 

@@ -28,7 +28,7 @@ braid_status braid_graph_build_kernel(struct graph_builder *builder,
     struct gpu_backend *gpu = builder->gpu;
     struct gpu_place place = graph_place_here(builder);
     bool starts_early = may_start_early(builder, launch, state);
-    if (starts_early) { // what it is launched early behind comes first
+    if (starts_early) { // the node that it is launched early behind comes first
         place.after++;
         place.num_after--;
     }
@@ -65,7 +65,7 @@ static braid_status add_node(struct graph_builder *builder, const struct backend
     if (task->kind == WORK_KERNEL)
         return braid_graph_build_kernel(builder, task, &task->launch, state, out_node);
     bool joins =
-        task->kind == WORK_POST && braid_gpu_post_joins(task); // with what is captured later
+        task->kind == WORK_POST && braid_gpu_post_joins(task); // with a task captured later
     if (task->kind == WORK_QUEUE || (task->kind == WORK_POST && !joins))
         return add_queue_call(builder, task, out_node);
     const struct gpu_place place = graph_place_here(builder);
@@ -87,7 +87,7 @@ static braid_status add_between_stamps(struct graph_builder *builder,
                                        gpu_node *out_node)
 {
     gpu_node stamp;
-    state->last_is_kernel = false; // it does not start early behind what it is parted from
+    state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
     braid_status status = add_stamp(builder, task, false, &stamp);
     builder->after[0] = stamp;
     builder->num_after = 1;

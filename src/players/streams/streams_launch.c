@@ -116,7 +116,7 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
                              const struct stream_lane *lane)
 {
     if (task->disabled)
-        return BRAID_OK; // what it waits for is behind it on the stream
+        return BRAID_OK; // its waits are on the stream already
     if (task->kind == WORK_QUEUE)
         return make_queue_call(streams, task, lane);
     return braid_streams_submit(streams, task, lane);

@@ -15,7 +15,7 @@
 // All tasks of a frame as some launches have them.
 struct streams_values {
     struct streams_values *next; // among those that nobody uses
-    uint32_t num_users;          // calls that are to run or run, and whoever launches next
+    uint32_t num_users;          // calls that are to run or run, and the next launch
     struct backend_task *tasks;
     void **args;
     unsigned char *arguments;
