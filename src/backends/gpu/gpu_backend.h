@@ -38,7 +38,7 @@ enum gpu_own_index {
     // counts an iteration. The condition is the word, or 1 where that is NULL, and 0 behind the
     // last of `most`. Where it is 0 it writes how many iterations the frame has had.
     GPU_OWN_LOOP_NEXT,
-    GPU_OWN_LOOP_NEXT_EARLY, // the same, which waits for what it was launched early behind
+    GPU_OWN_LOOP_NEXT_EARLY, // the same, which waits for its predecessors first
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,
     // uint64_t otherwise): clears counters as LOOP_BEGIN does. If the word is not 0, it counts the
     // branch. The condition is the word. `otherwise` is a second condition, the opposite; or 0.

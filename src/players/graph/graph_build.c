@@ -304,7 +304,7 @@ static const struct graph_lane *collect_ends(struct graph_builder *builder)
     return last;
 }
 
-// What ends an iteration starts early behind a kernel, as others do behind it.
+// The node that ends an iteration starts early behind a kernel, as others do behind it.
 static braid_status end_iteration(struct graph_builder *builder)
 {
     const struct stage *stage = builder->stage;
