@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Grows by half: large graphs must not hold twice what they need.
+// Grows by half: large graphs must not hold twice the bytes that they need.
 bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes)
 {
     size_t limit = SIZE_MAX / item_bytes;

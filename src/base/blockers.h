@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-// Calls may wait for each other, so each that is under way has a thread: as many are started as
-// were ever under way at once, and none before the first.
+// Calls may wait for each other, so each running call has a thread. As many threads are started as
+// calls ever ran at once, and none before the first.
 struct blockers {
     void (*call)(void *user);             // on a thread of its own
     void (*end)(void *owner, void *user); // there, when that is idle for the next call already

@@ -100,7 +100,7 @@ static char *find_path(const struct disk_cache *cache, const void *key, size_t k
     return join(cache->folder, digits);
 }
 
-// What others may change is not trusted: it would run with this user's rights.
+// A file that others may change is not trusted: it would run with this user's rights.
 static bool may_trust(const struct stat *status)
 {
     return S_ISREG(status->st_mode) && (status->st_uid == geteuid() || status->st_uid == 0) &&
@@ -160,8 +160,8 @@ void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t ke
     return NULL;
 }
 
-// Makes the folder of a file and those above it, for this user alone. What fails shows when the
-// file is written.
+// Makes the folder of a file and those above it, for this user alone. A failure shows when the file
+// is written.
 static void make_folders(char *path)
 {
     for (char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {

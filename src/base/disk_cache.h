@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of files that keeps what was costly to make for later processes.
+// A folder of files that keeps costly results for later processes.
 //
-// Any number of processes may share a folder, without locks: a file is written under another name
-// and then renamed, and only read after that. Each holds its whole key and a checksum, so that
-// neither a damaged file nor another key with the same hash is ever taken for what was asked for.
-// Nothing fails: what cannot be read is not there, and what cannot be written is not kept, which
-// the log is told once for each cache.
+// Any number of processes may share a folder, without locks. A file is written under another name
+// and then renamed, and only read after that. Each holds its whole key and a checksum, so a read
+// never takes a damaged file or another key with the same hash. Nothing fails: a file that cannot
+// be read is not there, and one that cannot be written is not kept. The log is told of the latter
+// once for each cache.
 #ifndef BRAID_BASE_DISK_CACHE_H
 #define BRAID_BASE_DISK_CACHE_H
 
@@ -28,12 +28,12 @@ void braid_disk_cache_close(struct disk_cache *cache);
 // NULL in a process with more rights than who started it.
 char *braid_disk_cache_folder(const char *wish);
 
-// A copy of what was written under the key, followed by a zero byte that does not count, for the
-// caller to free; NULL: it is not there. A NULL cache has nothing.
+// A copy of the bytes that were written under the key; NULL: there are none. A zero byte that does
+// not count follows them. The caller frees the copy. A NULL cache has nothing.
 void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t key_bytes,
                             size_t *out_bytes);
 
-// Keeps it, in place of what was kept under the key. A NULL cache keeps nothing.
+// Keeps the content in place of older content under the key. A NULL cache keeps nothing.
 void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t key_bytes,
                             const void *content, size_t bytes);
 

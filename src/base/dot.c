@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all writers of Graphviz DOT share: quoting any text, times, and closing a drawing.
+// The common parts of all writers of Graphviz DOT: quoting any text, times, and closing a drawing.
 #include "base/dot.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 // before a newline is an escape that stands for nothing.
 #define LONGEST_LINE 4096
 
-// What stands for a character that DOT or its labels would not take literally, or NULL.
+// The escape for a character that DOT or its labels would not take literally, or NULL.
 static const char *find_escape(char byte)
 {
     switch (byte) {

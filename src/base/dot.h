@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all writers of Graphviz DOT share: quoting any text, times, and closing a drawing.
+// The common parts of all writers of Graphviz DOT: quoting any text, times, and closing a drawing.
 #ifndef BRAID_BASE_DOT_H
 #define BRAID_BASE_DOT_H
 
@@ -13,9 +13,9 @@
 // xlabel: a label would take room of its own in the layout and double that time.
 void braid_dot_begin(FILE *file, const char *title, uint32_t num_nodes);
 
-// Writes `text` as the inside of a quoted DOT string that shows exactly that text, whatever it
-// holds: quotes, backslashes, newlines, entities. Bytes that are not UTF-8 appear as U+FFFD,
-// control characters as their hexadecimal value, and no text at all as "(no name)".
+// Writes `text` as the inside of a quoted DOT string that shows exactly that text: also its quotes,
+// backslashes, newlines and entities. Bytes that are not UTF-8 appear as U+FFFD, control characters
+// as their hexadecimal value, and no text at all as "(no name)".
 void braid_dot_write_text(FILE *file, const char *text);
 
 // Writes a time the way people read it, to three digits or more: 950 ns, 12.5 us, 3.00 ms. The same

@@ -55,7 +55,7 @@ void braid_log_set(braid_log_function *function, void *user)
     pthread_rwlock_unlock(&log_lock);
 }
 
-// What fails inside the callback is not logged: that would not end.
+// Errors inside the callback are not logged: that would not end.
 static void log_message(braid_status status)
 {
     if (in_attempt || is_logging)
@@ -68,8 +68,8 @@ static void log_message(braid_status status)
     pthread_rwlock_unlock(&log_lock);
 }
 
-// Cuts names, which formats write as '%s', so that what is said of a name is never behind the end.
-// False where the format is too long for that, as none is.
+// Cuts names, which formats write as '%s', so that the words behind a name still fit. False if the
+// format is too long for that, as none is.
 static bool limit_names(const char *format, char *limited, size_t size)
 {
     static const char name[] = "'%s'", short_name[] = "'%.150s'";

@@ -9,8 +9,8 @@
 
 enum { ERROR_MESSAGE_BYTES = 1024 };
 
-// Writes this thread's error message, in which a name ('%s' in the format) has at most 150 bytes,
-// hands it to the log callback, and returns `status`.
+// Writes this thread's error message, hands it to the log callback, and returns `status`. A name in
+// the message ('%s' in the format) has at most 150 bytes.
 __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
                                                                const char *format, ...);
 
@@ -21,7 +21,7 @@ braid_status braid_error_null(const char *function, const char *argument);
 braid_status braid_error_no_memory(const char *what);
 
 // An attempt whose failure may turn out to be no error, since there is another way. Until its end
-// this thread's messages are written, for whoever asks why, but not logged. Attempts may be nested.
+// this thread's messages are written, as reasons, but not logged. Attempts may be nested.
 struct error_attempt {
     char message[ERROR_MESSAGE_BYTES]; // from before
     bool inside_another;
@@ -29,13 +29,13 @@ struct error_attempt {
 
 void braid_error_begin_attempt(struct error_attempt *attempt);
 
-// Ends it as the caller's own failure `status`, whose message is logged now; or, with BRAID_OK, as
-// if nothing had happened: the message from before comes back.
+// Ends the attempt as the caller's own failure `status`, whose message is logged now. With BRAID_OK
+// the message from before comes back, as if nothing had happened.
 void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status);
 
-// Ends it as a failure that the caller cannot return: the message of `status` is logged now, inside
-// another attempt too, for it stays whatever becomes of that; and the message from before comes
-// back. With BRAID_OK as above.
+// Ends the attempt as a failure that the caller cannot return. The message of `status` is logged
+// now, also inside another attempt, since the failure stays in any outcome of that one. Then the
+// message from before comes back. With BRAID_OK as above.
 void braid_error_end_noted(const struct error_attempt *attempt, braid_status status);
 
 #endif

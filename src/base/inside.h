@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the program's calls this thread is inside of, so that what would wait for itself is
-// refused instead.
+// Which of the program's calls this thread is inside of, so that a call that would wait for itself
+// is refused.
 #ifndef BRAID_BASE_INSIDE_H
 #define BRAID_BASE_INSIDE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding who listens to ranges: what NVTX 3's headers do in a program, and roctx's two functions.
+// Finds the tools that listen to ranges, as NVTX 3's headers do, and roctx's two functions.
 #include "base/ranges.h"
 
 #include <dlfcn.h>
@@ -11,9 +11,9 @@
 
 #include "base/library.h"
 
-// NVTX is a protocol, not a library (NVTX 3, nvtxDetail/nvtxTypes.h): the program calls the tool's
-// InitializeInjectionNvtx2 with a function that hands out tables of places for function pointers,
-// and the tool writes its own there. Numbers of tables, modules and places never change.
+// NVTX is a protocol, not a library (NVTX 3, nvtxDetail/nvtxTypes.h). The program calls the tool's
+// InitializeInjectionNvtx2 with a function that hands out tables of places for function pointers.
+// The tool writes its own pointers there. Numbers of tables, modules and places never change.
 enum {
     TABLE_OF_CALLBACKS = 1,
     TABLE_OF_VERSION = 3,
@@ -64,7 +64,7 @@ _Atomic(const struct range_tool *) braid_range_tools[RANGE_NUM_TOOLS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// What the tools wrote; constant once they are in braid_range_tools.
+// The functions that the tools wrote; constant once they are in braid_range_tools.
 static any_function *core[NUM_PLACES], *core2[NUM_PLACES];
 static any_function **core_places[NUM_PLACES], **core2_places[NUM_PLACES];
 static void *nvtx_domain;

@@ -22,7 +22,7 @@ extern _Atomic(const struct range_tool *) braid_range_tools[RANGE_NUM_TOOLS];
 void braid_ranges_find_nvtx(void);
 void braid_ranges_find_roctx(void);
 
-// Where nobody listens each is one load and a branch. A thread ends what it begins.
+// If no tool listens, each is one load and a branch. The thread that begins a range ends it.
 static inline void ranges_begin(const char *name)
 {
     for (int i = 0; i < RANGE_NUM_TOOLS; i++) {

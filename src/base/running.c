@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an exec's islands was running when the device failed, for the message that tells of it.
+// The calls of an exec's islands that ran when the device failed, for the failure's message.
 #include "base/running.h"
 
 #include <stdio.h>

@@ -17,8 +17,8 @@ static size_t sequence_length(unsigned char lead)
     return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
 }
 
-// Whether `next` may follow a lead. The limits rule out what a shorter sequence encodes, surrogates
-// and what is beyond Unicode.
+// Whether `next` may follow a lead. The limits rule out surrogates, codes that have a shorter
+// sequence, and codes beyond Unicode.
 static bool may_follow(unsigned char lead, unsigned char next)
 {
     unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;

@@ -12,8 +12,8 @@ enum text_kind {
     TEXT_INVALID, // bytes that are no UTF-8
 };
 
-// What a text starts with, and what all writers show of it: a character as it is, a control as
-// "\x1b", and bytes that are no UTF-8 as U+FFFD.
+// The first piece of a text, and its form in all writers. A character appears as it is, a control
+// as "\x1b", and bytes that are no UTF-8 as U+FFFD.
 struct text_piece {
     enum text_kind kind;
     size_t length;     // bytes of the text
@@ -25,8 +25,8 @@ struct text_piece {
 // `text` is not empty.
 void braid_text_piece(const char *text, struct text_piece *out_piece);
 
-// Writes what is shown of the piece that `text` starts with. find_escape returns what stands for a
-// byte in the language of the file, or NULL. Returns the length of the piece.
+// Writes the shown form of the first piece of `text`. find_escape returns the escape for a byte in
+// the language of the file, or NULL. Returns the length of the piece.
 typedef const char *text_find_escape(char byte);
 size_t braid_text_write_piece(FILE *file, const char *text, text_find_escape *find_escape);
 
@@ -35,7 +35,7 @@ size_t braid_text_write_piece(FILE *file, const char *text, text_find_escape *fi
 void braid_text_write_xml(FILE *file, const char *text);
 void braid_text_write_json(FILE *file, const char *text);
 
-// Copies what is shown of `text` into `size` bytes, at least 8. A longer text is cut, and ends in
+// Copies the shown form of `text` into `size` bytes, at least 8. A longer text is cut, and ends in
 // "...".
 void braid_text_copy(const char *text, char *out, size_t size);
 

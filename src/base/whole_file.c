@@ -11,8 +11,8 @@
 
 enum { ALL_MAY = 0666 }; // less the umask, as fopen does
 
-// What mkstemp makes is for its owner alone. The umask can only be read by setting it, which would
-// concern other threads; a file made with fopen's mode has it.
+// A file of mkstemp is for its owner alone. The umask can only be read by setting it, which would
+// concern other threads. A file that is opened with fopen's mode has it.
 static int create_beside(char *name, mode_t mode)
 {
     size_t length = strlen(name);
@@ -59,7 +59,7 @@ static bool folder_refuses(int reason)
     return reason == EACCES || reason == EPERM || reason == EROFS || reason == ENAMETOOLONG;
 }
 
-// What standard output goes to is a file of the shell's, say, which it goes on writing to.
+// The target of standard output may be a file that the shell goes on writing to.
 static bool is_standard_stream(const struct stat *before)
 {
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {

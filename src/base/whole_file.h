@@ -20,8 +20,8 @@ struct whole_file {
 
 // False, with errno.
 bool braid_whole_file_open(const char *path, struct whole_file *out_file);
-// With `complete` false the file is given up, and what was in its place stays. False, with errno:
-// it stays, too, because not all could be written.
+// With `complete` false the new file is given up, and the old one stays in its place. False, with
+// errno: it stays, too, because not all could be written.
 bool braid_whole_file_close(struct whole_file *file, bool complete);
 
 #endif

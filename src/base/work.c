@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drawings and messages say of each kind of node, and which grids there can be.
+// The words of drawings and messages for each kind of node, and which grids there can be.
 #include "base/work.h"
 
 static bool multiply(braid_dim3 dim, uint64_t *total)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of nodes, and what a node other than a kernel does: a graph keeps it so, a frame has
-// its own copy of it, and a backend is given that.
+// The kinds of nodes, and the work of a node other than a kernel. A graph keeps the work in this
+// form, a frame has its own copy, and a backend gets that.
 #ifndef BRAID_BASE_WORK_H
 #define BRAID_BASE_WORK_H
 
@@ -21,7 +21,7 @@ enum work_kind {
 
 enum { WORK_NUM_KINDS = WORK_BRANCH + 1 };
 
-// What drawings and messages say of a kind.
+// The words of drawings and messages for a kind.
 struct work_words {
     const char *name;   // of a node that was given none
     const char *kind;   // as an attribute of a drawing
@@ -58,7 +58,7 @@ struct work_queue {
     void *user;
 };
 
-// What moves data between ranks for a backend.
+// The engine that moves data between ranks for a backend.
 enum rank_engine_kind {
     RANK_ENGINE_NONE,
     RANK_ENGINE_HOST, // MPI: operations are begun by the communication thread
