@@ -56,8 +56,8 @@ braid_status braid_device_query(const struct backend_driver *driver, uint32_t *o
     return status;
 }
 
-// Whoever has a GPU whose driver fails is told that it is passed over: the program asked for what
-// there is, so it gets that.
+// The log tells of a GPU that is passed over because its driver fails. The program asked for any
+// backend, so it gets the next one.
 static void note_passed_over(const struct backend_driver *driver, const char *reason)
 {
     struct error_attempt attempt;

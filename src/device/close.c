@@ -57,7 +57,7 @@ braid_status braid_device_fail(braid_device *device)
     return BRAID_DEVICE_ERROR;
 }
 
-// Adds ", 2 streams" to a list of what is left.
+// Adds an item such as ", 2 streams" to the list of objects that are left.
 static void add_left(char *list, size_t size, uint64_t num, const char *what)
 {
     size_t used = strlen(list);

@@ -33,7 +33,7 @@ struct braid_stream {
     braid_device *device;
     struct backend_stream *backend;
     // Changes whenever something is queued that later work must stand behind; never the same as of
-    // another stream. Nobody knows of what is queued on its handle, once that was asked for.
+    // another stream. Work that the program queues on its handle does not count.
     _Atomic uint64_t uses;
     atomic_bool exposed;
 };
@@ -69,7 +69,7 @@ braid_status braid_device_choose(const char *name, const struct backend_driver *
 braid_status braid_device_find_driver(const char *function, const char *name,
                                       const struct backend_driver **out_driver);
 
-// How many devices it has, or why none. What BRAID_BACKENDS leaves out is not even looked for.
+// How many devices it has, or why none. A backend that BRAID_BACKENDS leaves out is not looked for.
 // Errors: BRAID_DEVICE_ERROR (its driver failed; only the reason says so).
 braid_status braid_device_query(const struct backend_driver *driver, uint32_t *out_num,
                                 char *out_reason, size_t size);
@@ -80,9 +80,9 @@ static inline struct backend_stream *device_backend_stream(const braid_stream *s
     return stream ? stream->backend : NULL;
 }
 
-// Notes that something was queued, and must be behind that: who finds a number that has not changed
-// is behind all that was queued and noted when it was read. Returns the number before. NULL does
-// nothing: the default stream may be used by others.
+// Notes that something was queued, and must come after that. A thread that reads the same number
+// twice is behind all work that was noted before its first read. Returns the number before. NULL
+// does nothing: the default stream may be used by others.
 static inline uint64_t device_use_stream(braid_stream *stream)
 {
     return stream ? atomic_fetch_add_explicit(&stream->uses, 1, memory_order_acq_rel) : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of devices: what may be one, and which members reach each other's memory.
+// Groups of devices: the conditions for one, and which members reach each other's memory.
 #include "device/group.h"
 
 #include <stdio.h>

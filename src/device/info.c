@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells what a device is, and how many streams and events Braid has made on it.
+// The description of a device, and the numbers of streams and events that Braid has made on it.
 #include "base/text.h"
 #include "device/group.h"
 

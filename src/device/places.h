@@ -33,9 +33,8 @@ static inline bool places_reach(const struct places *places, uint32_t from, uint
     return from == to || (places->reaches[from] >> to & 1);
 }
 
-// Counts one more of what a device is held by (1), or one less (-1), once for each device and for
-// the group. `count`
-// is where the number stands in braid_device.
+// Adds 1 or -1 to a count of objects that hold a device, once for each device and for the group.
+// `count` is the offset of the number in braid_device.
 void braid_places_hold(const struct places *places, size_t count, int change);
 
 #endif
