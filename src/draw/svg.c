@@ -252,7 +252,7 @@ static double write_kinds(const struct svg *svg, double x, double y)
     return x;
 }
 
-// What the colours and lines mean, in a row below the lanes.
+// The meaning of the colours and lines, in a row below the lanes.
 static void write_legend(const struct svg *svg)
 {
     static const char *const keys[][2] = { { "node", "kernel" },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things stand in a timeline's picture, and what its parts are written by.
+// The layout of a timeline's picture, and the writers of its parts.
 #ifndef BRAID_DRAW_SVG_H
 #define BRAID_DRAW_SVG_H
 

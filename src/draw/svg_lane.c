@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane of a timeline: its nodes, or blocks of them where they are too short to tell apart, its
-// bundles, and its idle times with what ended them.
+// One lane of a timeline: nodes, blocks of nodes too short to tell apart, bundles, and idle times
+// with their causes.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define LEAST_BLOCK 0.75
 #define LEAST_GAP 3.0 // pixels: idle times that are shown
 
-// Short nodes that touch, not written yet: all critical or none, but for what no pixel can show.
+// Short nodes that touch, not written yet. Only a block too narrow to tell is critical in part.
 struct block {
     uint32_t num, first;
     uint64_t start_ns, end_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all timelines show: when nodes run on their lanes, what waits for what, what is critical.
+// The content of all timelines: times of nodes on their lanes, waits, and critical nodes.
 #include "draw/timeline.h"
 
 #include <errno.h>
@@ -127,8 +127,8 @@ static uint64_t end_of(const struct timeline *timeline, uint32_t node)
     return interval.end_ns;
 }
 
-// As planned, or, of times that were measured, from the node that ended last back to what each
-// began behind: of the node before it on its lane and of those it waits for, what ended last.
+// As planned. With measured times, from the node that ended last back to the cause of each start.
+// This is the last to end of its lane predecessor and the nodes that it waits for.
 static void find_critical(struct timeline *timeline)
 {
     const braid_schedule *schedule = timeline->schedule;

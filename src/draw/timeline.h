@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all timelines show: when nodes run on their lanes, what waits for what, what is critical.
+// The content of all timelines: times of nodes on their lanes, waits, and critical nodes.
 #ifndef BRAID_DRAW_TIMELINE_H
 #define BRAID_DRAW_TIMELINE_H
 
@@ -53,7 +53,7 @@ void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns
 void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
                                void (*write)(FILE *file, const char *text), FILE *file);
 
-// What kind of node it is, as drawings of graphs say it; "" of kernels.
+// The node's kind in the words of drawings of graphs; "" for kernels.
 const char *braid_timeline_kind(const struct timeline *timeline, uint32_t node);
 
 // Whether a node is a prelude or epilogue.

@@ -33,7 +33,7 @@ struct chrome {
     uint32_t *of_frame, *of_launch; // per frame
 };
 
-// One of no length breaks no other: readers see it begin and end at once, whatever is open.
+// A slice without length breaks no other: readers see it begin and end at once, also inside others.
 static bool add_slice(struct chrome *chrome, braid_interval at, uint32_t track, uint32_t *thread)
 {
     *thread = track;
