@@ -144,7 +144,7 @@ static void append_accesses(braid_graph *graph, const braid_node_options *option
                                              .mode = (uint32_t)options->accesses[i].mode };
 }
 
-// To what it has of scratch: the last resources, for whose accesses there is room. How many.
+// Adds accesses to the node's own scratch: the last resources. There is room. Returns how many.
 static uint32_t append_scratch(braid_graph *graph, uint32_t node)
 {
     uint32_t first = (uint32_t)graph->resources.num, end = first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What adding any kind of node has in common: check, make room, append.
+// The steps that adding any kind of node has in common: check, make room, append.
 #ifndef BRAID_GRAPH_ADD_H
 #define BRAID_GRAPH_ADD_H
 
@@ -7,7 +7,7 @@
 
 enum { GRAPH_ALIGNMENT = 256 }; // of memory that the plan chooses, where the program says nothing
 
-// `name` is what messages call the node. Errors: BRAID_INVALID_ARGUMENT.
+// Messages call the node `name`. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                                     const braid_node_options *options);
 
@@ -19,7 +19,7 @@ braid_status braid_graph_check_accesses(const braid_graph *graph, const char *na
 braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
                                       const braid_node_options *options);
 
-// Checks what all functions that declare resources are given. Errors: BRAID_INVALID_ARGUMENT.
+// Checks the common arguments of functions that declare resources. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
                                      const char *name, const braid_resource *out_resource);
 // A NULL name: that of `resource`. Errors: BRAID_INVALID_ARGUMENT (too many), BRAID_NO_MEMORY.

@@ -15,8 +15,8 @@ static braid_status check_bytes(const struct address_request *request, const cha
                        name);
 }
 
-// Memory that is shared out lasts from a buffer's first to its last declared access; that of
-// versions is the frame's until the nodes have ended that declare one.
+// A buffer with shared memory lasts from its first to its last declared access. The memory of a
+// version belongs to a frame until the nodes that declare the version have ended.
 static braid_status check_access(const braid_graph *graph, const struct address_request *request,
                                  const char *name)
 {
@@ -73,7 +73,7 @@ bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options 
            braid_array_reserve(&graph->resources, num, sizeof(struct graph_resource));
 }
 
-// What the node that is about to be added has of a scratch. Its resources are the last ones.
+// The own part of a scratch of the node about to be added. Its resources are the last ones.
 static uint32_t find_scratch(braid_graph *graph, uint32_t scratch)
 {
     const struct graph_resource *resources = graph->resources.items;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of each node changes: the uses of parameters sorted by node, and as text.
+// The changes of each node: the uses of parameters sorted by node, and as text.
 #include "graph/changes.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of each node changes from frame to frame, and by which parameter.
+// The values of each node that change from frame to frame, and their parameters.
 #ifndef BRAID_GRAPH_CHANGES_H
 #define BRAID_GRAPH_CHANGES_H
 

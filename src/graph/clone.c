@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same graph again: what the planner may add to without touching the program's own.
+// A copy of the graph, to which the planner may add without touching the program's own.
 #include <string.h>
 
 #include "base/error.h"

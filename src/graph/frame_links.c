@@ -4,13 +4,13 @@
 // The accesses to a segment, in insertion order, fall into groups: runs of reads, runs of
 // accumulating accesses, and single writes. Inside a frame every member of a group is ordered with
 // every member of the next. So it is enough that the first group of a frame waits for the last of
-// the frame before; or, where the two may overlap, that the first waits for the last but one, and
-// the second for the last. For two nodes that conflict u before v in a frame, u of frame k, v of k
-// and u of k + 1 follow each other, and so on: what is ordered with the next frame is so with all.
+// the frame before. If these two may overlap, the first waits for the last but one, and the second
+// for the last. If u conflicts with a later v, then u of frame k, v of frame k and u of frame k+1
+// follow each other. So an order with the next frame is one with all.
 //
-// Of a buffer with n versions one memory is written in every nth frame, and what frames between do
-// with it they do as an earlier version: so the accesses to one memory are those to the version at
-// hand, then those of the next frame to the version before, and so on, and the whole repeats with
+// Of a buffer with n versions, one memory is written in every nth frame. The frames between access
+// that memory as an earlier version. So the accesses to one memory are those to the current
+// version, then those of the next frame to the version before, and so on. The whole repeats with
 // the nth frame. Of other resources n is 1.
 #include "graph/frame_links.h"
 
@@ -92,8 +92,8 @@ static size_t merge_uses(struct use *uses, size_t num)
     return kept;
 }
 
-// Of uses whose frames are `more` apart, and what their versions differ by. Those of one frame are
-// ordered already.
+// Links uses whose frames are apart by `more` and by the difference of their versions. Uses of one
+// frame are ordered already.
 static bool link_groups(const struct use *from, const struct use *from_end, const struct use *to,
                         const struct use *to_end, uint32_t more, struct array *links)
 {
@@ -166,7 +166,7 @@ static bool link_all(struct array *uses, struct array *links)
     return true;
 }
 
-// A node's scratch says nothing of what else it touches.
+// A node's scratch tells nothing about its other accesses.
 static bool declares(const braid_graph *graph, const struct graph_node *node)
 {
     const struct graph_resource *resources = graph->resources.items;

@@ -62,13 +62,13 @@ struct graph_resource {
     bool is_scratch;       // as declared; nobody has an access to it
     uint32_t scratch;      // of a node's own: which scratch it is; otherwise GRAPH_NONE
     uint32_t scratch_node; // and whose
-    // Of a versioned buffer, and of each name for what an earlier frame has of it.
+    // Of a versioned buffer, and of each name for an earlier frame's memory of it.
     uint32_t num_versions;  // otherwise 0
     uint32_t first_version; // in `versions`
     uint32_t versioned;     // the buffer
     uint32_t frames_before; // how much earlier that frame was
-    uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a graph that was placed
-                            // (place/placed.h) also of what the plan or frames choose the memory of
+    uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a placed graph (placed.h)
+                            // buffers whose memory the plan or frames choose have one, too
     braid_communicator *communicator; // of which the graph is a user; otherwise NULL
     uint32_t owner; // of it and of its ranges: which of the graph's owners, from 1; 0: none
 };
@@ -169,20 +169,20 @@ static inline const struct graph_resource *graph_resource_at(const braid_graph *
     return &((const struct graph_resource *)graph->resources.items)[index];
 }
 
-// What a kernel node launches.
+// The kernel that a node launches.
 static inline const struct graph_kernel *graph_kernel_of(const braid_graph *graph, uint32_t node)
 {
     return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
 }
 
-// What a node does that is neither a kernel nor empty.
+// The work of a node that is neither a kernel nor empty.
 static inline const union work *graph_work_of(const braid_graph *graph, uint32_t node)
 {
     return &((const union work *)graph->works.items)[graph_nodes(graph)[node].payload];
 }
 
-// Whether what was there must be there before the access: also where a node that may be left out
-// would write over all of it. A transient buffer has anything then.
+// Whether the access needs the bytes from before it. A write needs them if its node may be left
+// out. A transient buffer has any bytes then.
 static inline bool graph_needs_data(const braid_graph *graph, uint32_t node,
                                     const struct graph_access *access)
 {
@@ -206,7 +206,7 @@ static inline bool graph_owns_node(const braid_graph *graph, braid_node node)
     return graph && node.graph == graph->id && node.index < graph->nodes.num;
 }
 
-// What a rank adds that another runs.
+// Whether the handle is a node that this rank adds and another rank runs.
 static inline bool graph_is_elsewhere(const braid_graph *graph, braid_node node)
 {
     return graph && node.graph == graph->id && node.index == BRAID_ELSEWHERE;
@@ -233,7 +233,7 @@ const char *braid_graph_name(const braid_graph *graph, uint32_t node);
 const char *braid_graph_resource_name(const braid_graph *graph, uint32_t resource, char *buffer,
                                       size_t size);
 
-// What a parameter's target (braid_target) is called.
+// The name of a parameter's target (braid_target).
 const char *braid_graph_target_name(uint32_t target);
 // Whether there is such a target of such nodes; how many bytes it has, unless it is an argument or
 // several values.

@@ -151,7 +151,7 @@ static bool writes(const struct graph_access *access, uint32_t resource)
     return access->resource == resource && access->mode != BRAID_READ;
 }
 
-// From what writes a version to what reads it in a later frame.
+// From the writer of a version to its reader in a later frame.
 static void write_frame_edge(const braid_graph *graph, uint32_t reader, uint32_t earlier,
                              FILE *file)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph's drawing says for programs that plan it: all that planning looks at, but parameters
-// and arguments.
+// The attributes in a graph's drawing for programs that plan it, without parameters and arguments.
 #include "graph/graph_dot_attributes.h"
 
 #include <ctype.h>
@@ -14,7 +13,7 @@
 #include "graph/addresses.h"
 #include "graph/regions.h"
 
-// A name, so that none can be taken for what stands between names.
+// Writes a name so that no reader takes it for a separator of names.
 static void write_code(FILE *file, const char *name)
 {
     for (const unsigned char *next = (const unsigned char *)name; *next; next++) {
@@ -50,7 +49,7 @@ static void write_memory(const struct graph_resource *resource, FILE *file)
     write_home(resource, file);
 }
 
-// What a node has of scratch is a transient buffer, which it alone accesses.
+// A node's own scratch is a transient buffer, which it alone accesses.
 static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
 {
     const struct graph_resource *resource = graph_resource_at(graph, index);
@@ -68,8 +67,8 @@ static void write_resource(const braid_graph *graph, uint32_t index, FILE *file)
     write_memory(resource, file);
 }
 
-// What stands before item `index` of a list. Graphviz takes no long strings in one piece; a
-// backslash before a newline stands for nothing.
+// Writes the separator before item `index` of a list. Graphviz takes no long strings in one piece:
+// a backslash before a newline continues a string.
 static void write_space(FILE *file, uint32_t index)
 {
     enum { A_LINE = 16 };
@@ -104,7 +103,7 @@ static void write_launch(const braid_graph *graph, const struct graph_node *node
                 grid.x, grid.y, grid.z, block->x, block->y, block->z);
 }
 
-// What the planner asks of a kernel before it is inside an island (plan_divide.c).
+// The conditions under which the planner moves a kernel into an island (plan_divide.c).
 static void write_inside(const braid_graph *graph, const struct graph_changes *changes,
                          uint32_t index, FILE *file)
 {
@@ -152,8 +151,8 @@ static bool is_by_pointer(const braid_graph *graph, uint32_t node, uint32_t inde
            !has_address(&graph->given, graph, node, resource->buffer);
 }
 
-// What keeps a node where its memory is: the buffers that it touches by pointers of its own. A
-// kernel that has arguments and declares no access may touch any.
+// Writes the buffers that a node touches by pointers of its own: these tie it to the place of its
+// memory. A kernel that has arguments and declares no access may touch any.
 static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
 {
     const struct graph_node *node = &graph_nodes(graph)[index];

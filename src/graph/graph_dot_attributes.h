@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph's drawing says for programs that plan it.
+// The attributes in a graph's drawing for programs that plan it.
 #ifndef BRAID_GRAPH_GRAPH_DOT_ATTRIBUTES_H
 #define BRAID_GRAPH_GRAPH_DOT_ATTRIBUTES_H
 
@@ -11,7 +11,7 @@
 void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file);
 
 // Attributes of a node, each behind a comma: cost, kind, launch, lane_hint, prelude_of or
-// epilogue_of, accesses, pointers and others, as far as they are not what goes without saying.
+// epilogue_of, accesses, pointers and others. An attribute with its default is left out.
 void braid_graph_dot_write_node(const braid_graph *graph, const struct graph_changes *changes,
                                 uint32_t index, FILE *file);
 

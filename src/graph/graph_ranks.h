@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libbraid_ranks (src/rank) does for the graphs that have communicators, and for their execs.
+// The services of libbraid_ranks (src/rank) for graphs with communicators and for their execs.
 //
-// libbraid knows communications as two kinds of work, and nothing of who makes them. A graph gets
-// its table when its first communicator is added.
+// libbraid knows communications as two kinds of work, and nothing of their origin. A graph gets its
+// table when its first communicator is added.
 #ifndef BRAID_GRAPH_GRAPH_RANKS_H
 #define BRAID_GRAPH_GRAPH_RANKS_H
 

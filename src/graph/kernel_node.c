@@ -143,7 +143,7 @@ static braid_status find_grid(const braid_graph *graph, const char *name,
     return braid_graph_find_address(graph, &request, out_address);
 }
 
-// What the arguments need in the graph.
+// The room that the arguments need in the graph.
 struct arg_needs {
     uint64_t bytes;
     size_t num_addresses, num_unchecked;
@@ -168,7 +168,7 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
                                           : BRAID_OK;
 }
 
-// Adds up what the arguments need in the graph.
+// Adds up the room that the arguments need in the graph.
 static braid_status check_args(const braid_graph *graph, const char *name,
                                const braid_kernel_node *launch, struct arg_needs *needs)
 {

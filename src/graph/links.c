@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edges that follow from declared accesses: one walk over the accesses in insertion order, keeping
-// for each segment its last writer, the accumulating nodes and the readers since. Who reads a whole
-// buffer is kept once, not with each of its segments.
+// Edges that follow from declared accesses, by one walk over the accesses in insertion order. The
+// walk keeps for each segment its last writer, the accumulating nodes and the readers since. A
+// reader of a whole buffer is kept once, not with each segment.
 #include "graph/links.h"
 
 #include "base/error.h"
@@ -112,7 +112,7 @@ static void free_list(struct walk *walk, uint32_t *head)
     }
 }
 
-// Follows whoever changed the segment last: those that accumulated into it, or its writer.
+// Links from the last change of the segment: the nodes that accumulated into it, or its writer.
 static bool follow_change(struct walk *walk, const struct segment_state *state,
                           enum graph_hazard hazard)
 {
@@ -164,8 +164,8 @@ static bool follow_readers(struct walk *walk, struct segment_state *state, enum 
     return linked;
 }
 
-// A group of accumulating nodes begins: each follows all readers so far, or the writer where nobody
-// has read since. What changed the segment before the readers is behind them.
+// A group of accumulating nodes begins. Each follows all readers so far, or the writer if no node
+// has read since. The readers follow all earlier changes of the segment.
 static void begin_accumulating(struct walk *walk, struct segment_state *state)
 {
     free_list(walk, &state->accumulators);

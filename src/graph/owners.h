@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that all ranks add: who runs one, and what is sent for it.
+// Tasks that all ranks add: their owners, and the transfers for them.
 #ifndef BRAID_GRAPH_OWNERS_H
 #define BRAID_GRAPH_OWNERS_H
 

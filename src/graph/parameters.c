@@ -40,7 +40,7 @@ enum {
     OF_ALL = OF_KERNELS | OF_COPIES | OF_FILLS | OF_CALLS | 1 << WORK_EMPTY,
 };
 
-// What a target is called, which kinds of nodes have it, and its bytes.
+// The name of a target, the kinds of nodes that have it, and its bytes.
 struct target {
     const char *name;
     uint32_t kinds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeping graphs with places, and what things take there.
+// Copies of place models, the sharing of placed graphs, and the costs on places.
 #include "graph/placed.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph whose nodes have places: the program's own nodes and the copies between places that they
-// need, as a graph again, which is planned, verified and played like any other.
+// A graph whose nodes have places: the program's own nodes, and the copies between places that they
+// need. It is planned, verified and played like any other graph.
 #ifndef BRAID_GRAPH_PLACED_H
 #define BRAID_GRAPH_PLACED_H
 
@@ -18,10 +18,10 @@ struct place_model {
     braid_place_link *links; // from * num_places + to
 };
 
-// The program's nodes and resources keep their numbers in `graph`, which has the id and version of
-// the program's graph, so that handles are good for both. Copies stand behind the nodes, replicas
-// behind the resources: transient buffers of the place that is their home. Accesses count in the
-// order of graph->sequence, in which every edge goes forward. All nodes have a place.
+// `graph` has the id and version of the program's graph, so handles are good for both. The
+// program's nodes and resources keep their numbers in it. Copies stand behind the nodes. Replicas
+// stand behind the resources: each is a transient buffer whose home is its place. Accesses count in
+// the order of graph->sequence, in which every edge goes forward. All nodes have a place.
 // Thread-safety: read only once made; the count of users is atomic.
 struct placed {
     atomic_uint num_users;
@@ -45,10 +45,10 @@ static inline const braid_place_link *placed_link(const struct place_model *mode
     return &model->links[(size_t)from * model->num_places + to];
 }
 
-// What so many bytes take from one place to another; at least 1 ns.
+// The time of a copy of so many bytes from one place to another; at least 1 ns.
 uint64_t braid_place_copy_ns(const struct place_model *model, uint32_t from, uint32_t to,
                              uint64_t bytes);
-// What a node of a known cost takes on a place.
+// The time on a place of a node with a known cost.
 uint64_t braid_place_cost_ns(const struct place_model *model, uint32_t place, uint64_t cost_ns);
 
 // Errors: BRAID_INVALID_ARGUMENT (too many places, a speed of 0), BRAID_NO_MEMORY.

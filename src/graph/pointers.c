@@ -58,8 +58,8 @@ static braid_status check_argument(const struct pointers *pointers, uint32_t nod
         return BRAID_OK;
     return braid_error(BRAID_INVALID_ARGUMENT,
                        "node %s: %s is an address in buffer '%s', to which the node declares no "
-                       "access: declare what it does there, or if nothing is to order it give the "
-                       "argument as BRAID_UNCHECKED_POINTER",
+                       "access. Declare it, or give a pointer that nothing orders as "
+                       "BRAID_UNCHECKED_POINTER",
                        name_of(pointers, node).text, what,
                        buffer_name(pointers, extents->items[i].buffer));
 }
@@ -117,7 +117,7 @@ static braid_status check_end(const struct pointers *pointers, uint32_t node, co
         if (!declares(pointers, node, extents->items[i].buffer))
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "node %s: .%s reaches buffer '%s', to which the node declares no "
-                               "access: declare what it does there",
+                               "access: declare it",
                                name_of(pointers, node).text, end,
                                buffer_name(pointers, extents->items[i].buffer));
     }

@@ -5,8 +5,10 @@
 
 #include "graph/extents.h"
 
-// Errors: BRAID_INVALID_ARGUMENT (an argument of a kernel, or an end of a copy or fill, leads into
-// a buffer to which the node declares no access; a copy or fill ends beyond a buffer).
+// Errors: BRAID_INVALID_ARGUMENT:
+// - An argument of a kernel, or an end of a copy or fill, leads into a buffer to which the node
+//   declares no access.
+// - A copy or fill ends beyond a buffer.
 braid_status braid_graph_check_pointers(const braid_graph *graph, const struct extents *extents);
 
 #endif

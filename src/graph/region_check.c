@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is checked of a graph with loops and branches before it is planned.
+// The checks of a graph with loops and branches before it is planned.
 #include "base/error.h"
 #include "graph/regions.h"
 

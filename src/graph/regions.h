@@ -54,7 +54,7 @@ bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_r
 // region_check.c: whether all regions have ended, loops can end, and no bundle or edge goes where
 // it means nothing. Errors, which name the region: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_regions(const braid_graph *graph);
-// BRAID_UNSUPPORTED for a graph with regions: `who` says what cannot have them, as a subject.
+// Returns BRAID_UNSUPPORTED for a graph with regions. `who` is the subject of the message.
 braid_status braid_graph_refuse_regions(const braid_graph *graph, const char *who);
 
 #endif

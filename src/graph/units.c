@@ -36,7 +36,7 @@ static uint32_t number_units(const braid_graph *graph, struct graph_units *units
     return num_units;
 }
 
-// Fills in one role after the other, so that inside a bundle preludes come before the main node and
+// Fills in one role after the other. So inside a bundle preludes come before the main node and
 // epilogues after it, each in the order of adding. `next` holds the next free place of each bundle.
 static void place_members(const braid_graph *graph, struct graph_units *units, uint32_t *next)
 {
