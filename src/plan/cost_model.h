@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a cost model as a whole.
+// A test of a cost model as a whole.
 #ifndef BRAID_PLAN_COST_MODEL_H
 #define BRAID_PLAN_COST_MODEL_H
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains a plan or a node in one line, or how two nodes are ordered and why: by the program's
-// edges and data flow, by a resource or hint, by the plan alone, or not at all.
+// Explains a plan or a node in one line, or the order of two nodes. The cause of an order is the
+// program's edges and data flow, a resource or hint, or the plan alone.
 #include "plan/explain.h"
 
 #include "base/array.h"
 #include "base/error.h"
 
 // The search for a path of the fewest edges goes backward from the second node, level by level.
-// What runs before a node in its bundle is as near as the node itself.
+// Nodes before a node in its bundle are as near as the node itself.
 struct path {
     const struct plan_graph *plan;
     bool flow_only;       // explicit edges and data flow, nothing that was forced
@@ -160,7 +160,7 @@ static const struct program *find_common_home(const struct program *root, uint32
     }
 }
 
-// What nothing but the plan orders may be in bundles of which other parts are ordered.
+// Two nodes that only the plan orders may be in bundles of which other parts are ordered.
 static bool say_plan(struct plan_text *text, const struct braid_schedule *schedule,
                      struct path *path, uint32_t first, uint32_t second)
 {

@@ -6,10 +6,10 @@
 #include "plan/plan_text.h"
 #include "plan/schedule.h"
 
-// Writes what limits the frame as planned.
+// Writes the limit of the frame as planned.
 void braid_explain_limit(struct plan_text *text, const struct braid_schedule *schedule);
 
-// Writes which island the node is in, or why it is in none, and what parameters change of it.
+// Writes the node's island, or why it is in none, and its values that parameters change.
 void braid_explain_node(struct plan_text *text, const struct braid_schedule *schedule,
                         uint32_t node);
 

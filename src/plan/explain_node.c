@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains one node: why it is inside an island, or outside, and what parameters change of it.
+// Explains one node: why it is inside an island, or outside, and its values that parameters change.
 #include "plan/explain.h"
 
 // The body that a node is directly in; NULL: it is none of a loop's.

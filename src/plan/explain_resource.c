@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains an edge that follows from a resource by what each side does to it.
+// Explains an edge that follows from a resource by the access of each side.
 #include "plan/explain.h"
 
 static bool overlap(const struct plan_graph *plan, uint32_t a, uint32_t b)
@@ -20,7 +20,7 @@ static uint32_t combine(uint32_t a, uint32_t b)
     return BRAID_READ_WRITE; // of different ones each leaves both a read and a write
 }
 
-// What a node does to a resource: of several accesses the strongest; 0: nothing.
+// The access of a node to a resource: of several accesses the strongest; 0: none.
 static uint32_t mode_of(const struct plan_graph *plan, uint32_t node, uint32_t resource)
 {
     uint32_t mode = 0;
@@ -58,7 +58,7 @@ static uint32_t last_user(const struct plan_graph *plan, uint32_t unit, uint32_t
     return last;
 }
 
-// A prelude that overwrites what earlier work left in a list or in scratch clears it.
+// A prelude that overwrites a list or scratch after earlier work clears it.
 static const char *second_verb(const struct plan_graph *plan, uint32_t node, uint32_t mode)
 {
     switch (mode) {

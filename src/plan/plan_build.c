@@ -49,7 +49,7 @@ static void *copy_array(const struct array *array, size_t item_bytes)
     return copy;
 }
 
-// Explaining a serialisation needs what each node declared.
+// Explaining a serialisation needs the declared accesses of each node.
 static braid_status copy_accesses(const braid_graph *graph, struct plan_graph *plan)
 {
     if (graph->accesses.num == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes lanes of matched chains. Nodes that follow each other on a lane are joined by an edge, so
-// lanes order nothing that the graph leaves free, and the waits are what is left of its reduction.
+// Makes lanes of matched chains. An edge joins nodes that follow each other on a lane, so lanes
+// order no free nodes. The waits are the other edges of the reduction.
 #include "plan/plan_chains.h"
 
 #include "base/array.h"
@@ -19,7 +19,7 @@ struct chains {
     struct plan_placement *placement;
 };
 
-// When all that a node follows lets it start; what it follows has been given its times.
+// When all nodes that a node follows let it start; they have been given their times.
 static uint64_t ready_ns(const struct chains *chains, uint32_t node)
 {
     const struct plan_graph *plan = chains->plan;
@@ -66,8 +66,8 @@ static bool release_node(struct chains *chains, struct plan_heap *ready, uint32_
     return --chains->left[node] > 0 || plan_heap_push(ready, ready_ns(chains, node), node);
 }
 
-// Every node starts as soon as what it follows and what runs at once allow, first come first
-// served. What is ready behind a node is so no earlier than it, so nodes come in order of time.
+// Every node starts as soon as its predecessors and the limit of nodes at once allow, first come
+// first served. A successor is ready no earlier than it, so nodes come in order of time.
 static bool find_starts(struct chains *chains, struct plan_heap *ready, struct plan_heap *ends)
 {
     const struct plan_graph *plan = chains->plan;

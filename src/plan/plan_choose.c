@@ -10,8 +10,8 @@
 // With many idle lanes only this many are looked at, so that time stays linear.
 #define MOST_LANES_TRIED 128
 
-// Adds what a node has to ask for to the list. A unit whose node stands some time behind its start
-// may start that much before the answer.
+// Adds the asks of a node to the list. If a node stands some time behind the start of its unit, the
+// unit may start that much before the answer.
 static bool add_asks(struct lister *lister, uint32_t node, uint32_t latest, uint64_t offset_ns)
 {
     struct plan_know *know = &lister->know;
@@ -59,7 +59,7 @@ bool braid_plan_ask_unit(struct lister *lister, uint32_t unit)
     return true;
 }
 
-// When a unit could start on a lane if what it waits for there, if anything, has ended.
+// When a unit could start on a lane if the nodes that it waits for there, if any, have ended.
 static uint64_t earliest_on(const struct lister *lister, uint32_t lane, bool waits)
 {
     if (lane == lister->out->num_lanes)
@@ -131,8 +131,8 @@ static void consider_idle(const struct lister *lister, struct offer *best)
     }
 }
 
-// Looks at the lanes of what the unit has to ask for, at the other idle ones, and at a new one. A
-// busy lane is worth queueing on where a wait would take longer than its last unit.
+// Looks at the lanes of the unit's asks, at the other idle ones, and at a new one. A busy lane is
+// worth queueing on if a wait would take longer than its last unit.
 struct offer braid_plan_choose_lane(const struct lister *lister)
 {
     struct offer best = { .lane = lister->out->num_lanes, .start_ns = UINT64_MAX };

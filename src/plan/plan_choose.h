@@ -25,13 +25,13 @@ struct inputs {
     uint32_t latest; // 1 + issue of the latest of those that do not
 };
 
-// What the unit at hand has to ask for, where its order is not known.
+// A predecessor that the unit at hand has to ask for, if its order is not known.
 struct plan_ask {
     uint32_t lane, issue;
     uint64_t seen_ns; // when a unit that waits for it may start
 };
 
-// A lister, which is a device, and what runs there now.
+// A place of the lister, which is a device, and the units that run there now.
 struct site {
     uint32_t num_lanes, num_idle;
     uint32_t share;            // of the device, taken by the units that run
@@ -64,20 +64,20 @@ struct lister {
     bool gave_up;        // it was certain to be longer
 };
 
-// A lane for the unit at hand, and what it means there.
+// A lane for the unit at hand, and the unit's start and waits there.
 struct offer {
     uint32_t lane;
     uint64_t start_ns;
     uint32_t num_waits;
 };
 
-// Makes room for what the members already set ask for; what was made is freed also where that
-// failed. False: no memory, or clocks that take too much (plan_clocks.h).
+// Makes the room that the members already set ask for. After a failure, too, the second function
+// frees it. False: no memory, or clocks that take too much (plan_clocks.h).
 bool braid_plan_lister_allocate(struct lister *lister);
 void braid_plan_lister_finish(struct lister *lister);
 
-// Fills the asks of a node all of whose predecessors are placed, which is then the one at hand; or
-// those of all nodes of a unit. `latest` is that of the unit's inputs. False when memory runs out.
+// Fills the asks of a node, which is then the one at hand; or those of all nodes of a unit. All
+// predecessors are placed. `latest` is that of the unit's inputs. False when memory runs out.
 bool braid_plan_ask_node(struct lister *lister, uint32_t node, uint32_t latest);
 bool braid_plan_ask_unit(struct lister *lister, uint32_t unit);
 

@@ -9,8 +9,8 @@
 #define NO_VERSION UINT32_MAX
 #define FIRST_VERSION 0
 
-// Half a gibibyte at most where a caller asks for more lanes than the planner would choose: with
-// thousands, every wait may make a version as long as there are lanes.
+// If a caller asks for more lanes than the planner would choose, clocks take half a gibibyte at
+// most. With thousands of lanes, every wait may make a version as long as there are lanes.
 #define MANY_LANES 128
 #define MOST_WORDS ((size_t)1 << 27)
 

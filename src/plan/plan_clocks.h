@@ -12,8 +12,8 @@
 
 // A clock has a place for each lane: one more than the issue index of the latest node of that lane
 // known to have ended. A lane's clock changes only at a wait, so all nodes between two waits share
-// a version. A version is freed when nobody is left who may ask for it: its lane and the edges from
-// its nodes are counted; or when its nodes are settled, as those of edges are not counted down.
+// a version. A version is freed after its last use: its lane and the edges from its nodes are
+// counted. So is one with settled nodes, whose edges are not counted down.
 struct plan_clocks {
     uint32_t num_lanes;
     struct array values;  // uint32_t, num_lanes a version
@@ -42,14 +42,14 @@ void braid_plan_clocks_finish(struct plan_clocks *clocks);
 // Says why there was no memory for `what`; also after braid_plan_clocks_finish.
 braid_status braid_plan_clocks_error(const struct plan_clocks *clocks, const char *what);
 
-// Makes sure that a lane's version is its own, so that it may be changed, when nodes up to `issue`
-// have been issued; false: no memory.
+// Makes sure that a lane's version is its own, so that it may be changed. Nodes up to `issue` have
+// been issued. False: no memory.
 bool braid_plan_clocks_own(struct plan_clocks *clocks, uint32_t lane, uint32_t issue);
 
 // Nobody will ask any more for nodes issued before `issue`.
 void braid_plan_clocks_settle(struct plan_clocks *clocks, uint32_t issue);
 
-// Raises each place of a lane's own version to what `version` knows.
+// Raises each place of a lane's own version to that of `version`.
 void braid_plan_clocks_merge(struct plan_clocks *clocks, uint32_t lane, uint32_t version);
 
 static inline uint32_t *plan_clock(const struct plan_clocks *clocks, uint32_t version)

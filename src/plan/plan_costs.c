@@ -16,7 +16,7 @@ static uint64_t longest_wait(const struct plan_costs *costs)
     return longest;
 }
 
-// Every planned time is at most the sum of all costs and of what the model can add to each node, so
+// Every planned time is at most the sum of all costs and of the model's additions to each node. So
 // this one check rules out overflow everywhere else.
 static braid_status check_range(const struct plan_graph *plan, struct plan_costs *costs)
 {
@@ -48,8 +48,8 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
     return BRAID_OK;
 }
 
-// What nobody has measured is not short. A host call waits for files and networks, and takes a
-// hundred times what a kernel does. A join has no work to measure: unless told otherwise it costs
+// An unknown cost is not taken to be short. A host call waits for files and networks, and takes a
+// hundred times as long as a kernel. A join has no work to measure. Unless told otherwise it costs
 // next to nothing on any device, and that is no guess.
 static uint64_t node_cost(const struct graph_node *node, bool is_unknown, struct plan_costs *costs)
 {
@@ -166,7 +166,7 @@ static uint64_t least_gap(const struct plan_costs *costs)
     return model->node_ns < model->wait_ns ? model->node_ns : model->wait_ns;
 }
 
-// What passes at least from the end of a node to the start of one that an edge leads to.
+// The least time from the end of a node to the start of one that an edge leads to.
 static uint64_t edge_gap(const struct plan_graph *plan, const struct plan_costs *costs,
                          uint32_t from, uint32_t to)
 {
@@ -222,7 +222,7 @@ static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph
     return true;
 }
 
-// Nodes of a faster device are shorter. What copies take is known as it is.
+// Nodes of a faster device are shorter. The times of copies are known as they are.
 static void scale_costs(const struct plan_graph *plan, const braid_graph *graph,
                         struct plan_costs *costs)
 {

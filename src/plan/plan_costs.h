@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes cost under a cost model, and the heaviest path from each to the end.
+// The costs of nodes under a cost model, and the heaviest path from each to the end.
 #ifndef BRAID_PLAN_COSTS_H
 #define BRAID_PLAN_COSTS_H
 
@@ -32,10 +32,10 @@ struct plan_costs {
     uint64_t area_ns; // the sum of all units' costs times shares: no plan is shorter
 };
 
-// Between two nodes in sequence passes at least the cheaper of what the model charges for a lane
-// predecessor and for a wait, so every plan takes at least critical_ns. With `inside`, which may be
-// NULL, nodes take what they take as calls of an island.
-// Errors: BRAID_INVALID_ARGUMENT (times beyond 64 bits), BRAID_NO_MEMORY.
+// Two nodes in sequence are at least as far apart as the cheaper of the model's costs of a lane
+// predecessor and of a wait. So every plan takes at least critical_ns. With `inside`, which may be
+// NULL, costs are those of calls of an island. Errors: BRAID_INVALID_ARGUMENT (times beyond 64
+// bits), BRAID_NO_MEMORY.
 braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_graph *graph,
                                      const braid_schedule_options *options,
                                      const struct plan_inside *inside,
@@ -51,14 +51,14 @@ static inline uint64_t plan_wait_ns(const struct plan_costs *costs, uint32_t fro
                : placed_link(costs->places, from_place, to_place)->wait_ns;
 }
 
-// How many units may run at once on a place: what the device runs, and all that only sleep.
+// How many units may run at once on a place: as many as the device runs, and all that only sleep.
 static inline uint32_t braid_plan_most_at_once(const struct plan_costs *costs)
 {
     uint32_t most = costs->model.max_concurrent;
     return most > UINT32_MAX - costs->num_blocking ? UINT32_MAX : most + costs->num_blocking;
 }
 
-// What of PLAN_WHOLE_DEVICE a node takes while it runs, on a device of max_threads > 0 threads.
+// A running node's part of PLAN_WHOLE_DEVICE, on a device of max_threads > 0 threads.
 uint32_t braid_plan_share_of_node(const braid_graph *graph, uint32_t node, uint64_t max_threads);
 
 // The nodes of a heaviest path in order, the lowest node on a tie. Errors: BRAID_NO_MEMORY.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds stretches of lanes that can be islands, keeps those that pay, and times the plan anew.
 //
-// A stretch grows node by node for as long as each next one is expected to be no longer inside than
-// behind a launch of its own. Every lane is walked once.
+// A stretch grows node by node while each next one is expected to be no longer inside than behind a
+// launch of its own. Every lane is walked once.
 #include "plan/plan_divide.h"
 
 #include <stdlib.h>
@@ -50,14 +50,14 @@ static uint64_t inside_ns(const struct divider *divider, uint32_t node, struct p
     return fit->is_empty ? 0 : braid_plan_inside_ns(fit, &room, divider->schedule->cost_ns[node]);
 }
 
-// What a launch of its own takes between it and its neighbour.
+// The time between a node with a launch of its own and its neighbour.
 static uint64_t launch_ns(const braid_cost_model *model)
 {
     return model->early_ns < model->node_ns ? model->node_ns - model->early_ns : 0;
 }
 
 // The blocks of a call share one multiprocessor. If the cost is not known, that may cost more than
-// the launch: 80 kernels of four blocks that read memory took 293 us instead of 208 (H200).
+// the launch. On an H200, 80 kernels of four blocks that read memory took 293 us instead of 208.
 static const char *why_not(const struct divider *divider, uint32_t node)
 {
     const struct island_fit *fit = &divider->fits[node];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes of a plan become calls inside one kernel, an island, and which stay as they are.
 //
-// An island is a stretch of one lane: kernels one after another, with no wait before any but the
-// first and no record behind any but the last. It stands in the plan as one node would, so that
-// what other lanes wait for, and what it waits for, stays as it was. Its kernel has one block: the
-// blocks of a call run side by side as far as the threads of that block go, and then in turn.
+// An island is a stretch of one lane: kernels one after another. Waits stand only before the first,
+// and records only behind the last. It stands in the plan as one node would, so all waits for it
+// and all its own waits stay as they were. Its kernel has one block. The blocks of a call run side
+// by side as far as the threads of that block go, and then in turn.
 #ifndef BRAID_PLAN_PLAN_DIVIDE_H
 #define BRAID_PLAN_PLAN_DIVIDE_H
 
@@ -32,7 +32,7 @@ braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const brai
 // out.
 const char *braid_plan_keep_text(struct plan_division *division, const char *text);
 
-// What can be told of a graph's nodes without a device. Errors: BRAID_NO_MEMORY.
+// Which nodes can be inside, as far as known without a device. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits);
 
 #endif

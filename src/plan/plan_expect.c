@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a frame of a plan takes, with what starting its nodes one after another takes.
+// The expected time of a frame of a plan, with the time of starting its nodes one after another.
 #include "plan/plan_expect.h"
 
 uint64_t braid_plan_issue_ns(const braid_cost_model *model, uint64_t num_nodes, uint64_t num_waits)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan on some number of lanes can gain, and whether that is worth the lanes.
+// The gain of a plan on some number of lanes, and whether it is worth the lanes.
 #include "plan/plan_gain.h"
 
 #include "plan/plan_expect.h"
@@ -28,7 +28,7 @@ uint64_t braid_plan_without_waits(const struct plan_tries *tries, uint64_t makes
     return braid_plan_expected_ns(&tries->costs->model, makespan_ns, tries->plan->num_nodes, 0);
 }
 
-// What a plan on that many lanes takes at least.
+// The least expected time of a plan on that many lanes.
 uint64_t braid_plan_bound_of(const struct plan_tries *tries, uint32_t num_lanes)
 {
     return braid_plan_without_waits(tries, braid_plan_lower_bound(tries->costs, num_lanes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan on some number of lanes can gain, and whether that is worth the lanes.
+// The gain of a plan on some number of lanes, and whether it is worth the lanes.
 #ifndef BRAID_PLAN_GAIN_H
 #define BRAID_PLAN_GAIN_H
 
@@ -8,7 +8,7 @@
 // No makespan on that many lanes is shorter.
 uint64_t braid_plan_lower_bound(const struct plan_costs *costs, uint32_t num_lanes);
 
-// What a frame of that makespan is expected to take if it has no waits; and at least, on that many
+// The expected time of a frame of that makespan without waits; and the least one on that many
 // lanes.
 uint64_t braid_plan_without_waits(const struct plan_tries *tries, uint64_t makespan_ns);
 uint64_t braid_plan_bound_of(const struct plan_tries *tries, uint32_t num_lanes);

@@ -12,8 +12,8 @@
 #include "graph/links.h"
 #include "plan/plan_names.h"
 
-// Why nobody gave a node's cost, where nobody did: what is filled in is a guess, or there is
-// nothing in the node that takes time.
+// Why a node's cost was not given, if so: the filled-in cost is a guess, or nothing in the node
+// takes time.
 enum plan_unknown { PLAN_GIVEN, PLAN_GUESSED, PLAN_NOTHING };
 
 #define PLAN_NONE GRAPH_NONE

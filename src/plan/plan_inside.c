@@ -42,8 +42,8 @@ static uint64_t divide_up(uint64_t value, uint64_t by)
     return value / by + (value % by != 0);
 }
 
-// How often the device would be filled by the blocks of a kernel: a block alone takes that part of
-// what the kernel takes.
+// How often the blocks of a kernel would fill the device. A block alone takes one part in so many
+// of the kernel's time.
 static uint64_t waves_of(const struct island_fit *fit, const struct plan_room *room)
 {
     uint64_t threads = fit->threads > LEAST_A_BLOCK ? fit->threads : LEAST_A_BLOCK;
@@ -51,8 +51,8 @@ static uint64_t waves_of(const struct island_fit *fit, const struct plan_room *r
     return at_once && fit->blocks > at_once ? divide_up(fit->blocks, at_once) : 1;
 }
 
-// A round takes as long as a block alone; where that is next to nothing, what is hidden behind a
-// launch otherwise.
+// A round takes as long as a block alone. If that is next to nothing, it takes the time that a
+// launch hides otherwise.
 static uint64_t rounds_ns(const struct island_fit *fit, const struct plan_room *room,
                           uint64_t cost_ns, uint64_t num_rounds)
 {

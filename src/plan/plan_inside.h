@@ -10,13 +10,13 @@
 
 #include "base/island_fit.h"
 
-// What an island has for the blocks of a call.
+// The room of an island for the blocks of a call.
 struct plan_room {
     uint32_t groups;      // that run side by side on a lane, one at least
     uint64_t round_ns;    // the least that each further round of blocks takes
     uint64_t max_threads; // that the device runs at once; 0: any number
-    // What a call that waits for others takes of its lane besides, behind its lane predecessor and
-    // however long ago they have ended.
+    // The further time that a call with waits takes of its lane, behind its lane predecessor and
+    // however long ago the others have ended.
     uint64_t wait_busy_ns;
 };
 
@@ -26,7 +26,7 @@ struct plan_inside {
     struct plan_room room;
 };
 
-// What a lane's calls need of an island's block.
+// The part of an island's block that a lane's calls need.
 struct plan_block {
     uint32_t threads; // the most that one has
     bool runs_alone;
@@ -39,7 +39,7 @@ uint32_t braid_plan_groups_of_a_block(struct plan_block block);
 // The same of a lane whose calls are all of `fits`; and how many lanes share a block.
 uint32_t braid_plan_groups_of(const struct island_fit *fits, uint32_t num);
 
-// What a call takes inside that takes cost_ns outside. Saturates at a length that no plan has.
+// The time inside of a call that takes cost_ns outside. Saturates at a length that no plan has.
 uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_room *room,
                               uint64_t cost_ns);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks and waits, by vector clocks.
 //
-// Why the waits are the fewest: of the predecessors of v on one lane the latest stands for all. A
-// predecessor p that another predecessor q of v knows to have ended reaches v through q; if what
-// the lane knows covers p, it reaches v through the lane predecessor. In both cases the edge is not
-// in the transitive reduction of the graph and the lane orders, else it is, and must be waited for.
+// Why the waits are the fewest: of the predecessors of v on one lane the latest stands for all. If
+// another predecessor q knows that a predecessor p has ended, p reaches v through q. If the lane
+// knows it, p reaches v through the lane predecessor. In both cases the edge is not in the
+// transitive reduction of the graph and the lane orders. Otherwise it is, and must be waited for.
 #include "plan/plan_know.h"
 
 #include "base/big_memory.h"
 
-// What is settled is found again after this many nodes a lane: its cost is then a small share.
+// Settled nodes are found again after this many nodes a lane, so this costs a small share.
 #define ISSUES_A_LANE 16
 
 bool braid_plan_know_init(struct plan_know *know, const struct plan_graph *plan, uint32_t num_lanes,
@@ -128,7 +128,7 @@ static bool keep_wait(struct plan_know *know, uint32_t lane, uint32_t node, stru
     return true;
 }
 
-// What every other lane knows of each lane; a lane without nodes yet has nothing to be known.
+// Finds how much of each lane all others know. A lane without nodes yet has nothing to be known.
 static void find_settled(struct plan_know *know)
 {
     uint32_t num_lanes = know->clocks.num_lanes;
@@ -155,7 +155,7 @@ static bool needs_wait(const struct plan_know *know, uint32_t lane, uint32_t nod
     return other != lane && plan_know_of_lane(know, lane)[other] <= know->issue_of[node];
 }
 
-// One use of what a node knows has ended; nothing is counted any more for settled nodes.
+// One use of a node's version has ended; uses of settled nodes are not counted any more.
 static void drop(struct plan_know *know, uint32_t node)
 {
     if (know->issue_of[node] >= know->settled)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each lane knows to have ended, node by node in issue order; so which waits a node needs.
+// The knowledge of lanes of ended nodes, in issue order, and so the waits that a node needs.
 #ifndef BRAID_PLAN_KNOW_H
 #define BRAID_PLAN_KNOW_H
 
@@ -17,11 +17,11 @@ struct plan_know {
     uint32_t *issue_of;      // per node issued its place there
     struct plan_spot *spots; // per node issued
     uint32_t num_issued;
-    // Nodes issued before this are known to have ended on every lane: they need no asking, and most
-    // edges of a big graph come from such, so they are told by issue_of alone.
+    // Nodes issued before this are known to have ended on every lane: they need no asking. Most
+    // edges of a big graph come from such nodes, so they are told by issue_of alone.
     uint32_t settled;
-    // The predecessors that the node at hand has to ask for, latest first: at most one a lane, and
-    // none that another of them knows to have ended.
+    // The predecessors that the node at hand has to ask for, latest first. There is at most one a
+    // lane, and none that another of them knows to have ended.
     uint32_t *asks;
     uint32_t num_asks;
     bool is_free; // all its predecessors are settled
@@ -40,12 +40,12 @@ void braid_plan_know_finish(struct plan_know *know);
 // `latest` is at least 1 + the issue of each: where that is settled, nothing is looked at.
 void braid_plan_know_ask(struct plan_know *know, uint32_t node, uint32_t latest);
 
-// Issues the node asked for last on a lane: each of its asks is waited for, unless what the lane
-// knows by then covers it, and is appended to out_waits. False when memory runs out.
+// Issues the node asked for last on a lane. Each of its asks is waited for and appended to
+// out_waits, unless the lane knows by then that it has ended. False when memory runs out.
 bool braid_plan_know_issue(struct plan_know *know, uint32_t node, uint32_t lane,
                            struct array *out_waits);
 
-// What the next node of a lane knows without waiting: per lane one more than an issue.
+// The clock of the next node of a lane without waiting: per lane one more than an issue.
 static inline const uint32_t *plan_know_of_lane(const struct plan_know *know, uint32_t lane)
 {
     return plan_clock(&know->clocks, know->clocks.current[lane]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the number of lanes by trying: each candidate is placed and what a frame of it is
-// expected to take compared. Candidates that their lower bound rules out are skipped.
+// Chooses the number of lanes by trying: each candidate is placed, and the expected times of its
+// frame are compared. Candidates that their lower bound rules out are skipped.
 //
 // More lanes never make a longer plan, though list scheduling alone may do worse on more lanes (R.
-// L. Graham, 1966), because all that is tried under a lower limit is tried under a higher one too,
-// or ruled out, and the choice keeps the order: let F be the shortest tried, and take the fewest
-// lanes whose plan is not worth leaving for F. If a higher limit lowers F, so that the old choice
-// is worth leaving, the new one is shorter: it is not worth leaving itself, by a rule that is
-// stricter the more lanes there are.
+// L. Graham, 1966). All plans that are tried under a lower limit are tried under a higher one too,
+// or ruled out. And the choice keeps the order. Let F be the shortest plan tried, and take the
+// fewest lanes whose plan is not worth leaving for F. Let a higher limit lower F, so that the old
+// choice is worth leaving. The new choice is not worth leaving itself, by a rule that is stricter
+// the more lanes there are. So the new choice is shorter.
 #include "plan/plan_lanes.h"
 
 #include "base/error.h"
@@ -16,13 +16,13 @@
 #include "plan/plan_site_lanes.h"
 #include "plan/plan_try.h"
 
-// Trying costs time, which a big graph does not have: in one of more units and edges than this the
-// candidate of the best lower bound is tried, and fewer lanes only as far as below.
+// In a graph of more units and edges than this, trying takes too long. Only the candidate of the
+// best lower bound is tried, and fewer lanes as far as below.
 #define MOST_TO_TRY_ALL 160000
-// What may be visited besides to see whether fewer lanes do better: as many, or those of one try.
+// The visits for trying fewer lanes besides: as many, or those of one try.
 #define MOST_VISITS_FOR_FEWER 2000000
-// With a fixed number of lanes: all numbers that a graph of up to so many units and edges has a use
-// for, and beyond that a part of one try.
+// With a fixed number of lanes, a graph of up to so many units and edges gets all numbers that it
+// has a use for. A larger one gets a part of one try.
 #define MOST_FOR_ALL_FEWER 200000
 #define TRIES_FOR_ALL_FEWER 32
 #define PART_FOR_FEWER 4 // one part in
@@ -89,8 +89,8 @@ static struct kept *first_kept(const struct choice *choice)
     return choice->kept.items;
 }
 
-// Frees what is worth leaving for the shortest plan, and what is no shorter than one on fewer
-// lanes.
+// Frees plans that are worth leaving for the shortest one, and plans that are no shorter than one
+// on fewer lanes.
 static void drop_useless(struct choice *choice)
 {
     struct kept *kept = first_kept(choice);
@@ -227,9 +227,9 @@ static bool is_bearable(const struct kept *best, uint64_t expected)
     return expected <= best->ns + best->ns / PRICE_OF_GUESSES;
 }
 
-// Where costs are missing a node may be the longest of all: as many lanes are taken as may run at
-// once, or the most that cost little should all nodes be as short as the model's default. A graph
-// too big to try all numbers gets one try.
+// If costs are missing, a node may be the longest of all. So the graph gets as many lanes as may
+// run at once. They must cost little should all nodes be as short as the model's default; otherwise
+// it gets the most that do. A graph too big to try all numbers gets one try.
 static braid_status try_many(struct plan_tries *tries, uint32_t limit, struct kept *best)
 {
     bool found = false;
@@ -256,7 +256,7 @@ static braid_status try_many(struct plan_tries *tries, uint32_t limit, struct ke
     return BRAID_OK;
 }
 
-// Takes the first of what was kept, and frees the others.
+// Takes the first of the kept plans, and frees the others.
 static struct kept take_first(struct choice *choice)
 {
     struct kept first = *first_kept(choice);
@@ -272,8 +272,8 @@ static braid_status place_on_one(struct plan_tries *tries, struct plan_placement
     return braid_plan_try(tries, &one, out_placement);
 }
 
-// A limit of the program's that is no candidate: the next lower one, since no plan of a higher
-// limit would have been compared with it.
+// If a limit of the program's is no candidate, takes the next lower one. No plan of a higher limit
+// would have been compared with that of the limit.
 static uint32_t round_limit(const struct plan_tries *tries, uint32_t limit)
 {
     uint32_t most = limit;

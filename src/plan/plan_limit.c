@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest of the lower bounds that a frame comes near; else what keeps most nodes apart.
+// The largest lower bound that a frame comes near; else the cause that keeps most nodes apart.
 #include "plan/plan_limit.h"
 
 #include <inttypes.h>

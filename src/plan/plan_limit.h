@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What limits a planned frame.
+// The main limit of a planned frame.
 #ifndef BRAID_PLAN_LIMIT_H
 #define BRAID_PLAN_LIMIT_H
 
 #include "plan/schedule.h"
 
-// Fills what the info says of starting nodes and of the limit, from the schedule's times and steps
-// and the cost model of its options. To be called again where those change.
+// Fills the costs of starting nodes and the limit in info. They follow from the schedule's times
+// and steps and the cost model of its options. To be called again if those change.
 void braid_plan_find_limit(struct braid_schedule *schedule);
 
 #endif

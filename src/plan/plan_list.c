@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event-driven list scheduling. Time jumps from one end of a node to the next; at each, all nodes
-// that ended release their successors, then idle lanes are filled from the ready units.
+// Event-driven list scheduling. Time jumps from one end of a node to the next. At each, all nodes
+// that ended release their successors. Then idle lanes are filled from the ready units.
 #include "plan/plan_list.h"
 
 #include "plan/plan_choose.h"
@@ -255,8 +255,8 @@ static bool is_due(const struct lister *lister, const struct plan_heap *heap)
     return plan_heap_first(heap) && plan_heap_first(heap)->key == lister->now_ns;
 }
 
-// Lets time go on to the next end, or to where a unit is no longer held up, and lets all happen
-// that happens then. What holds up a unit ends later than it no longer does.
+// Lets time go on to the next end, or to where a unit is no longer held up, and handles all events
+// of that moment. A predecessor ends later than it stops holding up a unit.
 static void next_round(struct lister *lister)
 {
     const struct plan_heap_item *end = plan_heap_first(&lister->ends);

@@ -8,7 +8,7 @@
 #include "plan/plan_placement.h"
 #include "plan/plan_rank.h"
 
-// Up to so many lanes. Where what they know of each other would take too much memory, `or_fewer`
+// Up to so many lanes. If the lanes' knowledge of each other would take too much memory, `or_fewer`
 // says whether fewer are taken instead. A placement that is certain to have a longer makespan than
 // give_up_ns is given up.
 struct plan_limits {
@@ -17,14 +17,13 @@ struct plan_limits {
     uint64_t give_up_ns;
 };
 
-// List scheduling: whenever a lane is idle, the ready unit of the lowest rank starts, on the idle
-// lane where it starts first and needs the fewest waits. Time is O(m + n (K + log n)), where K
+// List scheduling: whenever a lane is idle, the ready unit of the lowest rank starts. It takes the
+// idle lane where it starts first and needs the fewest waits. Time is O(m + n (K + log n)), where K
 // counts idle lanes only.
 //
 // Let S be the lane orders. The waits that add no ordering beyond the graph and S have a unique
-// minimum: the cross-lane edges of the transitive reduction of the graph and S together. These are
-// the waits found here.
-// Errors: BRAID_NO_MEMORY.
+// minimum. It is the cross-lane edges of the transitive reduction of the graph and S together.
+// These are the waits found here. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_list(const struct plan_graph *plan, const struct plan_costs *costs,
                              const struct plan_ranks *ranks, const struct plan_limits *limits,
                              struct plan_placement *out_placement);

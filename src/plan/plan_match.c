@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopcroft-Karp: each round finds the distance of every node from one that follows nobody, along
-// alternating paths, then turns round a maximal set of shortest ones.
+// Hopcroft-Karp. Each round finds the distance of every node from one that follows none, along
+// alternating paths. Then it turns round a maximal set of shortest ones.
 #include "plan/plan_match.h"
 
 #include "base/array.h"
@@ -16,7 +16,7 @@ struct match {
     uint32_t *queue;    // nodes; then the path searched
 };
 
-// The one that a node follows whatever its edges are: in its unit, or by a hint; or PLAN_NONE.
+// The node that a node follows in its unit, or by a hint, with any edges; or PLAN_NONE.
 static uint32_t fixed_before(const struct match *match, uint32_t node)
 {
     const struct plan_graph *plan = match->plan;

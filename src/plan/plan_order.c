@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kahn's algorithm, first come first served; what it cannot order holds a cycle, which is named.
+// Kahn's algorithm, first come first served. The remaining nodes hold a cycle, which is named.
 #include "plan/plan_order.h"
 
 #include <string.h>
@@ -33,8 +33,8 @@ static struct node_text name_unit(const struct plan_graph *plan, const struct cy
     return name_node(plan, cycle, plan_main_of(plan, unit));
 }
 
-// Says of each edge that the program did not add itself where it comes from, and of each bundle
-// that it is one, since either can make a cycle that the program's own edges do not show.
+// Tells the origin of each edge that the program did not add itself, and tells of each bundle that
+// it is one. Either can make a cycle that the program's own edges do not show.
 static void add_reasons(const struct plan_graph *plan, const struct cycle *cycle,
                         struct plan_text *text)
 {
@@ -182,7 +182,7 @@ static void add_unit(struct plan_graph *plan, uint32_t unit, uint32_t *num)
         plan->order[(*num)++] = plan_unit_member(plan, unit, i);
 }
 
-// The order is the queue as well: what stands behind `done` is ready. Returns how many it holds.
+// The order is the queue as well: nodes behind `done` are ready. Returns how many it holds.
 static uint32_t order_nodes(struct plan_graph *plan, uint32_t *left)
 {
     uint32_t num = 0;

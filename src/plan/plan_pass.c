@@ -126,8 +126,8 @@ static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arr
     return free_ns > seen_ns ? free_ns : seen_ns;
 }
 
-// Of lanes where a unit starts as early the one that was idle for the shortest time, since the
-// others may be of use before; then that of the predecessor that ended last.
+// Of lanes where a unit starts as early, the better one was idle for the shortest time, since the
+// others may be of use before. On a tie it is that of the predecessor that ended last.
 static bool is_better(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane,
                       uint32_t than)
 {

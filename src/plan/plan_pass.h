@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass of serial list scheduling over the units of a graph, forward or backward in time.
 //
-// The ready unit with the lowest key goes next, on the lane where it starts first: a lane may stay
-// idle beside a unit that is ready, if a unit that is not ready yet was worth more. In other modes
-// the unit goes next that can start first, or whose key and start add up to least. Limits of the
-// device beside the number of lanes are not looked at.
+// The ready unit with the lowest key goes next, on the lane where it starts first. So a lane may
+// stay idle beside a ready unit, if a unit that is not ready yet was worth more. In other modes the
+// unit goes next that can start first, or whose key and start add up to least. Limits of the device
+// beside the number of lanes are not looked at.
 #ifndef BRAID_PLAN_PLAN_PASS_H
 #define BRAID_PLAN_PLAN_PASS_H
 

@@ -20,7 +20,7 @@ braid_status braid_plan_check_options(const braid_schedule_options *options)
     return BRAID_OK;
 }
 
-// What the passes hand on; the schedule takes what it keeps.
+// The results that the passes hand on; the schedule takes the arrays that it keeps.
 struct passes {
     const struct plan_graph *plan;
     struct plan_costs costs;
@@ -38,7 +38,7 @@ static uint64_t divide_up(uint64_t value, uint64_t by)
     return value / by + (value % by != 0);
 }
 
-// Sets what the info says of the graph: everything but the plan's own figures.
+// Sets the graph's figures in info: everything but the plan's own.
 static void fill_info(struct braid_schedule *schedule, const struct plan_costs *costs)
 {
     braid_schedule_info *info = &schedule->info;

@@ -6,9 +6,9 @@
 #include "plan/plan_costs.h"
 #include "plan/schedule.h"
 
-// Plans a schedule whose graph and options are set. `inside`: as one island; NULL: not. What it
-// has made stays in the schedule on failure. Errors: BRAID_INVALID_ARGUMENT (times
-// beyond 64 bits), BRAID_NO_MEMORY.
+// Plans a schedule whose graph and options are set. `inside`: as one island; NULL: not. On failure
+// the arrays made so far stay in the schedule. Errors: BRAID_INVALID_ARGUMENT (times beyond 64
+// bits), BRAID_NO_MEMORY.
 braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
                                const struct plan_inside *inside);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node runs on which lane, when, in which order nodes are issued, and what they wait for.
+// A placement: the lane, start and waits of each node, and the order in which nodes are issued.
 #ifndef BRAID_PLAN_PLACEMENT_H
 #define BRAID_PLAN_PLACEMENT_H
 
@@ -30,8 +30,8 @@ struct plan_placement {
     uint32_t num_placed;
 };
 
-// Keeps the better of two placements in the place of the first and finishes the other: that of the
-// shorter makespan, then that of fewer waits, then the first. One given up is never the better one.
+// Keeps the better of two placements in the place of the first and finishes the other. The better
+// has the shorter makespan, then fewer waits, then is the first. One given up is never better.
 void braid_plan_placement_keep(struct plan_placement *best, struct plan_placement *other);
 void braid_plan_placement_finish(struct plan_placement *placement);
 

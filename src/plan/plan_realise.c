@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Issues units one after another, lets each node wait for what it needs, and finds the times.
+// Issues units one after another, finds the waits that each node needs, and finds the times.
 #include "plan/plan_realise.h"
 
 #include <string.h>
@@ -64,8 +64,8 @@ static uint64_t ready_ns(const struct plan_pass *pass, const struct plan_placeme
     return latest;
 }
 
-// A unit that was ready before the one in front of it on its lane had ended is delayed: by what a
-// wait on another lane would have taken, or by the number of lanes.
+// A unit that was ready before the one in front of it on its lane had ended is delayed. The cause
+// is a hint, the cost of a wait on another lane, or the number of lanes.
 static bool note_delay(const struct plan_pass *pass, uint32_t unit, uint32_t before,
                        struct plan_placement *out)
 {

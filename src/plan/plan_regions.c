@@ -108,7 +108,7 @@ static uint64_t cost_of_region(const struct planner *planner, uint32_t index)
                                                                                 : cost;
 }
 
-// What a region takes is known once its bodies are planned: of two arms the longer one.
+// The cost of a region is known once its bodies are planned: of two arms that of the longer one.
 static void set_costs(const struct planner *planner, struct part *part)
 {
     struct graph_node *nodes = part->graph.nodes.items;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forward-backward improvement (J. D. Wiest, 1964; K. Y. Li and R. J. Willis, 1992), from the plan
 // at hand and from orders near it. A pass backward puts units as late as they can be, in the order
-// in which they ended; a pass forward then puts them as early as they can be, in the order in which
+// in which they ended. A pass forward then puts them as early as they can be, in the order in which
 // they start there. Both choose lanes anew. In a device with other limits than lanes, list
 // scheduling takes the place of the pass forward.
 #include "plan/plan_search.h"
@@ -13,7 +13,7 @@
 #include "plan/plan_gain.h"
 #include "plan/plan_realise.h"
 
-// What every plan can afford: improving the plan at hand, others from the start, and steps.
+// The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
 #define MOST_VISITS_OF_STARTS 5000
 #define MOST_VISITS_OF_STEPS 20000
@@ -151,8 +151,8 @@ static braid_status go_forward(struct search *search)
     return BRAID_OK;
 }
 
-// Makes a plan of the pass where that may be a better one: it is shorter; or, a few times, as long,
-// since it may have fewer waits.
+// Makes a plan of the pass if that may be a better one: it is shorter. A few times it is made if it
+// is as long, since it may have fewer waits.
 static braid_status realise(struct search *search, bool shorter)
 {
     struct plan_placement plan;
@@ -279,7 +279,7 @@ static bool is_shortest(const struct search *search)
     return search->best->makespan_ns <= bound + roots;
 }
 
-// The heaviest path ahead goes first, with what each edge takes.
+// The heaviest path ahead goes first, with edge_ns for each edge.
 static void set_bottom_keys(struct search *search, uint64_t edge_ns)
 {
     struct plan_pass *pass = &search->pass;

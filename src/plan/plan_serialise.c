@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forced serialisations. An edge that comes from a shared resource or from a hint serialises its
-// nodes unless explicit edges and data flow order them anyway, which a search backward finds.
+// nodes. It does not if a search backward finds explicit edges and data flow that order them.
 #include "plan/plan_serialise.h"
 
 #include <string.h>

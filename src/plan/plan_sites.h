@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs at each place while a graph is put on lanes, and which ready unit may start there.
+// The units that run at each place, and the next ready unit that may start there.
 #ifndef BRAID_PLAN_SITES_H
 #define BRAID_PLAN_SITES_H
 
@@ -47,7 +47,7 @@ static inline bool sleeps(const struct lister *lister, uint32_t unit)
     return lister->costs->unit_blocks && lister->costs->unit_blocks[unit];
 }
 
-// Units that start now, of which so many sleep, and what they take of the device.
+// Units that start now, of which so many sleep, and their share of the device.
 struct starting {
     uint32_t num, num_sleeping, share;
 };

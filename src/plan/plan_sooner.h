@@ -6,9 +6,9 @@
 #include "plan/plan_costs.h"
 #include "plan/plan_placement.h"
 
-// A unit is placed as if nothing could start before it was placed. Where its later nodes wait for
-// others its first may, on a lane that has been idle, where nothing but lanes limits how many run
-// at once; the device will do so, whatever was planned.
+// A unit is placed as if nothing could start before it was placed. If its later nodes wait for
+// others, its first may start before, on a lane that has been idle. This holds if only lanes limit
+// how many run at once. The device will do so, against the plan.
 static inline bool plan_may_start_sooner(const struct plan_graph *plan,
                                          const struct plan_costs *costs, uint32_t num_lanes)
 {

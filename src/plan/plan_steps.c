@@ -58,7 +58,7 @@ static uint32_t find_records(struct writer *writer)
     return num;
 }
 
-// Room for the operations, and what they are of.
+// Makes room for the operations, and sets the kinds of nodes and the places of lanes.
 static bool begin_program(struct program *program, const struct plan_graph *plan,
                           const braid_graph *graph, const struct plan_placement *placement,
                           uint32_t num_records)

@@ -13,8 +13,8 @@ struct lane_times {
     bool *lane_waits;        // per lane: its next node does
 };
 
-// What passes between a node and the next of its lane. What is gained by an early start counts only
-// where islands are weighed against it: the planner places nodes without.
+// The time between a node and the next of its lane. The gain of an early start counts only if
+// islands are weighed against it: the planner places nodes without.
 static uint64_t gap_after(const struct braid_schedule *schedule, const braid_cost_model *model,
                           uint32_t last, uint32_t node)
 {

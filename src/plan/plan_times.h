@@ -6,7 +6,7 @@
 #include "plan/schedule.h"
 
 // Sets start_ns, which has room for all nodes, and the makespan of a schedule that has steps and
-// costs. Limits of what runs at once are not looked at. Errors: BRAID_NO_MEMORY.
+// costs. Limits of nodes at once are not looked at. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_find_times(struct braid_schedule *schedule, const braid_cost_model *model,
                                    uint64_t wait_busy_ns);
 

@@ -77,7 +77,7 @@ void braid_plan_tries_finish(struct plan_tries *tries)
     braid_plan_ranks_finish(&tries->by_level);
 }
 
-// What was given up was looked at in part.
+// A placement that was given up was visited in part.
 static void count_visits(struct plan_tries *tries, const struct plan_placement *placement)
 {
     const struct plan_graph *plan = tries->plan;

@@ -8,10 +8,10 @@
 struct plan_tries {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
-    // Ready units by the heaviest path ahead, and by level; no rank_of in by_level: it is not
+    // Ready units by the heaviest path ahead, and by level. If by_level has no rank_of, it is not
     // tried, since the graph is too big for it.
     struct plan_ranks by_bottom, by_level;
-    // Which of two plans is the shorter one: by makespan, or by what a frame is expected to take.
+    // Which of two plans is the shorter one: by makespan, or by the expected time of a frame.
     bool by_makespan;
     uint64_t num_visits; // units and edges that were looked at so far
     uint32_t most_lanes; // more of them than this would have changed nothing in the last try

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program: planning ends in it, and the verifier, the drawings and all players read it.
 //
-// Its operations stand in one issue order, in which each wait stands behind the record that it is
-// for. A lane counts the positions that it records: to record the nth is to say that all before it
-// on the lane has ended, and who waits for the nth goes on when that many are recorded.
+// Its operations stand in one issue order, in which each wait stands behind its record. A lane
+// counts the positions that it records. Recording the nth says that all operations before it on the
+// lane have ended. A wait for the nth goes on when that many are recorded.
 #ifndef BRAID_PLAN_PROGRAM_H
 #define BRAID_PLAN_PROGRAM_H
 
@@ -34,11 +34,11 @@ struct program_frame_wait {
     uint32_t frames_before; // 1: of the frame before
 };
 
-// A lane whose first operation is a wait needs no fork: what it waits for was itself forked (the
-// first operation of a frame is no wait, and each wait stands behind its record). A lane whose last
-// operation records needs no join: some other lane waits for that, and of the lanes that so wait
-// for each other's ends the last one in issue order does not end by recording. Nodes without work
-// at either end count for nothing.
+// A lane whose first operation is a wait needs no fork: it waits for an operation that was itself
+// forked. (The first operation of a frame is no wait, and each wait stands behind its record.) A
+// lane whose last operation records needs no join: some other lane waits for that. Of the lanes
+// that so wait for each other's ends, the last one in issue order does not end by recording. Nodes
+// without work at either end count for nothing.
 struct program_lane {
     uint32_t place; // the device that it runs on
     bool needs_fork;
@@ -47,8 +47,8 @@ struct program_lane {
     size_t first_op, num_ops; // of lane_ops
 };
 
-// A stretch of a lane that is one kernel, where the player makes islands: nothing but operations
-// that run nodes, of which those with work are its calls.
+// A stretch of a lane that is one kernel, where the player makes islands. All its operations run
+// nodes, of which those with work are its calls.
 struct program_island {
     uint32_t lane;
     size_t first_op, num_ops; // of lane_ops
@@ -98,7 +98,7 @@ static inline bool program_runs(const struct program *program, const braid_step 
     return op->kind == BRAID_STEP_RUN && program->kinds[op->node] != WORK_EMPTY;
 }
 
-// Whether an operation is a node of its region: what runs, and what is entered.
+// Whether an operation is a node of its region: one that runs, or one that is entered.
 static inline bool program_has_node(const braid_step *op)
 {
     return op->kind == BRAID_STEP_RUN || op->kind == BRAID_STEP_LOOP;
@@ -141,12 +141,12 @@ const struct program *braid_program_find_body(const struct program *program, uin
 bool braid_program_list_lanes(struct program *program);
 
 // program_posts.c: moves each post of an operation between ranks forward in issue order, with the
-// waits before it on its lane, to where it stands behind all that it waits for: before kernels that
-// might fill the device, and so hold up what other ranks wait for. Posts keep their order among
-// each other, and so do lanes and positions. False: no memory, and nothing has changed.
+// waits before it on its lane. It then stands right behind all operations that it waits for. So it
+// stands before kernels that might fill the device and hold up other ranks. Posts keep their order
+// among each other, and so do lanes and positions. False: no memory, and nothing has changed.
 bool braid_program_issue_posts_first(struct program *program);
 
-// Frees what a schedule's program has.
+// Frees the arrays of a schedule's program.
 void braid_program_free(struct program *program);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Issues posts of operations between ranks before other work that could begin at the same time.
 //
-// Two kernels that are queued on two streams begin in that order, and the first may have as many
-// blocks as the device has room for. Posts of several communicators are never exchanged, since all
-// ranks queue them in one order.
+// Two kernels that are queued on two streams begin in that order. The first may have as many blocks
+// as the device has room for. Posts of several communicators are never exchanged, since all ranks
+// queue them in one order.
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -44,7 +44,7 @@ static void issue_next(struct issue *issue, uint32_t lane)
         issue->recorded[op->position] = true;
 }
 
-// Whether nothing but waits that are satisfied stands between a post and what its lane has issued.
+// Whether only satisfied waits stand between a post and the issued operations of its lane.
 static bool may_issue(const struct issue *issue, const braid_step *post)
 {
     const struct program *program = issue->program;

@@ -40,8 +40,8 @@ struct braid_schedule {
     struct plan_graph *graph; // units, edges and names; shared, never changed
     struct placed *placed;    // what was planned for several devices; NULL: for one
 
-    // The program, lanes and what was forced, which plans that keep them share: once made they are
-    // never changed, and the last of so many schedules frees them.
+    // The program, lanes and serialisations. Plans that keep them share them: once made they are
+    // never changed. The last of so many schedules frees them.
     atomic_uint *num_lane_users;
     struct program program;
 
@@ -100,7 +100,7 @@ braid_status braid_schedule_create_placed(struct placed *placed,
                                           const braid_schedule_options *options,
                                           braid_schedule **out_schedule);
 
-// Gives a schedule that has none yet the lanes and steps of another, and its info but for islands.
+// Gives a schedule that has none yet the lanes and steps of another, and its info without islands.
 void braid_schedule_share_lanes(struct braid_schedule *schedule, const braid_schedule *from);
 
 // A schedule with the lanes, steps and times of another that is not divided, and no islands.
@@ -117,7 +117,7 @@ static inline bool schedule_is_copy(const braid_schedule *schedule, uint32_t nod
     return schedule->placed && node >= schedule->placed->model.num_nodes;
 }
 
-// What drawings call a lane: "lane 3", or "device 1, lane 3" where there are several places.
+// A lane's name in drawings: "lane 3", or "device 1, lane 3" if there are several places.
 struct lane_text {
     char text[40];
 };

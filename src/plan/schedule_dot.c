@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a schedule: a box a lane, waits between lanes, the critical path, what was serialised.
+// Draws a schedule: a box a lane, waits between lanes, the critical path, forced serialisations.
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -237,7 +237,7 @@ static void write_lane(const struct drawing *drawing, uint32_t lane)
     fputs("    }\n", drawing->file);
 }
 
-// Dotted, with the name of what keeps two nodes apart that the program leaves free.
+// Dotted, with the name of the cause that keeps apart two nodes which the program leaves free.
 static void write_reason(const struct drawing *drawing, uint32_t index)
 {
     const braid_serialisation *pair = &drawing->schedule->serialisations[index];

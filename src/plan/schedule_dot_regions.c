@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws what is inside a region as a small frame.
+// Draws the inside of a region as a small frame.
 #include "plan/schedule_dot_regions.h"
 
 #include <inttypes.h>
