@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heaviest antichain of a partial order. By Dilworth's theorem with weights it is the sum of
-// all weights less a largest flow from blocks to blocks that come later, where each sends and takes
-// at most its weight (Ford and Fulkerson, Flows in Networks, 1962, section II.9). The flow is found
-// by Dinic's algorithm over a matrix of bits.
+// all weights less a largest flow. The flow goes from blocks to later blocks, and each sends and
+// takes at most its weight. (Ford and Fulkerson, Flows in Networks, 1962, section II.9.) Dinic's
+// algorithm finds it over a matrix of bits.
 #include "memory/antichain.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #define MOST_EXACT 2048
 #define UNREACHED UINT32_MAX
 
-// Senders and takers are both the blocks: sender i reaches taker j if i comes before j, and taker j
-// reaches sender i if i sends to j, which can be taken back.
+// Each block is both a sender and a taker. Sender i reaches taker j if i comes before j. Taker j
+// reaches sender i if i sends to j, since that can be taken back.
 struct flow {
     uint32_t num;
     size_t words;          // of a row of bits
@@ -169,7 +169,7 @@ static void find_flow(struct flow *flow)
     }
 }
 
-// What is never sent, of all, is the weight of the heaviest antichain.
+// The weight that is never sent, summed over all blocks, is the weight of the heaviest antichain.
 static braid_status find_exactly(const struct lifetimes *lifetimes, uint64_t *out_bytes)
 {
     struct flow flow;
@@ -192,7 +192,7 @@ struct end {
     bool begins;
 };
 
-// Ends come after beginnings at one place: a node uses what begins and what ends with it.
+// At one place ends come after beginnings: a node uses blocks that begin and that end with it.
 static int compare_ends(const void *left, const void *right)
 {
     const struct end *a = left;

@@ -55,7 +55,7 @@ static braid_status check_first_access(const braid_graph *graph, uint32_t node, 
         braid_graph_name(graph, node), mode == BRAID_ACCUMULATE ? "accumulates into" : "reads");
 }
 
-// What is read before it is written would be what another buffer or frame has left there.
+// A read before the first write would see the bytes that another buffer or frame has left there.
 static braid_status check_first_accesses(const braid_graph *graph,
                                          const struct lifetimes *lifetimes)
 {
@@ -100,8 +100,8 @@ static bool allocate_times(struct lifetimes *lifetimes)
     return true;
 }
 
-// The clock says what has ended when the node starts; its own position is the last count of its
-// lane.
+// The clock counts the nodes of each lane that have ended when the node starts. Its count of the
+// node's own lane is the node's position there.
 static void use_block(struct lifetimes *lifetimes, uint32_t block, const uint32_t *clock,
                       uint32_t lane, uint64_t place)
 {

@@ -12,8 +12,8 @@
 #define LIFETIMES_NONE UINT32_MAX
 
 // The transient buffers that some node uses, called blocks from here on. Block b comes before block
-// c exactly if every node that uses b has ended before any that uses c starts: then for each lane
-// the last position of b's users there is known to have ended at each of c's users.
+// c exactly if every node that uses b has ended before any that uses c starts. So each user of c
+// knows, for each lane, that the last user of b there has ended.
 struct lifetimes {
     uint32_t num, num_lanes;
     uint32_t *block_of;  // per resource: the block that it is or is a range of, or LIFETIMES_NONE

@@ -18,15 +18,15 @@ struct memory_info {
     uint64_t alignment;      // of the arena: the largest of its buffers'
 };
 
-// Two buffers share bytes only where the schedule's lanes and waits order every access of one
-// before the first of the other, whatever the nodes take. So frames that follow each other may use
-// one arena.
+// Two buffers share bytes only if the schedule's lanes and waits order every access of one before
+// the first of the other. This holds for any times of the nodes. So frames that follow each other
+// may use one arena.
 struct memory_plan {
     struct memory_info info;
     size_t num_resources;
     uint64_t *offsets; // per resource, ranges included
-    // Of a plan for several devices the arenas of places stand one behind the other: that of place
-    // p from begins[p] to begins[p + 1], which are aligned as the whole is.
+    // In a plan for several devices the arenas of places stand one behind the other. That of place
+    // p reaches from begins[p] to begins[p + 1], both aligned as the whole is.
     uint32_t num_places;
     uint64_t *begins;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs blocks one by one, each into the smallest or lowest gap that its neighbours leave
-// (greedy by size: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
+// Packs blocks one by one, each into the smallest or lowest gap that its neighbours leave. This is
+// greedy by size (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
 // 2020). Several orders are tried, and the best result is squeezed.
 #include "memory/pack.h"
 
@@ -137,8 +137,8 @@ static void sort_keys(struct pack *pack, enum order_kind kind)
     qsort(pack->keys, num, sizeof(*pack->keys), compare_keys);
 }
 
-// From below: next comes whichever can lie lowest on those before it, among equals the first by
-// key.
+// From below: next comes the block that can lie lowest on those before it. Of equal ones it is the
+// first by key.
 static void order_from_below(struct pack *pack)
 {
     const struct lifetimes *lifetimes = pack->lifetimes;

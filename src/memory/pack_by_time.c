@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the issue order as an allocator would: a block takes a gap when it is first used, and
-// leaves one when it is settled. Where lanes seldom wait for each other blocks are settled late; so
-// as far as time allows, a block may also lie where it is ordered behind each block that is not.
-// Otherwise the walk is made in both directions of time, with the smallest and with the lowest gap
-// that fits, and the best result is kept.
+// Walks over the issue order as an allocator would: a block takes a gap at its first use, and
+// leaves one when it is settled. If lanes seldom wait for each other, blocks are settled late. So,
+// as far as time allows, a block may also lie over unsettled blocks if it is ordered behind each of
+// them. Otherwise the walk is made in both directions of time, each with the smallest and with the
+// lowest gap that fits. The best result is kept.
 #include "memory/pack_by_time.h"
 
 #include <stdlib.h>

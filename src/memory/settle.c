@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the steps with a vector clock for each lane, and counts for each block which lanes
+// Walks over the steps with a vector clock for each lane. Counts for each block the lanes that
 // still have to learn that its last user on some lane has ended. A lane without nodes ahead has
 // nothing to learn.
 #include "memory/settle.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits blocks into fewer bytes by letting them push each other out: a block goes where those in its
-// way are the easiest to place again, and they look for a place then. What has often found no gap
-// counts as hard to place, so that the same few do not push each other for ever (after Nagata and
-// Braysy, A Powerful Route Minimization Heuristic for the Vehicle Routing Problem with Time
-// Windows, 2009, where the routes are what must do with less).
+// Fits blocks into fewer bytes by letting them push each other out. A block goes to the offset
+// where the blocks in its way are the easiest to place again. These then look for a place. A block
+// that often found no gap counts as hard to place, so the same few do not push each other for ever.
+// The method follows Nagata and Braysy, A Powerful Route Minimization Heuristic for the Vehicle
+// Routing Problem with Time Windows, 2009.
 #include "memory/squeeze.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "base/array.h"
 #include "base/error.h"
 
-// Questions whether two blocks clash that this may take, some tenths of a second; how far over the
-// bound is good enough, one part in so many; and of what is over it, the part that each round takes
-// away.
+// - MOST_QUESTIONS: the limit of questions whether two blocks clash, some tenths of a second.
+// - GOOD_ENOUGH: an excess over the bound of one part in so many is good enough.
+// - ROUND: each round takes away one part in so many of the excess.
 #define MOST_QUESTIONS 60000000
 #define MOST_TURNS 4000 // of each block: what is left of few blocks is not found by more
 #define GOOD_ENOUGH 50
@@ -118,8 +118,8 @@ static void find_edges(struct squeeze *squeeze, uint32_t block)
     squeeze->num_edges = num;
 }
 
-// Where pushing out what is in the way costs least, the lowest of such offsets: 0, or right behind
-// some other block, since from anywhere else the block can go down without meeting another.
+// The lowest of the offsets where pushing out the blocks in the way costs least. It is 0 or right
+// behind another block: from anywhere else the block can go down without meeting another.
 static uint64_t find_offset(struct squeeze *squeeze, uint32_t block, uint64_t *out_cost)
 {
     const struct lifetimes *lifetimes = squeeze->clashes->lifetimes;

@@ -5,9 +5,9 @@
 
 #include "memory/clashes.h"
 
-// Takes the offsets of a packing and its bytes, and leaves those of one that is no larger, within 1
-// part in 50 of the bound where that is found in a limited number of steps.
-// Errors: BRAID_NO_MEMORY (the packing is as it was).
+// Replaces the offsets of a packing and its bytes by those of one that is no larger. The new one is
+// within 1 part in 50 of the bound if a limited number of steps finds such a packing. Errors:
+// BRAID_NO_MEMORY (the packing is as it was).
 braid_status braid_squeeze(const struct clashes *clashes, uint64_t bound, uint64_t *offsets,
                            uint64_t *bytes);
 
