@@ -61,8 +61,8 @@ static bool put_all_on(struct placing *placing, uint32_t place)
     return all;
 }
 
-// Places that are as fast, and have the same links and memory, would have the same plan: of those
-// the first is weighed, but nobody knows which they are, so all are, up to eight.
+// Places with the same speed, links and memory would have the same plan, so one would be enough.
+// The search does not compare places: it weighs each of the first eight.
 static braid_status weigh_single_places(struct placing *placing)
 {
     enum { MOST_WEIGHED = 8 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the units in an order in which every edge goes forward and keeps for each segment of memory
-// which places have what was written last. What a unit needs and its place lacks is copied before
-// it; at the end homes are brought up to date.
+// Walks the units in an order in which every edge goes forward. It keeps for each segment of memory
+// the places that have its last write. Data that a unit needs and its place lacks are copied before
+// the unit. At the end homes are brought up to date.
 //
-// No cycle comes of it: nodes and copies stand in one sequence, in which what was there before
-// already goes forward, and accesses order what shares memory as it stands there.
+// This makes no cycle. Nodes and copies stand in one sequence, in which all earlier edges go
+// forward. Accesses order the nodes that share memory as this sequence does.
 #include "place/place_build.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static const struct graph_resource *resource_at(const struct build *build, uint3
     return graph_resource_at(build->user, index);
 }
 
-// Before the frame what has a home is there.
+// Before the frame a resource with a home has its data there.
 static void find_valid(struct build *build)
 {
     for (uint32_t i = 0; i < build->user->resources.num; i++) {
@@ -199,8 +199,8 @@ static void note_write(struct build *build, uint32_t resource, uint32_t place)
         build->valid[s] = UINT64_C(1) << place;
 }
 
-// Whether what was there before is still there where nothing is written. Transient buffers have
-// anything then.
+// Whether the earlier data are still at the place if nothing is written. Transient buffers may have
+// any bytes then.
 static bool keeps_data(const struct build *build, uint32_t resource, uint32_t place)
 {
     uint64_t valid = UINT64_MAX;
@@ -209,8 +209,8 @@ static bool keeps_data(const struct build *build, uint32_t resource, uint32_t pl
     return valid >> place & 1 || braid_place_home(build->user, resource) == PLACE_NOWHERE;
 }
 
-// All that a unit needs comes before the unit, since nothing stands between its nodes. A node may
-// write a part of what it reads, so what it needs counts first.
+// All copies for a unit come before the unit, since nothing stands between its nodes. A node may
+// write a part of the data that it reads, so its needs are handled first.
 static braid_status walk_node(struct build *build, uint32_t node, uint32_t place)
 {
     struct graph_node *placed = &((struct graph_node *)build->graph->nodes.items)[node];
@@ -234,7 +234,7 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
         if (!status)
             ((struct graph_access *)build->graph->accesses.items)[i] = access;
     }
-    // By its index, since copies of what it needs are nodes, too.
+    // Found by its index, since the copies for the node are appended to the same array.
     ((struct graph_node *)build->graph->nodes.items)[node].must_run = must_run;
     return status;
 }

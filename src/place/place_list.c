@@ -56,7 +56,7 @@ static uint64_t mean_cost(const struct place_task *task, uint32_t unit)
     return sum / num;
 }
 
-// What one edge adds to the rank of the unit that it leads from.
+// Adds the part of one edge to the rank of the unit that it leads from.
 static void rank_pred(struct list *list, uint32_t edge, uint32_t unit)
 {
     const struct place_task *task = list->task;
@@ -107,7 +107,7 @@ static bool list_ready(const struct list *list, struct plan_heap *ready, uint32_
     return done;
 }
 
-// Units in the order of HEFT: by the heaviest path ahead, with what flows along it at the mean of
+// Units in the order of HEFT: by the heaviest path ahead. The data along it count at the mean of
 // all pairs of places. Every edge goes forward.
 static braid_status find_order(const struct place_task *task, uint32_t **out_order)
 {

@@ -26,8 +26,8 @@ braid_status braid_place_memory_at(struct place_memory *memory, uint32_t resourc
 braid_status braid_place_memory_part(struct place_memory *memory, uint32_t buffer, uint64_t offset,
                                      uint64_t bytes, uint32_t place, uint32_t *out_resource);
 
-// Where a resource lies that has bytes of its own; GRAPH_EVERYWHERE: at every place, and so does
-// what has none. Transient buffers lie nowhere beforehand: GRAPH_NONE - 1.
+// The place of a resource with bytes of its own. GRAPH_EVERYWHERE: at every place; so is a resource
+// without bytes. Transient buffers lie nowhere beforehand: GRAPH_NONE - 1.
 #define PLACE_NOWHERE (UINT32_MAX - 1)
 uint32_t braid_place_home(const braid_graph *graph, uint32_t resource);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node may run anywhere if each buffer that it accesses is one whose address the plan chooses for
-// it: a transient buffer, or one that it is given by braid_resource_address. What a node touches by
-// a pointer of its own keeps it where that memory is.
+// A node may run anywhere if the plan chooses the addresses of all buffers that it accesses. Such a
+// buffer is transient, or the node gets its address by braid_resource_address. If a node touches
+// memory by a pointer of its own, it stays where that memory is.
 #include "place/place_rules.h"
 
 #include "base/error.h"
@@ -36,8 +36,8 @@ static braid_status check_homes(const struct rules *rules)
     return BRAID_OK;
 }
 
-// How far into a part of a buffer the addresses lead that the node is given from the list: what is
-// given of a buffer leads to no other part of it.
+// How far the node's addresses on the list lead into a part of a buffer. An address that is given
+// for one part of a buffer leads to no other part of it.
 static uint64_t reach(const struct rules *rules, const struct array *list, size_t *next,
                       uint32_t node, const struct graph_resource *part, uint64_t from)
 {
@@ -67,7 +67,7 @@ static bool is_addressed(struct rules *rules, uint32_t node, uint32_t resource)
     return part->bytes && from >= end;
 }
 
-// What a node without accesses may touch, nobody knows.
+// Whether the node may touch memory without a declared access.
 static bool is_undeclared(const braid_graph *graph, const struct graph_node *node)
 {
     if (node->kind == WORK_QUEUE)
@@ -90,7 +90,7 @@ static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resourc
         braid_names_at(&rules->graph->names, graph_resource_at(rules->graph, resource)->name);
     return braid_error(BRAID_INVALID_ARGUMENT,
                        "node %s cannot be on device %u, where '%s' is, which it touches by a "
-                       "pointer of its own: give it braid_resource_address, or the buffer another "
+                       "pointer of its own. Give it braid_resource_address, or the buffer another "
                        "home",
                        name_of(rules, node).text, home, name);
 }

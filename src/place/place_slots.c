@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Levels of what is taken, in order of time; only the latest are kept.
+// Levels of occupation in order of time; only the latest are kept.
 #include "place/place_slots.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of one place is taken when: where a unit of some length finds room, between others too.
+// The occupied times of one place: where a unit finds room, also between others.
 #ifndef BRAID_PLACE_PLACE_SLOTS_H
 #define BRAID_PLACE_PLACE_SLOTS_H
 
@@ -26,7 +26,7 @@ void braid_place_slots_finish(struct place_slots *slots);
 // The earliest start from `ready_ns` on of a unit that takes cost_ns > 0.
 uint64_t braid_place_slots_find(const struct place_slots *slots, uint64_t ready_ns,
                                 uint64_t cost_ns, uint32_t share);
-// Takes what was found. False: no memory.
+// Occupies the time that was found. False: no memory.
 bool braid_place_slots_take(struct place_slots *slots, uint64_t start_ns, uint64_t cost_ns,
                             uint32_t share);
 

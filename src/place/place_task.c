@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What placing asks of a graph: what units cost where, what they do to memory, and what flows along
-// edges.
+// The facts of a graph that placing needs: costs of units by place, their accesses to memory, and
+// the data along edges.
 #include "base/error.h"
 #include "place/place_memory.h"
 #include "place/place_rules.h"

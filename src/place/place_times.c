@@ -115,7 +115,7 @@ uint64_t braid_place_times_start(const struct place_times *times, uint32_t unit,
     return braid_place_slots_find(&times->slots[place], ready, cost, task->share[unit]);
 }
 
-// What was copied stays until it is written again.
+// A copy of a segment stays until the segment is written again.
 static void note_use(struct place_times *times, const struct place_use *use, uint32_t place,
                      uint64_t end_ns)
 {

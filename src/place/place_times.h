@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quick estimate of a frame on several places, unit by unit: when a unit could end on each place,
-// with the copies that it would need there.
+// A quick estimate of a frame on several places, unit by unit. It finds when a unit could end on
+// each place, with the copies that it would need there.
 #ifndef BRAID_PLACE_PLACE_TIMES_H
 #define BRAID_PLACE_PLACE_TIMES_H
 
@@ -9,13 +9,13 @@
 #include "place/place_slots.h"
 #include "plan/plan_costs.h"
 
-// What a unit does to segments.
+// The access of a unit to segments.
 struct place_use {
     uint32_t first, end; // segments
     bool needs, writes;
 };
 
-// What is known of a graph beforehand.
+// The facts of a graph that do not depend on places.
 struct place_task {
     const struct plan_graph *plan;
     const braid_graph *graph;
@@ -39,7 +39,7 @@ braid_status braid_place_task_create(const braid_graph *graph, const struct plan
                                      struct place_task *out_task);
 void braid_place_task_finish(struct place_task *task);
 
-// What is known while units are put on places.
+// The state while units are put on places.
 struct place_times {
     const struct place_task *task;
     uint64_t *end_ns;   // per unit
