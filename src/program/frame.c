@@ -78,7 +78,7 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
     return frame->arguments && frame->room && frame->args && frame->tasks && frame->iterations;
 }
 
-// What a backend does otherwise with a copy depends on the memory, which is the frame's own.
+// A backend's detour for a copy depends on the memory, which is the frame's own.
 static braid_status prepare(const struct frame *frame, struct backend_task *task)
 {
     struct backend *backend = places_backend(frame->places, frame->backend, task->place);
@@ -255,7 +255,7 @@ static bool is_same_memory(enum work_kind kind, const union work *work, const un
                   kind == WORK_COPY ? sizeof(struct work_copy) : sizeof(struct work_fill)) == 0;
 }
 
-// What the backend made of the task before is the old one's.
+// The backend's detour for the task before belongs to the old task.
 static braid_status resolve_memory(struct frame *frame, struct backend_task *made)
 {
     const struct backend_task *old = &frame->tasks[made->node];
@@ -266,8 +266,8 @@ static braid_status resolve_memory(struct frame *frame, struct backend_task *mad
     return status ? status : prepare(frame, made);
 }
 
-// A call that was there before is not known to be the same: it may run with the new one. What the
-// backend made of it is still its own.
+// An old call may be another call at the same address, since it may run together with the new one.
+// The old task keeps the backend's detour for it.
 static braid_status resolve_host(struct frame *frame, struct work_host work,
                                  struct backend_task *made)
 {

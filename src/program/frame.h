@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of one frame are given: tasks with their values in them, resolved from the value
-// table (tasks.h). Every frame that may be in flight has its own.
+// The tasks of one frame with their values in them, resolved from the value table (tasks.h). Every
+// frame that may be in flight has its own.
 #ifndef BRAID_PROGRAM_FRAME_H
 #define BRAID_PROGRAM_FRAME_H
 
@@ -35,13 +35,13 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const 
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);
 
-// Gives a task the values of the table for the frame of that number. Frames in flight keep what
-// only the task before had. *out_changed: it has others than before.
-// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR; then the task is as it was.
+// Gives a task the values of the table for the frame of that number. Frames in flight keep the
+// objects that only the task before had. *out_changed: the values differ from those before. Errors:
+// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR; then the task is as it was.
 braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t task,
                                  uint64_t number, bool *out_changed);
 
-// Frees the first `num` of what was kept for frames in flight, which have ended.
+// Frees the first `num` objects that were kept for frames in flight, which have ended.
 void braid_frame_free_replaced(struct frame *frame, uint32_t num);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From pairs of tasks to waits, by walks with a clock for each lane: what a lane of an earlier
-// frame knows of its own frame, then, for each distance of two frames, what a lane of this frame
-// knows of that one.
+// From pairs of tasks to waits, by walks with a clock for each lane. The first walk finds how much
+// a lane of an earlier frame knows of its own frame. For each distance of two frames a further walk
+// finds how much a lane of this frame knows of the earlier one.
 #include "program/frame_waits.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static void name_sources(struct frame_waits *frames)
     }
 }
 
-// What a lane does to clocks; the same in both walks but for tasks.
+// The effect of a record or a wait on clocks. It is the same in both walks; that of tasks is not.
 static void walk_sync(struct frame_waits *frames, const braid_step *op, uint32_t *clock)
 {
     uint32_t *position = clock_of(frames->positions, op->position, frames);

@@ -49,8 +49,8 @@ struct frame_waits {
     uint32_t most_distance;
 };
 
-// Finds the waits; `program`, `links` and their number are given. What there is of it is freed by
-// braid_frame_waits_finish, also where memory ran out (false).
+// Finds the waits; `program`, `links` and their number are given. Returns false if memory ran out.
+// In both cases braid_frame_waits_finish frees the rest of the struct.
 bool braid_frame_waits_find(struct frame_waits *frames);
 void braid_frame_waits_finish(struct frame_waits *frames);
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 
-// So that what host calls must not do is known as theirs.
+// Marks the thread as inside a host call, so that calls forbidden there are refused.
 static void run(void *user)
 {
     struct host_call *call = user;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host calls of a frame's tasks: each is read when it runs, so a changed one is another record,
-// and the old one stays until all frames that were launched with it have ended.
+// The host calls of a frame's tasks. Each record is read when it runs, so a changed call gets
+// another record. The old record stays until all frames that were launched with it have ended.
 #ifndef BRAID_PROGRAM_HOST_CALLS_H
 #define BRAID_PROGRAM_HOST_CALLS_H
 
@@ -8,7 +8,7 @@
 
 #include "backends/backend.h"
 
-// What a backend is given to call, by reference.
+// The record of a call, which a backend gets by reference.
 struct host_call {
     struct host_call *next;
     struct work_host work;

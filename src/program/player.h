@@ -14,13 +14,13 @@
 #include "program/profile.h"
 #include "program/program.h"
 
-// What a player has made of a program for one frame at a time: a playing. Players embed it first.
+// A program that a player has prepared for one frame at a time: a playing. Players embed it first.
 struct playing {
     uint32_t num_streams, num_events;       // leased from the device
     uint32_t num_islands, num_island_nodes; // kernels that are islands, and their calls
 };
 
-// What a program is to be played with. Device, program and frame outlive the playing.
+// A program and the objects to play it with. Device, program and frame outlive the playing.
 struct stage {
     const struct player *player;
     braid_device *device;        // of place 0
@@ -33,7 +33,7 @@ struct stage {
     struct playing *first;    // of slot 0, for the others; NULL: this is it
 };
 
-// What a launch left behind, also where it failed. Zeroed before.
+// The state after a launch, also after a failed one. Zeroed before.
 struct play_result {
     bool queued;   // something was queued; false only with an error
     bool unjoined; // and of that, something is not joined to the stream: it is to be awaited
@@ -54,55 +54,54 @@ struct player {
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
     bool launches_overlap;
-    // Streams: one event object a position and two sets of them in turn, so that objects are
-    // recorded again as late as that allows. The events of the fork, the joins and the frame's end
-    // are one each all the same, and with more than two frames in flight all are recorded again
-    // while they are pending: a backend must keep the earlier record for the waits that are queued
-    // already.
+    // Streams: each position has two event objects, which are recorded by turns, so that an object
+    // is recorded again as late as possible. The fork, the joins and the frame's end have one event
+    // each all the same. With more than two frames in flight, all events are recorded again while
+    // they are pending. So a backend must keep the earlier record for the waits that are already
+    // queued.
     bool renews_events;
-    // Kernels are launched early, where the cost model says that it gains something, only right
-    // behind the kernel before them: not even a record stands between.
+    // Kernels get an early start, if the cost model gains by it, only right behind the kernel
+    // before them: not even a record stands between.
     bool starts_early_if_adjacent;
 
-    // What ordering costs this way, for the planner.
+    // The costs of ordering with this player, for the planner.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
-    // Islands only: what there is inside for these tasks, all of a graph; corrects the model by
-    // what they need. False: another island is as good for them.
+    // Islands only: the room inside for these tasks, all of a graph. Corrects the model by the
+    // needs of the tasks. False: another island is as good for them.
     bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
                      braid_cost_model *model, struct plan_room *out_room);
     // Optional: BRAID_UNSUPPORTED, and the reason, for a program that cannot be played this way.
     braid_status (*check)(const struct stage *stage);
-    // Optional: what of a program's tasks can be in islands that the player makes of stretches of
-    // lanes (program.islands), without reading arguments. Errors: BRAID_NO_MEMORY.
+    // Optional: which of a program's tasks can be in islands that the player makes of stretches of
+    // lanes (program.islands). It does not read arguments. Errors: BRAID_NO_MEMORY.
     braid_status (*find_fits)(struct backend *backend, const struct backend_task *tasks,
                               uint32_t num, struct island_fit *out_fits);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
-    // Optional, for players that keep values of their own: takes what tasks of the frame have now,
-    // arguments, grid, work, and whether they are disabled, from frame `frame` of the next launch
-    // on. If it fails, it has taken some of them: the caller hands all of them over again before it
-    // launches. BRAID_UNSUPPORTED, and why, where a value cannot be. No tasks from frame 0 on:
-    // values that were for later frames of a launch that was not made are forgotten.
+    // Optional, for players that keep values of their own. Takes arguments, grid, work and
+    // disabling of tasks of the frame, from frame `frame` of the next launch on. If it fails, it
+    // has taken some of them: the caller hands all of them over again before it launches.
+    // BRAID_UNSUPPORTED, and why, if a value cannot be. No tasks from frame 0 on: forgets values
+    // for later frames of a launch that was not made.
     braid_status (*update)(struct playing *playing, const struct backend_task *const *tasks,
                            uint32_t num, uint32_t frame);
     // Optional: BRAID_UNSUPPORTED, and why, where `update` is known to refuse this of a task. It
     // calls no driver; the task is not the frame's.
     braid_status (*check_task)(const struct playing *playing, const struct backend_task *task);
-    // Whether it does what frame positions say, on this device. NULL: it does not.
+    // Whether the player orders frames by frame positions on this device. NULL: it does not.
     bool (*orders_frames)(struct backend *backend, bool several_places);
-    // Optional, for those: once, before any launch, with the playing of the slot before: frames of
-    // this one await positions of the frame launched before, on that one.
+    // Optional, beside orders_frames. Called once, before any launch, with the playing of the slot
+    // before: frames of this one await its positions.
     void (*follow)(struct playing *playing, struct playing *before);
-    // Queues one frame: it starts after earlier work on the stream, and later work on the stream
-    // starts after it, also where the launch fails half-way.
+    // Queues one frame. It starts after earlier work on the stream. Later work on the stream starts
+    // after it, also if the launch fails half-way.
     braid_status (*launch)(struct playing *playing, braid_stream *stream,
                            struct play_result *out_result);
     // Optional, both or neither: a player without them refuses, in `check`, stages that ask for
-    // times. Hands out the times of the last frames, which have all ended, behind those that are
-    // there, into zeroed room for as many as the stage asked for.
+    // times. Appends the times of the last frames, which have all ended. The room is zeroed and is
+    // enough for as many frames as the stage asked for.
     braid_status (*read_times)(struct playing *playing, struct profile *profile);
-    // What the host's clock says at a moment of the times that were just read
-    // (profile->clock.host).
+    // The host's clock at a moment of the times that were just read (profile->clock.host).
     braid_status (*read_clock)(struct playing *playing, struct profile *profile);
     // Optional, both or neither: many frames by one launch. How many at most, with arguments of
     // their own (`in_rows`) or with the same; 1: no more than `launch` does.
@@ -113,10 +112,10 @@ struct player {
     // Optional, for players that count iterations elsewhere than in the frame: how many a loop has
     // had in the frame that has ended last. The loop is a number of work_loop.
     uint64_t (*num_iterations)(const struct playing *playing, uint32_t loop);
-    // Optional: after the device failed, adds what was running in islands, as far as can be told.
+    // Optional: after the device failed, adds the tasks that ran in islands, as far as known.
     void (*find_running)(const struct playing *playing, struct running *running);
-    // Optional: waits for each stream of its own, if some fail for the others, and, as those that
-    // it was given have ended, for what no stream tells of.
+    // Optional: waits for each stream of its own, also if others fail. Then it waits for work that
+    // no stream tells of, as the streams that it was given have ended.
     braid_status (*synchronize)(struct playing *playing);
     // Optional: the failure of a frame that no launch could return, once, where there is one. If it
     // is told before a launch, that is not made.

@@ -17,15 +17,15 @@ struct profile_span {
     uint64_t begin, end;
 };
 
-// What the times of an operation are of.
+// The interval that the times of an operation cover.
 enum profile_timer {
     PROFILE_AROUND, // from the end of what was before it on its lane: starting it is in it
     PROFILE_INSIDE, // what it does alone
     PROFILE_NOT,    // nothing: they are not known
 };
 
-// What a player has found of its clock while the times of the first playing were read, and goes by
-// for the others, so that all are of one clock. Zeroed: nothing yet.
+// A player's clock, as found while the times of the first playing were read. It serves the other
+// playings too, so that all times are of one clock. Zeroed: nothing yet.
 struct profile_clock {
     const void *origin; // what times count from
     uint64_t ticks, ns; // a moment by both clocks
@@ -34,8 +34,8 @@ struct profile_clock {
 };
 
 // Room for the times of some frames. A player keeps the frames of a playing in turn, in its own
-// form; what it hands out is in nanoseconds of one clock, the oldest frame first, and stands behind
-// what other playings have handed out.
+// form. It hands out nanoseconds of one clock, the oldest frame first, behind the times of other
+// playings.
 struct profile {
     struct profile_clock clock;
     uint32_t room;               // frames
@@ -50,9 +50,9 @@ struct profile {
 braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct profile *out_profile);
 void braid_profile_finish(struct profile *profile);
 
-// Of a frame whose tasks have their times: fills in those of waits, each from the end of what was
-// before it on its lane to the end of what it waits for, and of the frame, from the first begin to
-// the last end. Errors: BRAID_NO_MEMORY.
+// For a frame whose tasks have their times: fills in the times of waits and of the frame. A wait
+// takes from the end of the operation before it on its lane to the end of the task that it waits
+// for. The frame takes from the first begin to the last end. Errors: BRAID_NO_MEMORY.
 braid_status braid_profile_fill_in(const struct program *program, struct profile_span *ops,
                                    struct profile_span *out_frame);
 

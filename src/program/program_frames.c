@@ -32,9 +32,9 @@ static void write_record(const struct frame_waits *frames, struct program *to, u
                                                frames->sources[frames->source_of[node]].position };
 }
 
-// An island stays one stretch: what its calls await stands before it and what they record behind,
-// which is sooner and later than would do. A frame waits for earlier ones alone, so this closes no
-// circle.
+// An island stays one stretch: all waits of its calls stand before it, and all their records behind
+// it. These waits are sooner, and these records later, than necessary. A frame waits only for
+// earlier frames, so this closes no cycle.
 static void write_run(const struct frame_waits *frames, struct program *to, const braid_step *op)
 {
     uint32_t island = frames->island_of[op->node];
@@ -65,7 +65,7 @@ static void number_positions(struct frame_waits *frames, struct program *to, uin
     }
 }
 
-// Frames fork and join as they did: what is awaited of other frames is no part of the frame.
+// Frames fork and join as they did: awaited tasks of other frames are no part of the frame.
 static bool list_lanes(const struct program *from, struct program *to)
 {
     if (!braid_program_list_lanes(to))
@@ -113,7 +113,7 @@ static bool write_program(struct frame_waits *frames, struct program *to)
     return done && list_lanes(from, to);
 }
 
-// The new program takes over what did not change.
+// The new program takes over the members that did not change.
 static bool rewrite(struct frame_waits *frames)
 {
     struct program *program = frames->program, to = *program;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a program's frames overlap: waits of a frame for positions of earlier frames.
+// The overlap of a program's frames: waits of a frame for positions of earlier frames.
 //
 // Each frame runs on lanes of its own. After a task that a later frame has to wait for, its lane
-// publishes a frame position; before a task that has to wait, its lane awaits those of an earlier
-// frame that it does not know of already. Frame positions of one frame are published once each,
-// and are awaited any number of times by later frames.
+// publishes a frame position. Before a task that has to wait, its lane awaits those positions of an
+// earlier frame that it does not know of already. Frame positions of one frame are published once
+// each, and are awaited any number of times by later frames.
 #ifndef BRAID_PROGRAM_PROGRAM_FRAMES_H
 #define BRAID_PROGRAM_PROGRAM_FRAMES_H
 

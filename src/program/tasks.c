@@ -90,7 +90,7 @@ static struct task_address place_address(const braid_graph *graph, const struct 
     return placed;
 }
 
-// What of its node an address is, as a parameter would say it.
+// The target in its node that an address is, as a parameter would name it.
 static braid_target target_of(const struct tasks *tasks, const struct graph_address *address)
 {
     enum work_kind kind = tasks->items[address->node].kind;

@@ -20,8 +20,8 @@ struct task_control {
     uint32_t enabled;
 };
 
-// A row of the value table: bytes of a task that are an address, which each frame finds for itself,
-// until the program sets something else there. All other bytes are constants in the master copy.
+// A row of the value table: an address in a task. Each frame finds it for itself, until the program
+// sets something else there. All other bytes are constants in the master copy.
 struct task_address {
     uint32_t node;
     uint8_t slot;          // enum task_slot
