@@ -5,9 +5,9 @@
 
 #include "verify/verify_state.h"
 
-// Checks accesses node by node, in issue order. A conflicting pair is ordered if each access is
-// ordered after the last write before it, and each write after all reads since; the order of
-// insertion is kept if it is kept by each of these pairs.
+// Checks accesses node by node, in issue order. Each access must be ordered after the last write
+// before it, and each write after all reads since. If each of these pairs keeps the order of
+// insertion, all pairs in conflict do.
 struct verify_accesses;
 braid_status braid_verify_accesses_create(const struct verify *verify,
                                           struct verify_accesses **out_accesses);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting memory into cells: which buffers of a placed graph stand for which of the program's is
-// taken from the accesses and copies, and must be the same wherever it is told.
+// Cutting memory into cells. The accesses and copies tell which buffer of the program a buffer of
+// the placed graph stands for. All of them must agree.
 #include "base/error.h"
 #include "verify/verify_places.h"
 
@@ -105,7 +105,7 @@ static bool find_cells(struct place_cells *cells)
     return cells->held;
 }
 
-// What is not a transient buffer has its contents where the program declared it.
+// A buffer that is not transient has its contents where the program declared it.
 static void fill_cells(struct place_cells *cells)
 {
     for (uint32_t i = 0; i < cells->program->resources.num; i++) {

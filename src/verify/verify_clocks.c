@@ -103,9 +103,9 @@ static void raise_words(uint32_t *words, const uint32_t *others, uint32_t num)
         words[i] = others[i] > words[i] ? others[i] : words[i];
 }
 
-// The block with these words, which brings a user of each block they name: `into` or `from` where
-// it is the same as they, else `into` changed or a new one. Takes one user off `into`, which if it
-// was the only one has lent its words.
+// The block with these words. The caller has counted a user of each block that they name. If `into`
+// or `from` has the same words, it is the result. Otherwise it is `into` changed or a new block.
+// Takes one user off `into`. If that user was the only one, the words have their users from `into`.
 static uint32_t replace(struct verify_clocks *clocks, uint32_t into, uint32_t from,
                         const uint32_t *words, uint32_t height)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the proof of a plan knows to have ended: clocks that share what they have in common.
+// Clocks of the proof of a plan: the nodes known to have ended. Clocks share their equal parts.
 #ifndef BRAID_VERIFY_CLOCKS_H
 #define BRAID_VERIFY_CLOCKS_H
 
@@ -8,12 +8,12 @@
 
 #include "base/array.h"
 
-// A clock says of each lane how many of its nodes are known to have ended. Of few lanes it is one
-// block of a word each, of which every clock has its own: that is fastest. Of more it is a tree of
-// blocks of 64 words: a leaf holds the numbers of 64 lanes, a block above holds 64 blocks. Blocks
-// count their users and are changed only while they have one, so a copy of a clock costs nothing,
-// and merging two looks only where they differ. Memory follows what lanes know apart from each
-// other: a hundred thousand lanes that know the same are one clock.
+// A clock says of each lane how many of its nodes are known to have ended. With few lanes it is one
+// block of a word each, and every clock has its own: that is fastest. With more lanes it is a tree
+// of blocks of 64 words. A leaf holds the numbers of 64 lanes, and a block above holds 64 blocks.
+// Blocks count their users and are changed only while they have one. So a copy of a clock costs
+// nothing, and merging two looks only where they differ. Memory grows with the differences between
+// lanes: a hundred thousand lanes with equal knowledge are one clock.
 typedef uint32_t verify_clock; // a block; 0: nothing has ended
 
 #define VERIFY_LANES_IN_ONE 128 // at most, in one block
@@ -74,7 +74,7 @@ static inline bool verify_is_block(const struct verify_clocks *clocks, verify_cl
     return clocks->height == 0 && clock != 0;
 }
 
-// The clock that knows what `from` knows, in the place of `clock`.
+// The clock with the knowledge of `from`, in the place of `clock`.
 static inline verify_clock verify_copy(struct verify_clocks *clocks, verify_clock clock,
                                        verify_clock from)
 {
@@ -87,7 +87,7 @@ static inline verify_clock verify_copy(struct verify_clocks *clocks, verify_cloc
     return clock;
 }
 
-// The clock that knows what `clock` and `other` know, in the place of `clock`.
+// The clock with the knowledge of `clock` and `other`, in the place of `clock`.
 static inline verify_clock verify_merge(struct verify_clocks *clocks, verify_clock clock,
                                         verify_clock other)
 {

@@ -6,8 +6,8 @@
 #include "memory/memory_plan.h"
 #include "verify/verify_state.h"
 
-// Checks, node by node in issue order, that a buffer begins to be used only when all have ended
-// that use others in its bytes, for the rest of the frame.
+// Checks node by node, in issue order, that buffers which share bytes are never alive at once. A
+// buffer begins to be used only when all users of the others have ended for the rest of the frame.
 struct verify_memory;
 braid_status braid_verify_memory_create(const struct verify *verify, const struct memory_plan *plan,
                                         struct verify_memory **out_memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof that what an exec does with a parameter reaches each of its users, in every frame.
+// The proof that a parameter's bytes reach each of its users, in every frame.
 #include "verify/verify_params.h"
 
 #include <string.h>
@@ -57,8 +57,8 @@ static const struct verify_binding *take_binding(const struct proof *proof,
     return binding;
 }
 
-// What a task has of a target that is no argument, and how many bytes; NULL: it keeps no such value
-// as it is.
+// A task's value of a target that is no argument, and its number of bytes. NULL: the task does not
+// keep the value as it is.
 static const void *value_of(const struct backend_task *task, uint32_t target, size_t *out_bytes)
 {
     *out_bytes = sizeof(uint32_t);
@@ -122,7 +122,7 @@ static bool find_control(uint32_t target, uint64_t *out_offset, uint64_t *out_by
     return false;
 }
 
-// Within what the node has of the target's kind.
+// Whether the binding is within the node's own bytes for the target's kind.
 static bool is_own(const struct proof *proof, const struct graph_parameter_use *use,
                    const struct verify_binding *binding)
 {
@@ -188,7 +188,7 @@ static braid_status check_frames(const struct proof *proof)
     for (uint32_t i = 0; i < proof->num_frames; i++) {
         const unsigned char *arguments = proof->frames[i]->arguments;
         if (overlap(arguments, proof->tasks->slot_bytes[TASK_SLOT_ARGUMENTS], bytes))
-            return braid_error(BRAID_INTERNAL, "frame %u shares bytes with what is set", i);
+            return braid_error(BRAID_INTERNAL, "frame %u shares bytes with the master copy", i);
         for (uint32_t k = 0; k < i; k++) {
             if (overlap(arguments, proof->frames[k]->arguments, bytes))
                 return braid_error(BRAID_INTERNAL, "frames %u and %u in flight share bytes", k, i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof that what an exec does with a parameter reaches each of its users, in every frame.
+// The proof that a parameter's bytes reach each of its users, in every frame.
 #ifndef BRAID_VERIFY_VERIFY_PARAMS_H
 #define BRAID_VERIFY_VERIFY_PARAMS_H
 
@@ -12,13 +12,16 @@ struct verify_binding {
     uint64_t offset; // in the slot
 };
 
-// Proves, before the first launch: that each use of a parameter in the graph has one binding, in
-// the order of declaring, which counts where they overlap; that its bytes are within those that a
-// frame takes from the master copy for the node, and stand where the node's launch has them in each
-// frame; and that no two frames have bytes in common, nor a frame and the master copy, so that what
-// a launched frame reads is not written by setting a parameter for later ones. `bindings` are by
-// parameter, then by node.
-// Errors: BRAID_INTERNAL (names the parameter and the node), BRAID_NO_MEMORY.
+// Proves, before the first launch:
+// - Each use of a parameter in the graph has one binding. Bindings have the order of declaring,
+//   which counts if they overlap.
+// - Its bytes are within those that a frame takes from the master copy for the node. In each frame
+//   they stand where the node's launch has them.
+// - No two frames have bytes in common, nor do a frame and the master copy. So setting a parameter
+//   for later frames does not write bytes that a launched frame reads.
+//
+// `bindings` are by parameter, then by node. Errors: BRAID_INTERNAL (names the parameter and the
+// node), BRAID_NO_MEMORY.
 braid_status braid_verify_params(const braid_graph *graph, const struct tasks *tasks,
                                  const struct frame *const *frames, uint32_t num_frames,
                                  const struct verify_binding *bindings, size_t num_bindings);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves a placed graph against the program's. That its steps keep the order of all accesses to one
-// memory is proved elsewhere, as of any graph; so what each node finds in every order is what it
-// finds in the one order in which the nodes are walked here. That order must be one that the
-// program's graph allows.
+// Proves a placed graph against the program's. The order of all accesses to one memory by its steps
+// is proved elsewhere, as for any graph. So each node finds the same data in every order as in the
+// one order in which the nodes are walked here. That order must be one that the program's graph
+// allows.
 #include "verify/verify_places.h"
 
 #include <string.h>
@@ -109,7 +109,7 @@ static braid_status check_memory(const struct proof *proof, uint32_t node, uint3
                                                : report_memory(proof, node, ours->resource);
 }
 
-// A node is what the program added, where it asked for it to be.
+// Each node is the program's own, on the place that the program asked for.
 static braid_status check_node(const struct proof *proof, uint32_t node)
 {
     const struct graph_node *theirs = &graph_nodes(proof->program)[node];
@@ -130,7 +130,7 @@ static braid_status check_node(const struct proof *proof, uint32_t node)
     return status;
 }
 
-// Whether an end of a copy is what it says: by its address, or by one that frames know.
+// Whether an end of a copy is the resource's address, or an address that frames find for it.
 static bool is_end(const struct proof *proof, uint32_t node, uint32_t resource, size_t place,
                    const void *pointer)
 {
@@ -169,14 +169,14 @@ static braid_status check_copy(const struct proof *proof, const braid_planned_co
         right = end->offset == copy->offset && end->bytes == copy->bytes;
     }
     return right ? BRAID_OK
-                 : braid_error(BRAID_INTERNAL, "the plan's %s is not what it says",
+                 : braid_error(BRAID_INTERNAL, "the plan's %s differs from its description",
                                name_of(proof, copy->node).text);
 }
 
 static braid_status report_stale(const struct proof *proof, uint32_t node, uint32_t resource,
                                  uint32_t held, uint32_t wanted)
 {
-    struct node_text last = { "what was there before the frame" };
+    struct node_text last = { "the data from before the frame" };
     if (wanted != WRITTEN_BEFORE)
         last = name_of(proof, wanted - 1);
     const char *what = held == WRITTEN_NEVER ? "nothing" : "an earlier write";
@@ -255,8 +255,8 @@ static braid_status walk_nodes(const struct proof *proof)
     return status;
 }
 
-// What was touched last, by places in the walk from 1 on; accumulating nodes are free among each
-// other.
+// The last accesses of each class to a segment, as places in the walk from 1 on. Accumulating nodes
+// are free among each other.
 struct touched {
     uint32_t written, read, added;
 };

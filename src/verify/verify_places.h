@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the memory of a placed graph holds, byte by byte, as its nodes are walked.
+// The contents of the memory of a placed graph, byte by byte, as its nodes are walked.
 #ifndef BRAID_VERIFY_PLACES_H
 #define BRAID_VERIFY_PLACES_H
 
@@ -38,7 +38,7 @@ struct cell_span {
 struct cell_span braid_verify_cells_find(const struct place_cells *cells, uint32_t buffer,
                                          uint64_t offset, uint64_t bytes);
 
-// What a buffer of the placed graph holds of a cut.
+// The write that a buffer of the placed graph holds in a cut.
 static inline uint32_t *cells_held(const struct place_cells *cells, uint32_t placed_buffer,
                                    uint32_t cut)
 {

@@ -107,8 +107,8 @@ static braid_status check_islands(const struct program *program)
     return BRAID_OK;
 }
 
-// From outside a region is a node that accesses all that its body does: what is ordered against it
-// is ordered against each node inside.
+// From outside a region is a node with all accesses of its body. So a node that is ordered against
+// it is ordered against each node inside.
 static braid_status check_access(const braid_graph *graph, uint32_t node,
                                  const struct graph_access *inner)
 {
@@ -125,9 +125,9 @@ static braid_status check_access(const braid_graph *graph, uint32_t node,
                        node, braid_graph_name(graph, node));
 }
 
-// A loop reads its condition where the body has ended or before it begins, and a branch before it
-// begins. Then nothing outside writes it if the region's node accesses it, and what the body writes
-// is written before it is read.
+// A loop reads its condition after its body has ended or before it begins, and a branch before it
+// begins. If the region's node accesses the condition, no outside node writes it meanwhile. The
+// writes of the body come before the read.
 static braid_status check_condition(const struct program *body, const braid_graph *graph)
 {
     const struct graph_region *region = &graph_regions(graph)[body->region];
@@ -195,8 +195,8 @@ static braid_status check_entered(const struct program *program, const braid_gra
                                   braid_graph_name(graph, op->node));
 }
 
-// Each body is entered once, where its region's node is. One run of it is behind the one before,
-// since it ends when all its lanes have ended: so they need no proof of their own.
+// Each body is entered once, where its region's node is. A run of it ends when all its lanes have
+// ended, so it is behind the run before. So its runs need no proof of their own.
 static braid_status check_bodies(const struct program *program, const braid_graph *graph)
 {
     uint32_t num = 0;

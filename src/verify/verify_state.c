@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explicit edges that a proof looks at, and telling what it has found.
+// The explicit edges that a proof looks at, and the messages of its findings.
 #include "verify/verify_state.h"
 
 #include "base/big_memory.h"

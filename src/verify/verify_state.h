@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the proof of a plan knows as it walks the steps.
+// The state of the proof of a plan as it walks the steps.
 #ifndef BRAID_VERIFY_STATE_H
 #define BRAID_VERIFY_STATE_H
 
@@ -23,9 +23,9 @@ struct verify_spot {
     uint32_t lane, turn;
 };
 
-// What is known while the steps are walked in issue order: of each lane, which nodes of other lanes
-// have ended before what it runs next. A walk looks at nodes of num_known lanes from first_known
-// on; where clocks of all lanes would take too much memory, there are several walks.
+// The state while the steps are walked in issue order. For each lane it has the nodes of other
+// lanes that have ended before the lane's next node. A walk looks at nodes of num_known lanes from
+// first_known on. If clocks of all lanes would take too much memory, there are several walks.
 struct verify {
     const struct program *program;
     const braid_graph *graph; // of all frames

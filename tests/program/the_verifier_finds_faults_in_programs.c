@@ -389,7 +389,7 @@ static void parameters_that_miss_their_users_are_found(void **state)
     struct frame shared = exec->frames.slots[2].frame;
     shared.arguments = exec->tasks.slot_bytes[TASK_SLOT_ARGUMENTS];
     frames[2] = &shared;
-    check_wrong(exec, graph, frames, "frame 2 shares bytes with what is set");
+    check_wrong(exec, graph, frames, "frame 2 shares bytes with the master copy");
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));
