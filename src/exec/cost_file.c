@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs of a graph's nodes in a file: JSON, of which reading takes only what writing makes, with
+// Costs of a graph's nodes in a file of JSON. The reader takes only the form of the writer, with
 // any space between.
 #include <braid/braid.h>
 
@@ -19,7 +19,7 @@ enum { FORMAT = 2 }; // as of all files of the tool: docs/json.md
 
 #define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
 
-// Of what costs are.
+// The graph and the device that costs belong to.
 struct origin {
     char graph[17], backend[32], device[128];
 };

@@ -10,7 +10,7 @@ static bool has_islands(const braid_exec *exec)
     return exec->player->find_running && exec->frames.slots[0].playing->num_islands;
 }
 
-// Adds to the message of a device's failure what was running, of all frames in flight.
+// Adds to the message of a device's failure the tasks that were running, of all frames in flight.
 static braid_status add_running(const braid_exec *exec, braid_status status)
 {
     char text[ERROR_MESSAGE_BYTES / 2];
@@ -96,8 +96,8 @@ static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend
     return status ? status : braid_exec_parts_wait(exec->parts, exec);
 }
 
-// Asks for the end of the last frame. Where the device failed, the message also tells what was
-// running, if the player knows.
+// Asks for the end of the last frame. If the device failed, the message also has the tasks that
+// were running, if the player knows them.
 static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct backend *backend,
                                                                       struct backend_event *event))
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of an exec: a schedule, its program, a player, and what each frame in flight has.
+// The inside of an exec: a schedule, its program, a player, and the slots of frames in flight.
 #ifndef BRAID_EXEC_EXEC_H
 #define BRAID_EXEC_EXEC_H
 
@@ -26,15 +26,15 @@ struct frame_slot {
     uint64_t number;   // of a frame that has the versions which the tasks are given
     uint64_t seen;     // the latest change of values that it has taken
     bool is_refused;   // its last update failed
-    // Leased once needed, and recorded behind the frames that may use the first `num_marked` of
-    // what the frame keeps.
+    // Leased once needed. Recorded behind the frames that may use the first `num_marked` replaced
+    // values.
     braid_event *mark;
     uint32_t num_marked;
     // With more than one slot: leased, too.
     braid_stream *queue;
     braid_event *fork;
-    // The caller's stream of the latest launch, what that had been used for right behind it, and
-    // the fork that the frame began behind. NULL: that is not known any more.
+    // The caller's stream of the latest launch, its count of uses right behind that, and the fork
+    // that the frame began behind. NULL: that is not known any more.
     const braid_stream *launched_on;
     uint64_t launched_uses;
     braid_event *began_behind;
@@ -98,8 +98,8 @@ struct braid_exec {
 
 // exec.c: whether one of its devices has failed.
 bool braid_exec_has_failed(const braid_exec *exec);
-// Whether the exec may be used: it is not NULL, its devices work, and the call would not
-// wait for itself. If a device has failed, the message has the first error, and what was running
+// Whether the exec may be used: it is not NULL, its devices work, and the call would not wait for
+// itself. If a device has failed, the message has the first error, and the tasks that were running
 // then. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 braid_status braid_exec_check(const char *function, const braid_exec *exec);
 braid_status braid_exec_check_devices(const char *function, const braid_exec *exec);
@@ -120,33 +120,33 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
 const struct player *const *braid_exec_find_player(const struct player *const *players,
                                                    braid_exec_mode mode);
 
-// exec_update.c. Before a launch that has queued nothing, with the lock held: gives a slot's tasks
-// and its player what was set since its last launch, and the versions of the frame of that number.
-// They hold from frame `frame` of the next launch on (of several frames; otherwise 0).
+// exec_update.c. Before a launch that has queued nothing, with the lock held. Gives a slot's tasks
+// and its player the values that were set since its last launch, and the versions of the frame of
+// that number. They hold from frame `frame` of the next launch on (of several frames; otherwise 0).
 // Errors: those of braid_frame_resolve and of the player's update; then the next launch tries
 // again.
 braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64_t number,
                                uint32_t frame);
 
-// exec_replaced.c. Frees what was kept for frames in flight that have ended. Errors: those of
+// exec_replaced.c. Frees replaced values of frames in flight that have ended. Errors: those of
 // event_query.
 braid_status braid_exec_free_replaced(braid_exec *exec, struct frame_slot *slot);
-// Behind a frame whose end was recorded on the stream: lets what is kept for frames in flight be
-// freed once this one has ended. The launch lacks nothing where that fails: the log tells, and it
-// is kept until a later launch marks it, or all frames have ended.
+// Behind a frame whose end was recorded on the stream: marks replaced values, which are freed once
+// this frame has ended. If that fails, the launch is complete all the same, and the log tells. The
+// values are kept until a later launch marks them, or all frames have ended.
 void braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot, braid_stream *stream);
 
 // exec_memory.c: says in info how much memory the exec has.
 void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info);
 
-// Adds to a launch's failure what was running, where the device broke before and the player knows.
+// Adds the running tasks to a launch's failure, if the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
 
 // exec_wait.c: takes the lock when no launch is under way, and gives it back.
 void braid_exec_begin_launch(braid_exec *exec);
 void braid_exec_end_launch(braid_exec *exec);
-// Between those two, around a wait, which is made without the lock: what runs may ask the exec, or
-// wait for a thread that asks or changes it. There is still no other launch.
+// Between those two, around a wait, which is made without the lock. Running work may ask the exec,
+// or wait for a thread that asks or changes it. There is still no other launch.
 void braid_exec_begin_wait(braid_exec *exec);
 void braid_exec_end_wait(braid_exec *exec);
 // Asks the backend for the end of each slot's frames. Errors: those of `ask`.
@@ -161,8 +161,8 @@ braid_status braid_exec_await_frames(braid_exec *exec);
 void braid_exec_await_unrecorded(braid_exec *exec, braid_stream *stream);
 // Waits for another launch that waits so. Takes the lock. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_exec_await_launch(const char *function, braid_exec *exec);
-// A wait that nothing can replace has failed, for the reason in the thread's message: so has the
-// device, unless another one of the exec's has. Returns BRAID_DEVICE_ERROR.
+// A wait that nothing can replace has failed, for the reason in the thread's message. So the device
+// has failed, unless another one of the exec's has. Returns BRAID_DEVICE_ERROR.
 braid_status braid_exec_fail(braid_exec *exec, const char *what);
 // Waits for each of the exec's own streams, if some fail for the others. Errors: those of
 // stream_synchronize.
@@ -172,22 +172,22 @@ braid_status braid_exec_synchronize(braid_exec *exec);
 // braid_exec_when_full), BRAID_DEVICE_ERROR.
 braid_status braid_exec_make_room(braid_exec *exec);
 
-// Leases what slots need besides what a single one has. Errors: as lease_stream and lease_event.
+// Leases each slot's event, and the queues of several. Errors: as lease_stream and lease_event.
 braid_status braid_exec_lease_queues(braid_exec *exec);
 void braid_exec_return_queues(braid_exec *exec);
-// Gives the exec's program what makes its frames overlap, and says in info how far they do.
-// Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
+// Adds to the exec's program the waits by which its frames overlap, and writes to info how far they
+// do. Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
 
-// Behind the last launch's end: settles what failed launches have left. Takes the lock.
+// Behind the last launch's end: settles parts that failed launches left so. Takes the lock.
 void braid_exec_settle(braid_exec *exec);
 
 // exec_launch.c: queues frames that the player launches at once, with the lock held, and records
 // their end.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames);
 
-// exec_create.c: the schedule for one player: the program's own, or one planned with what ordering
-// costs there. Errors: those of braid_schedule_create.
+// exec_create.c: the schedule for one player: the program's own, or one planned with the player's
+// costs. Errors: those of braid_schedule_create.
 braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options,
                                       const struct player *player);

@@ -106,8 +106,8 @@ static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
     return status ? status : make_whole(exec, graph, options, best, "as asked for");
 }
 
-// Tried before all other players where it is expected to be shorter; they take what it refuses, and
-// what it has no memory for, which the log tells.
+// Tries one island before all other players if it is expected to be shorter. If the island is
+// refused or has no memory, the other players are tried. The log tells of missing memory.
 static braid_status try_island(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, bool *out_made)
 {

@@ -203,7 +203,7 @@ void braid_exec_free(braid_exec *exec)
     free(exec);
 }
 
-// What does not depend on the player.
+// Makes everything that does not depend on the player.
 static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options)
 {

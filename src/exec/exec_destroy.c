@@ -11,7 +11,7 @@ static braid_status await_frames(braid_exec *exec)
     return braid_exec_ask_frames(exec, exec->device->backend->ops->event_synchronize);
 }
 
-// What still works is awaited: lanes on other devices, and calls on threads of the driver.
+// Waits for work that still goes on: lanes on other devices, calls on threads of the driver.
 static void await_rest(braid_exec *exec)
 {
     struct error_attempt attempt;

@@ -29,8 +29,8 @@ static void tell_end(void *user)
     atomic_fetch_add_explicit(&end->num_told, 1, memory_order_release);
 }
 
-// The callback is behind the one of the frame before, on whatever stream that was. A queue of the
-// slot's own is behind the end of that frame already.
+// The callback is behind that of the frame before, on any stream. A queue of the slot's own is
+// behind the end of that frame already.
 static braid_status queue_call(struct exec_end *end, braid_exec *exec,
                                const struct exec_launch *launch)
 {

@@ -55,8 +55,8 @@ static void drop_far_links(const braid_exec *exec, struct array *links)
     links->num = num;
 }
 
-// What is ordered between frames next to each other is so between all; of buffers with n versions,
-// what is so among 2 n frames. More than fit are never in flight.
+// An order between neighbouring frames holds between all. With n versions of a buffer, an order
+// among 2 n frames does. No more frames than slots are ever in flight.
 static uint32_t num_proven(const braid_exec *exec, const braid_graph *graph)
 {
     const struct graph_resource *resources = graph->resources.items;
@@ -96,7 +96,7 @@ static void tell_gain(braid_exec_info *info)
                  (double)info->frame_period_ns / (double)info->frame_alone_ns);
 }
 
-// Says how far frames overlap, why not further, and what that gains.
+// Writes how far frames overlap, the reason against more, and the gain.
 static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared, size_t num_links)
 {
     char *reason = exec->info.frames_reason;

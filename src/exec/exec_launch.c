@@ -32,7 +32,7 @@ static braid_event *find_fork(const braid_exec *exec, const braid_stream *stream
     return NULL;
 }
 
-// A fork that is recorded anew no longer stands for what frames of other slots began behind.
+// A fork that is recorded anew is no longer the one that frames of other slots began behind.
 static void forget_fork(braid_exec *exec, const braid_event *fork)
 {
     for (uint32_t i = 0; i < exec->frames.num; i++) {
@@ -101,8 +101,8 @@ static braid_status tell_parts(braid_exec *exec, struct exec_launch *launch)
     return braid_exec_parts_after(exec->parts, exec, launch);
 }
 
-// If the end of a frame cannot be recorded, nothing could wait for it later: the stream may belong
-// to the program and be gone by then. So the launch waits.
+// If the end of a frame cannot be recorded, the launch waits for it. Nothing could wait for it
+// later: the stream may belong to the program and be gone by then.
 //
 // If other threads queued something on the stream meanwhile, it may be behind the fork: then no
 // later frame begins there.
@@ -128,8 +128,8 @@ static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
     return status;
 }
 
-// A step behind the player's launch is taken in any case. Of two failures the first tells what
-// happened. If nothing tells of the end of what is queued, the launch waits for it.
+// A step behind the player's launch is taken in any case. Of two failures the first is told. If a
+// step fails, nothing tells of the end of queued work, so the launch waits for it.
 static void then(braid_exec *exec, struct exec_launch *launch,
                  braid_status (*step)(braid_exec *exec, struct exec_launch *launch))
 {
@@ -144,9 +144,9 @@ static void then(braid_exec *exec, struct exec_launch *launch,
     launch->status = launch->status ? launch->status : status;
 }
 
-// A frame that failed half-way keeps its slot: the next one is queued behind what there is of it.
-// If nothing was queued, the stream may not be behind the frames before, and `done` goes on
-// standing for them.
+// A frame that failed half-way keeps its slot: the next one is queued behind its queued part. If
+// nothing was queued, the stream may not be behind the frames before, and `done` goes on standing
+// for them.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames)
 {
     uint64_t number = exec->frames.num_launched, num = exec->frames.num;

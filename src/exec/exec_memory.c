@@ -30,7 +30,7 @@ static uint64_t place_begin(const struct memory_plan *plan, uint32_t place)
     return place < plan->num_places ? plan->begins[place] : plan->info.arena_bytes;
 }
 
-// What drivers allocate is aligned for most buffers; others begin further on.
+// Drivers align memory enough for most buffers; other arenas begin further on.
 braid_status braid_exec_allocate_arena(const braid_device *device, const char *what, uint64_t bytes,
                                        uint64_t alignment, struct exec_arena *out_arena)
 {
@@ -96,7 +96,7 @@ static void place_tasks(braid_exec *exec, const braid_graph *graph, const struct
     }
 }
 
-// Frees what was there before.
+// Frees the plan and the arenas from before.
 static void put(braid_exec *exec, struct memory_plan plan, struct exec_arena *arenas)
 {
     struct exec_memory *memory = &exec->memory;

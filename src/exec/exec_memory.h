@@ -22,11 +22,11 @@ braid_status braid_exec_allocate_arena(const braid_device *device, const char *w
                                        uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena);
 
-// exec_versions.c: allocates what versioned buffers need, zeroed. Errors: as above, and of what
-// queues.
+// exec_versions.c: allocates the memory of versioned buffers, zeroed. Errors: as above, and those
+// of queueing.
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
 
-// exec_scratch.c: keeps what it takes to give scratch another size. Errors: BRAID_NO_MEMORY.
+// exec_scratch.c: keeps the graph from which scratch can get another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
 // Between begin_launch and end_launch: gives all slots larger arenas, if scratch is to be larger,
 // and waits for the frames before, without the lock. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making what an exec needs to set its parameters.
+// The tables with which an exec sets its parameters.
 #include "exec/exec_params.h"
 
 #include <string.h>

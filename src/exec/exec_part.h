@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of an exec: what takes part in its launches and waits besides the frames themselves.
+// Parts of an exec take part in its launches and waits, besides the frames themselves.
 //
 // The launch does not know which parts there are. It calls each in the order in which they were
 // added. An exec adds its parts in one fixed order.
@@ -44,7 +44,7 @@ struct exec_part_ops {
     braid_status (*after_launch)(struct exec_part *part, braid_exec *exec,
                                  const struct exec_launch *launch);
     // By a wait or query that found that all frames have ended. It does not block, and it may run
-    // on several threads. Errors: what the part knows of these frames.
+    // on several threads. Errors: failures of these frames that the part knows.
     braid_status (*wait)(struct exec_part *part, braid_exec *exec);
     // Once all frames have ended, if the part is unsettled. No launch is under way, and the lock is
     // not held.

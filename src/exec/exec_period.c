@@ -81,7 +81,7 @@ static uint64_t play_frame(const struct frames_clock *clock, uint32_t frame)
     return last;
 }
 
-// Slots are taken in turn, so what frames take repeats after as many.
+// Slots are taken in turn, so the times of frames repeat after as many.
 static uint64_t play_frames(const struct frames_clock *clock)
 {
     uint64_t first = 0, last = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Execs on several devices.
 //
-// The planner makes one graph of the program's nodes and the copies between places, with lanes that
-// have a place each (graph/placed.h). Everything behind it is as with one device, but that tasks,
-// lanes and arenas belong to the device of their place. What a frame is launched on, what its end
-// is recorded by and what slots of frames queue on is place 0's.
+// The planner makes one graph of the program's nodes and the copies between places. Each of its
+// lanes has a place (graph/placed.h). All later steps are as with one device, except that tasks,
+// lanes and arenas belong to the device of their place. The streams of launches and slots belong to
+// place 0, and so do the events of frames' ends.
 //
-// An event says that its stream has come to it, not that what other devices did before was right: a
+// An event says that its stream has come to it, not that earlier work of other devices was right. A
 // device that breaks tells so only when it is asked itself. So each has an event that is never
 // recorded: its probe, which waits ask when a frame has ended.
 #include "exec/exec_places.h"

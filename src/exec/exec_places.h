@@ -5,9 +5,9 @@
 
 #include "exec/exec.h"
 
-// Finds out what the exec's graph is on its places; exec->placed stays NULL where that is what the
-// program made. Errors: BRAID_UNSUPPORTED (something that there is not with several places),
-// BRAID_INVALID_ARGUMENT (a schedule for more places than there are), those of braid_graph_place.
+// Makes the exec's graph on its places; exec->placed stays NULL if that is the program's graph.
+// Errors: BRAID_UNSUPPORTED (a feature that several places do not have), BRAID_INVALID_ARGUMENT (a
+// schedule for more places than there are), those of braid_graph_place.
 braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options);
 // Adds the part by which waits ask whether the other devices still work. Errors: as lease_event.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frames in flight still use of values that were replaced: it is freed once they have ended.
+// Replaced values that frames in flight still use: they are freed once these have ended.
 #include "base/error.h"
 #include "exec/exec.h"
 
@@ -12,7 +12,7 @@ static braid_status ask(const braid_exec *exec, const braid_event *event, bool *
     return status == BRAID_NOT_READY ? BRAID_OK : status;
 }
 
-// A launch lacks nothing without: what is kept stays until a later one gets the event, or all
+// A launch is complete without a mark: the values stay until a later launch gets the event, or all
 // frames have ended.
 static void lease_mark(braid_exec *exec, struct frame_slot *slot)
 {
@@ -21,9 +21,9 @@ static void lease_mark(braid_exec *exec, struct frame_slot *slot)
     braid_error_end_noted(&attempt, braid_device_lease_event(exec->device, &slot->mark));
 }
 
-// Frees what was kept for frames in flight, once those have ended; where their end is not known it
-// stays. Nothing waits for that: with one frame always in flight `done` never stands for the end of
-// all, but the mark for that of those which what stood there then was kept for.
+// Frees replaced values once the frames that may use them have ended. If their end is not known,
+// the values stay, and nothing waits. With one frame always in flight, `done` never stands for the
+// end of all frames. The mark stands for the end of those that may use older values.
 braid_status braid_exec_free_replaced(braid_exec *exec, struct frame_slot *slot)
 {
     struct frame *frame = &slot->frame;

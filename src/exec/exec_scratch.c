@@ -3,7 +3,7 @@
 // anew, proves it, and gives all slots larger arenas or none.
 //
 // Nothing in a frame's arena outlives the frame, so nothing has to be copied. The frames in flight
-// are awaited before, so their arenas can be freed at once. What the nodes are given is resolved
+// are awaited before, so their arenas can be freed at once. The addresses of the nodes are resolved
 // again in each slot's next launch.
 #include <stdlib.h>
 #include <string.h>

@@ -133,7 +133,7 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
 
 enum { MOST_VALUES = 3 };
 
-// What one value of the program becomes: one value of the master copy, or several.
+// One value of the program as values of the master copy: one, or several.
 struct pieces {
     struct value_edit edits[MOST_VALUES];
     uint32_t num;

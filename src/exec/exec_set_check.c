@@ -35,14 +35,14 @@ static braid_status check_grid(const struct backend_task *task)
                        launch->grid.z);
 }
 
-// Of several places: what a node leaves that does nothing is where it was, and nobody copies it.
+// Of several places: behind a node that does nothing, no copy brings the earlier data.
 static braid_status check_rest(const braid_exec *exec, const struct backend_task *task)
 {
     if (!task->disabled || !exec->placed || !graph_nodes(exec->placed->graph)[task->node].must_run)
         return BRAID_OK;
     return braid_error(BRAID_UNSUPPORTED,
-                       "node %s writes (BRAID_WRITE) on a device where what it would leave is not: "
-                       "disable it by a parameter (BRAID_TARGET_ENABLED), or let it access that by "
+                       "node %s writes (BRAID_WRITE) on a device that lacks the earlier data: "
+                       "disable it by a parameter (BRAID_TARGET_ENABLED), or give it "
                        "BRAID_READ_WRITE",
                        braid_node_text(task->node, task->name).text);
 }
@@ -58,7 +58,7 @@ static braid_status check_end(const braid_exec *exec, const struct backend_task 
                                 braid_plan_resource_name(exec->schedule->graph, buffer));
 }
 
-// What a node has once edits are made that are no arguments.
+// A node's values after all edits but those of arguments.
 struct staged {
     struct backend_task task;
     struct task_control control;

@@ -9,7 +9,7 @@
 #include "program/profile.h"
 #include "program/program.h"
 
-// What braid_exec_get_timings tells of.
+// The arrays that braid_exec_get_timings returns.
 struct exec_told {
     braid_frame_timing *frames; // as many as are kept; NULL: nobody asked yet
     braid_node_timing *nodes;
@@ -18,7 +18,7 @@ struct exec_told {
     braid_interval *intervals;
 };
 
-// Guarded by the exec's lock, but for its room.
+// Guarded by the exec's lock, except its room.
 struct exec_times {
     struct exec_part part;
     uint32_t room;       // frames that are told of at most

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launch's side of values: what changed since the slot's last launch is resolved and handed to
-// the player by one call.
+// The launch's side of values. It resolves the tasks that changed since the slot's last launch, and
+// hands them to the player by one call.
 //
 // If a task cannot be resolved, or the player refuses it, the launch fails before it queues
 // anything. The slot's number stays, so the next launch in the slot hands over the same tasks
@@ -10,7 +10,7 @@
 #include "base/inside.h"
 #include "exec/exec.h"
 
-// Appends a task to the list for the player, if that has not taken what the frame has now.
+// Appends a task to the list for the player, unless that has taken the frame's current values.
 static braid_status take(braid_exec *exec, struct frame_slot *slot, uint32_t node, uint64_t number,
                          uint32_t *num)
 {
@@ -21,7 +21,7 @@ static braid_status take(braid_exec *exec, struct frame_slot *slot, uint32_t nod
     return status;
 }
 
-// What was set first comes first.
+// The node that was set first comes first.
 static braid_status take_changed(braid_exec *exec, struct frame_slot *slot, uint64_t number,
                                  uint32_t *num)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of what changed, the latest first.
+// The list of changed nodes, the latest first.
 #include "exec/exec_values.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of an exec's nodes: a master copy that setters write, and what of it each frame slot
-// has not taken yet.
+// The values of an exec's nodes: a master copy that setters write, and the changes that each frame
+// slot has not taken yet.
 //
 // A setter writes the master copy (tasks.h) and puts its node in front of a list, with a number
-// that grows. A launch takes the nodes from the front whose number is higher than that of its slot:
-// all that changed since the slot's last launch, each once.
+// that grows. A launch takes the nodes from the front whose number is higher than that of its slot.
+// These are all that changed since the slot's last launch, each once.
 #ifndef BRAID_EXEC_EXEC_VALUES_H
 #define BRAID_EXEC_EXEC_VALUES_H
 

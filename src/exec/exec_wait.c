@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches one after another, and what they wait for without the lock.
+// Launches one after another, and their waits without the lock.
 //
-// These waits are made without the lock: frames may wait for host calls that ask the exec for
-// something, or for threads that do or that change its values. With it no frame is waited for, but
-// by what a driver does of itself where memory is freed or code is loaded. Launches, and who else
-// must not meet one halfway, wait for each other all the same.
+// These waits are made without the lock, since frames may wait for host calls that ask the exec for
+// something. Frames may also wait for threads that do so or that change the exec's values. With the
+// lock held only drivers wait for frames, where memory is freed or code is loaded. Launches, and
+// other calls that must not meet one halfway, wait for each other all the same.
 #include "base/error.h"
 #include "exec/exec.h"
 
@@ -91,7 +91,7 @@ braid_status braid_exec_synchronize(braid_exec *exec)
     return first;
 }
 
-// If a part is unsettled, also for the frames before, on whatever streams they are.
+// If a part is unsettled, also waits for the frames before, on any stream.
 static braid_status await_last(braid_exec *exec, braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libbraid_ranks uses of libbraid besides its public functions: one table.
+// The functions of libbraid that libbraid_ranks uses besides the public ones: one table.
 //
-// It is private. No other library may use it, and it may change with each version: the version of
-// its symbol is the version of Braid (src/braid.map), so that the loader refuses another pair.
+// It is private. No other library may use it, and it may change with each version. The version of
+// its symbol is the version of Braid (src/braid.map), so the loader refuses another pair.
 #ifndef BRAID_EXEC_FOR_RANKS_H
 #define BRAID_EXEC_FOR_RANKS_H
 

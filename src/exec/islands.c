@@ -9,8 +9,8 @@
 #include "plan/cost_model.h"
 #include "plan/plan_divide.h"
 
-// Of copies and fills the player is told what they have as the graph was made; addresses that each
-// frame has of its own are NULL there.
+// The player gets the works of copies and fills as the graph was made. Addresses that each frame
+// has of its own are NULL there.
 static braid_status find_fits(const braid_exec *exec, const struct player *player,
                               struct island_fit *fits)
 {
@@ -29,7 +29,7 @@ static braid_status find_fits(const braid_exec *exec, const struct player *playe
     return status;
 }
 
-// The player knows what of the tasks can be inside, and what islands cost.
+// The player knows which tasks can be inside, and the costs of islands.
 static braid_status divide(braid_exec *exec, const braid_exec_options *options,
                            const struct player *player)
 {
@@ -77,8 +77,8 @@ static const struct player *find_divider(const braid_exec *exec, const braid_exe
     return *player;
 }
 
-// What can be inside: all of the graph has to be, so that a reason against one node is one against
-// all.
+// Finds which nodes can be inside. One island needs all of the graph, so a reason against one node
+// is one against all.
 static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
 {
     const struct player *const *player = exec->device->backend->ops->players;
@@ -124,9 +124,9 @@ braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
-// The expected time of a frame with a player's own plan; UINT64_MAX if the graph is refused, and
-// for a plan that the player does not cost: of more lanes than its own. With `fits` as an island.
-// Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
+// The expected time of a frame with a player's own plan; with `fits` as an island. UINT64_MAX if
+// the graph is refused, or if the plan has more lanes than the player's costs allow for. Errors:
+// BRAID_NO_MEMORY; without memory another way would seem shorter.
 static braid_status predict(const braid_exec *exec, const braid_graph *graph,
                             const braid_exec_options *options, const struct player *player,
                             const struct island_fit *fits, uint64_t *out_ns)

@@ -21,9 +21,9 @@ braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *g
                                     const braid_exec_options *options,
                                     const struct player **out_player);
 
-// The same where all of the graph can be inside and has costs, and the whole is expected to be at
-// least 3 % shorter than the best of the other ways (1 % with 256 nodes or more); otherwise NULL.
-// Errors: BRAID_NO_MEMORY.
+// The same if all of the graph can be inside and has costs, and one island is expected to be
+// clearly shorter. It must be at least 3 % shorter than the best of the other ways (1 % with 256
+// nodes or more). Otherwise NULL. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph *graph,
                                        const braid_exec_options *options,
                                        const struct player **out_player);

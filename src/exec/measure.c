@@ -39,7 +39,7 @@ static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
     return status;
 }
 
-// What a node is seen to take beyond its own work. In a driver graph the kernel that writes down
+// The time that measuring adds to a node's own work. In a driver graph the kernel that writes down
 // its end is started too.
 static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
 {
@@ -54,8 +54,8 @@ static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
     return has_stamps ? 2 * model.node_ns : model.node_ns;
 }
 
-// What nobody can tell from nothing is not nothing: next to a cost of 0 a launch would seem to be
-// all that counts, and plans would save launches that cost nothing else.
+// A time too short to measure is not 0. Next to a cost of 0 a launch would seem to be all that
+// counts, and plans would save launches that cost nothing else.
 static uint64_t find_least(const braid_exec *exec)
 {
     const struct backend_ops *ops = exec->device->backend->ops;

@@ -9,7 +9,7 @@ struct slot_frames {
     uint32_t first, end;
 };
 
-// The slot of the oldest frame comes first: a player may count from what it reads first.
+// The slot of the oldest frame comes first: a player may count from the first times that it reads.
 static braid_status read_slots(braid_exec *exec, struct profile *profile, uint64_t oldest,
                                struct slot_frames *slots)
 {
@@ -39,7 +39,7 @@ static void put_in_order(const braid_exec *exec, struct exec_times *times, uint6
     }
 }
 
-// What is not known stays zero.
+// Unknown times stay zero.
 static void move(struct profile_span *span, const struct clock_pair *host)
 {
     if (!span->begin && !span->end)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the last frames of an exec did: times of nodes, lanes, waits and frames.
+// The times of an exec's last frames: of nodes, lanes, waits and frames.
 #include <braid/timings.h>
 
 #include <stdlib.h>

@@ -103,15 +103,16 @@ static void forget_times(struct tune_trials *trials)
         first_trial(trials)[i].times.num = 0;
 }
 
-// Whether there is time for whole turns, as a program queues frames: some of all, of the half that
-// is left of them, and of the half of that. In a round of `round_ns` each way has run one frame.
+// Whether there is time for whole turns, as a program queues frames. Some are of all ways, some of
+// the half that is left, and some of the half of that. In a round of `round_ns` each way has run
+// one frame.
 static bool is_ample(uint64_t left_ns, uint64_t round_ns)
 {
     enum { TURNS = 3, QUARTERS = 4 + 2 + 1 };
     return left_ns / (TURNS * FRAMES_A_TURN * QUARTERS) >= round_ns / 4;
 }
 
-// One frame does not tell what several in flight gain.
+// One frame does not show the gain of several in flight.
 static uint32_t least_a_turn(const struct tune_trials *trials)
 {
     return trials->max_frames > 1 ? FRAMES_A_TURN : 1;
@@ -185,7 +186,7 @@ static braid_status time_trials(struct tune_trials *trials, const braid_tune_opt
     return status;
 }
 
-// On the default stream frames do not overlap. What was queued there is before all frames.
+// On the default stream frames do not overlap. Work that was queued there is before all frames.
 static braid_status open_stream(struct tune_trials *trials)
 {
     braid_status status = braid_stream_synchronize(trials->device, NULL);

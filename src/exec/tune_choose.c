@@ -25,9 +25,9 @@ static size_t square_root(size_t number)
     return root;
 }
 
-// Of `num` independent times the median lies with 95 % between those whose places differ from the
-// middle by 0.98 times the root of `num`, whatever times are like (Conover, Practical Nonparametric
-// Statistics, confidence intervals for quantiles).
+// The median of `num` independent times lies with 95 % between two of them, for any distribution.
+// Their places differ from the middle by 0.98 times the root of `num`. (Conover, Practical
+// Nonparametric Statistics, confidence intervals for quantiles.)
 static void find_spread(struct tune_trial *trial)
 {
     uint64_t *times = trial->times.items;

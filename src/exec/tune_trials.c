@@ -16,8 +16,8 @@ enum {
     MOST_SEARCHED = 2000, // nodes: 200 plans of more would take longer than timing them
 };
 
-// A plan that is this much longer than the best of its mode is not timed: costs measured in one
-// plan are not that wrong in another.
+// A plan that is this much longer than the best of its mode is not timed: measured costs are not
+// that wrong in another plan.
 #define WORTH_TIMING 1.5
 
 static void name_trial(struct tune_trial *trial)
@@ -43,7 +43,7 @@ static struct tune_trial *trial_at(const struct tune_trials *trials, size_t inde
     return &((struct tune_trial *)trials->trials.items)[index];
 }
 
-// An exec for a way. What the device or mode does not allow is no error: *out_made is false.
+// An exec for a way. If the device or mode does not allow it, *out_made is false, without error.
 static braid_status add_trial(struct tune_trials *trials, const braid_exec_options *way,
                               bool *out_made)
 {
@@ -89,7 +89,7 @@ static bool is_twin(const struct tune_trials *trials, size_t first, size_t index
     return false;
 }
 
-// The longest plans of a mode go, but for one lane and the planner's own choice.
+// Removes the longest plans of a mode, except one lane and the planner's own choice.
 static void keep_promising(struct tune_trials *trials, size_t first)
 {
     uint64_t best = UINT64_MAX;
@@ -114,8 +114,8 @@ static uint64_t next_lanes(uint64_t lanes)
     return lanes < 3 ? lanes + 1 : (lanes & (lanes - 1)) ? lanes / 3 * 4 : lanes / 2 * 3;
 }
 
-// A lane for everything that may run at once: no plan says what it gains where nodes take unlike
-// times from frame to frame, or what else holds lanes up is not in the costs.
+// A lane for everything that may run at once. No plan shows its gain if times of nodes vary from
+// frame to frame, or if lanes have delays that the costs leave out.
 static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, size_t first)
 {
     bool made;
@@ -192,7 +192,7 @@ static braid_status add_searched(struct tune_trials *trials, const braid_exec_op
     return status;
 }
 
-// Frames that cannot overlap are what one frame in flight is.
+// Frames that cannot overlap gain nothing over one frame in flight.
 static braid_status add_depths(struct tune_trials *trials, const braid_exec_options *way)
 {
     braid_exec_options deep = *way;
