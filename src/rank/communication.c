@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations between ranks: a node that posts one, and a node that ends with it.
 //
-// What posts has an exclusive access to the communicator, so that all are posted in the order of
-// adding. Both have the accesses of the program, so that nothing comes between, and an exclusive
-// one to a resource of the operation's own: in the next frame it is posted when it has ended in
-// this one.
+// The post has an exclusive access to the communicator, so all posts have the order of adding. Both
+// nodes have the accesses of the program, so no other node comes between. Both have an exclusive
+// access to a resource of the operation's own. So in the next frame it is posted after it has ended
+// in this one.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static braid_status find_end(const braid_graph *graph, const char *name, const c
     return braid_graph_find_address(graph, &request, out_address);
 }
 
-// What the two nodes are made of; the accesses are the program's and, behind them, two more.
+// The parts of the two nodes; the accesses are the program's and, behind them, two more.
 struct pair {
     char *post_name;
     braid_access *accesses;

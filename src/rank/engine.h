@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves data between ranks: one table of functions, which a library of its own exports.
+// An engine moves data between ranks: one table of functions, which a library of its own exports.
 //
-// All calls come from one thread. An engine includes nothing else of Braid, so that it can be
-// compiled with another compiler (mpicc), and against another version of Braid as long as the
-// number below is the same.
+// All calls come from one thread. An engine includes nothing else of Braid, so it can be compiled
+// with another compiler (mpicc). It also fits another version of Braid if the number below is the
+// same.
 #ifndef BRAID_RANK_ENGINE_H
 #define BRAID_RANK_ENGINE_H
 
@@ -34,7 +34,7 @@ struct rank_ended {
     bool failed;
 };
 
-// What fails writes why, a line, to `why`, and returns false.
+// A function that fails writes the reason, a line, to `why`, and returns false.
 struct rank_engine {
     uint32_t abi; // RANK_ENGINE_ABI
     const char *name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execs of graphs with communicators: what all ranks must agree on before anything runs.
+// Execs of graphs with communicators: the agreement of all ranks before anything runs.
 #include "rank/ranks.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "rank/rank_graph.h"
 #include "rank/rank_plan.h"
 
-// What of a plan other ranks need to know.
+// The parts of a plan that other ranks need to know.
 struct telling {
     const braid_exec *exec;
     const braid_graph *graph;
@@ -29,7 +29,7 @@ static bool tell_edge(struct telling *telling, uint32_t from, uint32_t to, bool 
     return edge;
 }
 
-// Nodes are vertices. What comes before a node: on its lane, and by the graph.
+// Nodes are vertices. Tells the nodes before each node: on its lane, and by the graph.
 static bool tell_edges(struct telling *telling)
 {
     const struct braid_schedule *schedule = telling->exec->schedule;
@@ -75,7 +75,7 @@ static bool tell_operation(struct telling *telling, uint32_t node)
     return true;
 }
 
-// What a device queues comes behind the end of what it queued before on the communicator.
+// A device queues an operation on a communicator behind the end of its earlier work there.
 static bool tell_queue(struct telling *telling, const braid_communicator *communicator)
 {
     const braid_graph *graph = telling->graph;
@@ -123,7 +123,7 @@ static void tell_failure(struct telling *telling, braid_status status)
     (void)braid_rank_plan_add_text(&telling->parts, braid_error_message());
 }
 
-// What a rank says of itself is its own message; the others have the verdict's.
+// A rank that failed keeps its own message; the others have the verdict's.
 static braid_status heed(const struct rank_verdict *verdict, braid_status own)
 {
     if (own || !verdict->status)
@@ -161,7 +161,7 @@ braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, b
     return status ? status : agreed;
 }
 
-// What all plan with the second time.
+// The options of all ranks for the second plan.
 braid_exec_options braid_rank_exec_apart(const braid_exec_options *options)
 {
     braid_exec_options apart = *options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of execs with communicators: what stands in the way of one, and what it leaves behind.
+// Launches of execs with communicators: the checks before one, and the counts after it.
 #include <time.h>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ static const braid_communicator *find_in_flight_elsewhere(const struct rank_exec
     return NULL;
 }
 
-// Adds to what is due of all, or takes back. With the lock of the ranks held.
+// Adds to the due operations of communicators, or takes back. With the lock of the ranks held.
 static void count_due(struct rank_exec *own, uint64_t num_frames)
 {
     for (uint32_t i = 0; i < own->num_communicators; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execs on devices with communicators: their ranks are connected there first, and agree on their
-// plans before operations are captured, since capturing may wait for the other ranks already.
+// Execs on devices with communicators. Their ranks are connected first, and agree on their plans
+// before operations are captured, since capturing may already wait for the other ranks.
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static braid_status check_device(const braid_exec *exec, const struct array *lis
     return BRAID_OK;
 }
 
-// What all ranks know of each other before any of them waits inside of the engine.
+// Exchanges facts that all ranks need before any of them waits inside of the engine.
 static braid_status introduce(const braid_exec *exec, const struct array *list, braid_status status)
 {
     braid_communicator *const *communicators = list->items;
@@ -130,8 +130,8 @@ static uint32_t collect_operations(const struct frame *frame,
     return num;
 }
 
-// One communicator after the other, in the order that all ranks have them in, and the operations of
-// each as they are queued: then no two ranks wait for each other.
+// Goes by communicators in the order that all ranks have, and by operations as they are queued. So
+// no two ranks wait for each other.
 static braid_status connect_operations(const struct rank_exec *own, const struct frame *frame)
 {
     struct array list = { 0 };

@@ -106,7 +106,7 @@ static braid_status plan(braid_exec *exec, const braid_graph *graph,
     return braid_exec_find_schedule(exec, graph, options, *player);
 }
 
-// One plan for whichever player.
+// One plan for any player.
 static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
                                 const braid_exec_options *options)
 {

@@ -119,7 +119,7 @@ static bool visit_post(struct joining *joining, uint32_t post)
     return next;
 }
 
-// In the order of adding: what depends on the end of the group so far, is marked with it.
+// In the order of adding: marks a unit with the group so far if it depends on the group's end.
 static bool visit_unit(struct joining *joining, uint32_t unit)
 {
     uint32_t node = joining->units.members[joining->units.first_of[unit]];

@@ -6,13 +6,13 @@
 #include "graph/graph.h"
 
 // On a device an operation is at work from its post on, and the next one of its communicator begins
-// behind its end. So that ranks which send to each other do not wait for each other, neighbouring
-// sends and receives are queued as one where none depends on another: they begin with the last
-// post, and the end of each comes behind that. No operation of another communicator stands between
-// them, so that no two of these groups can wait for each other. Posts of a communicator share a
-// lane, and have the operation's cost.
+// behind its end. Ranks that send to each other must not wait for each other. So neighbouring sends
+// and receives are queued as one group if none depends on another. They begin with the last post,
+// and the end of each comes behind that. No operation of another communicator stands between them,
+// so no two groups can wait for each other. Posts of a communicator share a lane, and have the
+// operation's cost.
 //
-// It is a clone with the same nodes; num_joined and joins_next are in its communications.
+// The result is a clone with the same nodes; num_joined and joins_next are in its communications.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_join(const braid_graph *graph, braid_graph **out_joined);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators on devices: the engine's own one beside MPI's, and frames whose operations the
-// device makes by itself, so that nobody but it knows how far they are.
+// device makes by itself. Only the device knows how far such a frame is.
 #ifndef BRAID_RANK_LINK_H
 #define BRAID_RANK_LINK_H
 
@@ -26,20 +26,20 @@ struct rank_link {
 braid_status braid_rank_link_connect(braid_communicator *communicator, const struct nccl_api *api,
                                      braid_device *device);
 // Shows the engine operations of a communicator, in their order and with their addresses, without
-// any being run: it connects ranks for each that is new inside of the call that queues it, which
-// not even an abort ends where a rank has died. All ranks of the communicator make this call.
-// Errors: BRAID_DEVICE_ERROR (a call of the engine failed; or the ranks have), BRAID_NO_MEMORY.
+// running any. The engine connects ranks for each new operation inside of the call that queues it,
+// which no abort ends if a rank has died. All ranks of the communicator make this call. Errors:
+// BRAID_DEVICE_ERROR (a call of the engine failed; or the ranks have), BRAID_NO_MEMORY.
 braid_status braid_rank_operations_connect(braid_communicator *communicator,
                                            const struct rank_operation *operations, uint32_t num);
-// Ends what the device still waits for, without waiting for that itself.
+// Ends operations that the device still waits for, without waiting for that end.
 void braid_rank_link_abort(struct rank_link *link);
-// Nothing of it is in flight. What was aborted may be left as it is. NULL does nothing.
+// Nothing of the link is in flight. An aborted link may be left as it is. NULL does nothing.
 void braid_rank_link_close(struct rank_link *link);
 // Whether the engine has noticed an error, and its words.
 bool braid_rank_link_has_failed(const struct rank_link *link, char *why, size_t size);
 
-// The frames of an exec on a device. The communication thread asks for their end, so that a rank
-// that does not come is noticed whatever the program does.
+// The frames of an exec on a device. The communication thread asks for their end. So it notices a
+// rank that does not come, also if the program never waits.
 struct rank_watch {
     // Whether all frames have ended, or failed. With the lock of ranks held, on any thread.
     bool (*has_ended)(void *of);
@@ -59,7 +59,7 @@ void braid_rank_watch_remove(braid_ranks *ranks, struct rank_watch *watch);
 // Around each launch.
 void braid_rank_watch_begin(braid_ranks *ranks, struct rank_watch *watch);
 void braid_rank_watch_end(braid_ranks *ranks, struct rank_watch *watch);
-// With the lock held: notes what has ended since.
+// With the lock held: notes the frames that have ended since.
 void braid_rank_watch_refresh(braid_ranks *ranks);
 
 #endif

@@ -227,7 +227,7 @@ static bool begin(const struct rank_transfer *transfer, uint32_t *out_request, c
     return explain(error, "MPI", why, size);
 }
 
-// What MPI told of and the caller had no room for.
+// The ended requests that MPI told of and the caller had no room for.
 static int num_ended, next_ended;
 static bool some_failed;
 

@@ -56,7 +56,7 @@ struct nccl_api {
 
 // Opens the library of a kind of device, once in a process; it stays open. BRAID_NCCL or BRAID_RCCL
 // in the environment names another file. Errors: BRAID_UNAVAILABLE (no library, one without a
-// function, another version; the message says what was tried).
+// function, another version; the message has the names that were tried).
 braid_status braid_nccl_open(enum rank_engine_kind kind, const struct nccl_api **out_api);
 
 // ncclDataType_t and ncclRedOp_t of braid_element and braid_reduction.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations are called, and how large their elements are.
+// The names of operations, and the sizes of their elements.
 #include "rank/operation.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owned buffers: the owner of what a task writes runs it, and owners of what it reads send it.
+// Owned buffers: an owner runs the tasks that write its buffer, and sends it to tasks that read it.
 //
-// A copy is known to the owner of the buffer and to the rank that has it: both see the task that
-// reads it there, and each one that writes it, since a rank has a part in what writes to its
-// copies. So both know, without a word, whether a transfer is needed. Transfers are posted in the
-// order of the tasks, which is one order for all ranks, so none waits for a later one.
+// The owner of a buffer and the rank that has a copy both see the task that reads it there. Both
+// see each task that writes it, since a rank has a part in writes to its copies. So both know,
+// without a message, whether a transfer is needed. Transfers are posted in the order of the tasks,
+// which is one order for all ranks. So none waits for a later one.
 #include "rank/rank_graph.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void add_copy(braid_graph *graph, struct graph_owner *owner,
     owner->first_copy = place;
 }
 
-// A copy of which a part is written is dropped whole: on both sides, which is what counts.
+// If a part of a copy is written, the whole copy is dropped. Both sides must do the same.
 static void drop_copies(braid_graph *graph, struct graph_owner *owner,
                         const struct graph_resource *range)
 {
@@ -173,7 +173,7 @@ static const char *name_of(const braid_graph *graph, const braid_access *access)
     return braid_names_at(&graph->names, find_resource(graph, access)->name);
 }
 
-// The first access that writes what has an owner; NULL: none.
+// The first access that writes an owned buffer; NULL: none.
 static const braid_access *find_writer(const braid_graph *graph, const braid_node_options *options)
 {
     for (size_t i = 0; i < options->num_accesses; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of an engine that wait for other ranks, on threads of their own: where those never come,
+// Calls of an engine that wait for other ranks, on threads of their own. If those ranks never come,
 // the thread is left behind and the program goes on.
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Showing operations to the engine of a device before any is run, so that it connects the ranks
-// where it can be given up, and not in a launch.
+// Shows operations to the engine of a device before any is run. So the engine connects ranks in a
+// call that can be given up, and not in a launch.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void show(struct rank_apart *apart, void *user)
     braid_rank_apart_end(apart);
 }
 
-// What the engine says goes first: a capture in which it failed has failed, too.
+// The engine's error goes first: a capture in which the engine failed has failed, too.
 static braid_status explain(const struct showing *showing)
 {
     if (showing->result != NCCL_SUCCESS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of waits that lead round through several ranks: what is left when vertices without
-// predecessors are taken away until there are none (A. B. Kahn, 1962).
+// Chains of waits that lead round through several ranks. They are the rest after vertices without
+// predecessors are removed until there are none (A. B. Kahn, 1962).
 #include <stdio.h>
 #include <string.h>
 

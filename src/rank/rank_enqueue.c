@@ -26,8 +26,8 @@ static nccl_result enqueue_one(const struct rank_link *link, const struct rank_o
     }
 }
 
-// A group that was begun is ended, whatever fails in it. The engine's words of the failure itself
-// are asked for before that.
+// If a call inside a group fails, the group is ended all the same. The result is that of the failed
+// call.
 nccl_result braid_rank_enqueue(const struct rank_link *link, const struct rank_operation *last,
                                void *stream, const struct rank_operation **out_failed)
 {

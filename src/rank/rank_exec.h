@@ -37,20 +37,20 @@ braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options);
 braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *graph);
 
-// exec_agree.c: what all ranks do when they create an exec, whatever came of it here: `status` is
-// the verdict on all. `out_plan_again`: nobody has failed, but all must plan without order by
-// lanes, and ask again.
+// exec_agree.c: all ranks call it when they create an exec, also if that has failed here with
+// `status`. Returns `status` if that is an error, otherwise the verdict on all. `out_plan_again`:
+// no rank has failed, but all must plan without order by lanes, and ask again.
 braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, bool may_plan_again,
                                    braid_status status, bool *out_plan_again);
-// What all plan with the second time.
+// The options of all ranks for the second plan.
 braid_exec_options braid_rank_exec_apart(const braid_exec_options *options);
 
 // exec_connect.c: of an exec whose operations a device makes, connects its communicators there.
 braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options);
 // Has its frames watched.
 void braid_rank_exec_watch(braid_exec *exec);
-// Before any rank waits for another inside of the engine, and when an exec is made: what one rank
-// cannot make, all hear of.
+// Before any rank waits for another inside of the engine, and when an exec is made: all hear of a
+// rank that has failed.
 braid_status braid_rank_exec_hear(braid_exec *exec, braid_status status);
 // exec_part_ops: shows the engine all operations, with the addresses of the first frame. Does
 // nothing the second time.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libbraid calls for a graph with communicators, and what such a graph has of ranks.
+// The functions that libbraid calls for graphs with communicators, and their data of ranks.
 #include "rank/rank_graph.h"
 
 #include <string.h>

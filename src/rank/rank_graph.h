@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph with communicators has of ranks: its operations, and who owns which buffer.
+// The data of ranks in a graph with communicators: its operations, and the owners of buffers.
 #ifndef BRAID_RANK_RANK_GRAPH_H
 #define BRAID_RANK_RANK_GRAPH_H
 
@@ -62,8 +62,8 @@ braid_status braid_graph_begin_task(braid_graph *graph, const char *name,
 braid_status braid_graph_end_task(braid_graph *graph, const struct owner_task *task,
                                   const braid_node_options *options, braid_status status,
                                   braid_node *out_node);
-// Of what no rank but this one knows: it may only read what the rank owns.
-// Errors: BRAID_INVALID_ARGUMENT.
+// Checks a node that no other rank knows of: it may only read buffers that the rank owns. Errors:
+// BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_own(const braid_graph *graph, const char *name,
                                    const braid_node_options *options);
 

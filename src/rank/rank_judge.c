@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what all ranks plan can run: rank 0 says so for all.
+// Whether the plans of all ranks can run together: rank 0 decides for all.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 
 enum { MOST_SHOWN = 4 }; // of an order, from the one before the difference on
 
-// A send or receive, by what it must match.
+// A send or receive, with the values that its other half must have.
 struct half {
     uint32_t number, from, to, tag;
     uint32_t is_receive;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that do not come: what has waited for half of the time has the other ranks asked what they
-// are at, and what has waited for all of it fails, with those named that did not answer.
+// Ranks that do not come. After half of the time that something waits, the other ranks are asked
+// for their progress. After all of it, it fails, and the message names the ranks that did not
+// answer.
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -84,7 +85,7 @@ void braid_rank_news_hear(braid_ranks *ranks)
     }
 }
 
-// What has waited longest: an operation, a call that all ranks make, or else frames on a device.
+// The longest wait: of an operation, of a call that all ranks make, or else of frames on a device.
 struct late {
     uint64_t since_ns;                      // 0: nothing waits
     const braid_communicator *communicator; // NULL: a call
@@ -210,7 +211,7 @@ void braid_rank_news_check_time(braid_ranks *ranks)
         ask_all(ranks, &late);
 }
 
-// Those that are told may be gone: what MPI does with it in a tenth of a second is enough.
+// The other ranks may be gone, so MPI gets only a tenth of a second for the messages.
 static void tell_failure(braid_ranks *ranks)
 {
     struct rank_news news = { .kind = RANK_NEWS_GAVE_UP, .from = ranks->rank };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank tells the others of its plan: its operations, and what comes before what.
+// A rank's plan as told to the others: its operations, and the order of its nodes.
 #ifndef BRAID_RANK_RANK_PLAN_H
 #define BRAID_RANK_RANK_PLAN_H
 
@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "rank/ranks.h"
 
-// Vertices are the rank's nodes. Ranks are those of all, whatever communicator it is.
+// Vertices are the rank's nodes. Ranks are numbered as in the job, in every communicator.
 struct rank_plan_operation {
     uint64_t count, key;                    // as in rank_description
     uint32_t number;                        // of its communicator
@@ -33,8 +33,8 @@ struct rank_plan_edge {
 
 #define RANK_PLAN_MAGIC 0x62726434u // and version
 
-// As it is read. As bytes: this, with whatever pointers, then operations, communicators, members,
-// edges, texts and a zero. All ranks have one byte order, and one version of Braid.
+// As it is read. As bytes: this, with any pointers, then operations, communicators, members, edges,
+// texts and a zero. All ranks have one byte order, and one version of Braid.
 struct rank_plan {
     uint32_t magic;
     uint32_t status; // braid_status: its exec could not be made, and the text begins with why
@@ -69,9 +69,9 @@ bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_pla
 const struct rank_plan_communicator *braid_rank_plan_find_communicator(const struct rank_plan *plan,
                                                                        uint32_t number);
 
-// rank_match.c: compares orders, and finds which operations belong together. What it writes are
-// edges between vertices of all ranks, those of rank r from first_vertex[r] on, and of vertices
-// behind them.
+// rank_match.c: compares orders, and finds which operations belong together. It writes edges
+// between vertices of all ranks and further vertices behind them. Those of rank r begin at
+// first_vertex[r].
 struct rank_match {
     uint32_t *first_vertex; // one a rank, and their end
     uint32_t num_vertices;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication thread: it begins what was posted, in that order, and moves it on.
+// The communication thread: it begins posted operations in their order, and moves them on.
 //
-// Never does it call the engine with the lock held, nor anybody else the engine: so an engine needs
-// to know of one thread only, and posting never waits.
+// No other thread calls the engine, and this one never does so with the lock held. So an engine
+// needs to know of one thread only, and posting never waits.
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames on devices: whether they have ended, and what the engines there have noticed.
+// Frames on devices: whether they have ended, and the failures that the engines there have noticed.
 #include <stdio.h>
 
 #include "rank/ranks.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of ranks: the communication thread, which alone calls the engine, and what it is
-// asked.
+// The inside of ranks: the communication thread, which alone calls the engine, and the requests to
+// it.
 #ifndef BRAID_RANK_RANKS_H
 #define BRAID_RANK_RANKS_H
 
@@ -37,7 +37,7 @@ struct braid_communicator {
     braid_communicator *next;
 };
 
-// What the other ranks say of themselves, and that one has given up.
+// Messages between ranks about their progress, and of a rank that has given up.
 enum rank_news_kind { RANK_NEWS_ASK = 1, RANK_NEWS_ANSWER = 2, RANK_NEWS_GAVE_UP = 3 };
 enum { RANK_NEWS_KINDS = 3 };
 
@@ -58,7 +58,7 @@ struct rank_call {
     bool is_done; // lock
 };
 
-// What a rank answered since it was last asked.
+// A rank's answer since it was last asked.
 struct rank_answer {
     bool answered;
     uint64_t num_done;
@@ -119,7 +119,7 @@ braid_status braid_rank_library_open(void **out_library, const struct rank_engin
 
 // rank_thread.c
 void *braid_rank_thread(void *ranks);
-// Has the thread make a call, and passes on what comes of it.
+// Has the thread make a call, and returns its result.
 braid_status braid_rank_call(braid_ranks *ranks, struct rank_call *call);
 // For calls, on the thread: moves everything on, once. False: the ranks have failed.
 bool braid_rank_progress(braid_ranks *ranks, bool *out_moved);
@@ -131,15 +131,15 @@ bool braid_rank_begin_waiting(braid_ranks *ranks, const struct rank_transfer *tr
                               struct rank_waiting waiting, uint32_t *out_request);
 
 // rank_apart.c: makes a call that may wait for other ranks, and that nothing may end, on a thread
-// of its own, while the communication thread asks how the others are. *out_left: the thread was
-// left behind in the call, and `user` is its own. Errors: BRAID_DEVICE_ERROR (the ranks have
-// failed), BRAID_NO_MEMORY.
+// of its own. Meanwhile the communication thread asks for the progress of the others. *out_left:
+// the thread was left behind in the call, and `user` is its own. Errors: BRAID_DEVICE_ERROR (the
+// ranks have failed), BRAID_NO_MEMORY.
 struct rank_apart;
 braid_status braid_rank_call_apart(braid_ranks *ranks,
                                    void (*call)(struct rank_apart *apart, void *user), void *user,
                                    bool *out_left);
-// Behind each call of the engine: where the thread was left behind they never return, since what it
-// would go on with may be gone. Once the call has said that it ends it is no longer left.
+// Behind each call of the engine. If the thread was left behind they never return, since its memory
+// may be gone. After braid_rank_apart_end it is not left behind any more.
 void braid_rank_apart_go_on(struct rank_apart *apart);
 void braid_rank_apart_end(struct rank_apart *apart);
 
@@ -153,15 +153,15 @@ braid_status braid_rank_enqueue_explain(const struct rank_link *link,
 // rank_news.c
 bool braid_rank_news_listen(braid_ranks *ranks);
 void braid_rank_news_hear(braid_ranks *ranks); // one was received
-// Fails what has waited for too long, after it has asked the other ranks.
+// If an operation or call waits for long, asks the other ranks. If it waits for too long, fails it.
 void braid_rank_news_check_time(braid_ranks *ranks);
 // The first reason stands. All that waits ends. With `tell` the other ranks are told.
 void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell);
 
-// rank_watch.c: all on the communication thread.
-// What has waited longest of the frames on devices, and since when; NULL: nothing waits.
+// rank_watch.c: all on the communication thread. The frames on a device that have waited longest,
+// and since when; NULL: nothing waits.
 struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns);
-// What an engine of a device has noticed itself. True: the ranks have failed.
+// Looks for failures that an engine of a device has noticed itself. True: the ranks have failed.
 bool braid_rank_watch_check_links(braid_ranks *ranks);
 
 // exchange.c: bytes of every rank go to rank 0, which judges them, and its verdict to all.
@@ -172,7 +172,7 @@ struct rank_verdict {
 };
 typedef void rank_judge_function(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
                                  struct rank_verdict *out_verdict);
-// Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY; what was judged is in the verdict.
+// Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY; the judgement is in the verdict.
 braid_status braid_rank_exchange(braid_ranks *ranks, const void *bytes, uint64_t num_bytes,
                                  rank_judge_function *judge, struct rank_verdict *out_verdict);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A send or receive of what a rank owns: an operation as a program would add it, but that both ends
-// also say what it is of.
+// A send or receive of memory that a rank owns. It is an operation as a program would add it, and
+// both ends also tell its buffer and range.
 #include "rank/transfer.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A send or receive of what a rank owns.
+// A send or receive of memory that a rank owns.
 #ifndef BRAID_RANK_TRANSFER_H
 #define BRAID_RANK_TRANSFER_H
 
@@ -15,7 +15,7 @@ struct transfer {
 // Errors: BRAID_INVALID_ARGUMENT (too large for one), BRAID_NO_MEMORY.
 braid_status braid_graph_add_transfer(braid_graph *graph, const struct transfer *transfer);
 
-// By which both ends of a transfer know what it is of; never 0.
+// The key from which both ends of a transfer know its buffer and range; never 0.
 uint64_t braid_transfer_key(const char *name, uint64_t offset, uint64_t bytes);
 
 #endif
