@@ -17,11 +17,10 @@
 extern "C" {
 #endif
 
-// A graph ready to run on a device, or on the members of a group. Launches of one exec run one
-// after another, in launch order, on any streams, unless braid_exec_options.frames lets them
-// overlap. Different execs run at once. Thread-safety: any thread; a lock serialises calls on one
-// exec. While a launch or a reader of its times waits for frames, other threads may change its
-// values, but not launch it.
+// A graph ready to run on a device or a group. Launches of one exec run one after another, in
+// launch order, on any streams, unless braid_exec_options.frames lets them overlap. Different execs
+// run at once. Thread-safety: any thread; a lock serialises calls on one exec. While a launch or a
+// reader of its times waits for frames, other threads may change its values, but not launch it.
 typedef struct braid_exec braid_exec;
 
 // How a plan reaches the device. Every mode executes the same schedule.
@@ -31,13 +30,13 @@ typedef enum braid_exec_mode {
     BRAID_MODE_GRAPH = 2,   // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
 } braid_exec_mode;
 
-// Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Only CUDA
-// has islands, in graph mode. Elsewhere WHOLE and ALWAYS are refused with BRAID_UNSUPPORTED.
+// Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Elsewhere
+// than in CUDA's graph mode, WHOLE and ALWAYS are BRAID_UNSUPPORTED.
 typedef enum braid_islands {
-    // In graph mode, for kernels with source: the whole graph if all have source and costs, else
-    // stretches of lanes without waits in between. The expected gain must be at least 3 % of the
-    // frame (1 % for a whole graph of 256 nodes or more). Creating such an exec compiles, and may
-    // wait for other work on the device.
+    // In graph mode, for kernels with source or PTX: the whole graph, or stretches of lanes without
+    // waits in between. The expected gain must be at least 3 % of the frame (1 % for a whole graph
+    // of 256 nodes or more). Creating such an exec compiles, and may wait for other work on the
+    // device.
     BRAID_ISLANDS_AUTO = 0,
     BRAID_ISLANDS_NEVER = 1,  // none
     BRAID_ISLANDS_WHOLE = 2,  // the whole graph is one island, or creating the exec fails with
@@ -57,35 +56,33 @@ typedef enum braid_exec_when_full {
 // Receives the number of a frame that has ended. Frames of an exec count from 0 in launch order.
 typedef void braid_frame_function(uint64_t frame, void *user);
 
-// Options of braid_exec_create. Zero everywhere is valid.
+// Options of braid_exec_create.
 typedef struct braid_exec_options {
     braid_exec_mode mode;
     const braid_schedule *schedule; // NULL: plan the graph here, with `plan` and, where its costs
                                     // are all zero, the device's own cost model; otherwise a
                                     // schedule of this graph, copied
     braid_schedule_options plan;
-    // CUDA, sm_90 and newer. False: kernels with source or PTX start early, if that pays. They are
-    // launched while the kernel before them on their lane still runs, and first wait for its end.
-    // True: none does, also not with braid_kernel.programmatic.
+    // CUDA, sm_90 and newer. False: kernels with source or PTX start early (programmatic dependent
+    // launch), if that pays. True: none does, also not with braid_kernel.programmatic.
     bool no_early_start;
     braid_islands islands;
-    // The number of latest frames whose times are kept, for every node, wait, lane and frame: see
-    // timings.h, and docs/profile.md for the cost. 0: none, at no cost. Driver graphs of HIP keep
-    // none: there an exec with BRAID_MODE_GRAPH is refused.
+    // The number of latest frames whose times are kept, for every node, wait, lane and frame
+    // (timings.h; cost: docs/profile.md). 0: none, at no cost. Driver graphs of HIP keep none:
+    // BRAID_MODE_GRAPH is refused there.
     uint32_t profile;
     // The number of frames that may be in flight at once, up to 16; 0: 1 (docs/book/pipelines.md).
     // Each frame has its own arguments and transient buffers. Declared accesses order the rest,
-    // node by node, since edges hold inside a frame only: all that nodes touch must be declared. If
-    // a node declares nothing at all, frames run one after another. Frames end in launch order for
+    // node by node: edges hold inside a frame only, so all that nodes touch must be declared. If a
+    // node declares nothing at all, frames run one after another. Frames end in launch order for
     // waits and callbacks. Launches overlap on different streams, and on one stream of
     // braid_stream_create unless other work was queued between them or its handle was asked for.
     // info.frames_reason tells why frames cannot overlap.
     uint32_t frames;
     braid_exec_when_full when_full; // where frames is more than 1
-    // Called once for each frame that braid_exec_num_frames counts, in launch order, after its end
-    // and before waits for it return. It runs on a thread of Braid's, the driver's, or of a launch.
-    // The rules for a host call hold. It is not called after the device has failed. It makes a
-    // frame longer by a host call, and braid_exec_launch_many launches frames one by one. NULL: not
+    // Called once for each frame, in launch order, after its end and before waits for it return. It
+    // runs on a thread of Braid's, the driver's, or of a launch, by the rules for a host call. It
+    // is not called after the device has failed. It makes a frame longer by a host call. NULL: not
     // called.
     braid_frame_function *on_frame_end;
     void *on_frame_end_user; // must live as long as the exec
@@ -93,47 +90,42 @@ typedef struct braid_exec_options {
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels, and
 // allocates everything that later launches need. The graph and the schedule may be destroyed
-// afterwards. NULL options are all defaults. Loading a kernel may wait for other work on the
-// device. On a group (docs/places.md), `plan.places` counts; NULL: braid_device_info.place_model of
-// the group. The exec is launched on streams of the first member. A given schedule has at most as
-// many places. If the plan has several places, there are no islands, and times of frames are
-// refused (BRAID_UNSUPPORTED).
+// afterwards. Loading a kernel may wait for other work on the device. On a group (docs/places.md),
+// `plan.places` counts; NULL: braid_device_info.place_model. The exec is launched on streams of the
+// first member. If the plan has several places, there are no islands, and times of frames are
+// refused.
 // Errors: those of braid_schedule_create. BRAID_UNSUPPORTED (a kernel without code for this device;
 // a mode that this device or graph does not allow). BRAID_INVALID_ARGUMENT (a transient buffer
-// whose first access reads it: the message names buffer and node). BRAID_NO_MEMORY.
-// BRAID_DEVICE_ERROR.
+// whose first access reads it: the message names buffer and node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_create(braid_device *device,
                                                           const braid_graph *graph,
                                                           const braid_exec_options *options,
                                                           braid_exec **out_exec);
 
-// Waits for this exec's own launches in flight, and for nothing else, then frees it. Freeing the
-// memory of transient buffers may wait for other work, as braid_memory_free does.
+// Waits for this exec's own launches in flight, then frees it. Freeing transient buffers may wait
+// for other work, as braid_memory_free does.
 BRAID_API void braid_exec_destroy(braid_exec *exec);
 
 // Runs one frame. It starts after all earlier work on `stream`, and later work on `stream` starts
 // after it. After the first launch the call creates, allocates and frees nothing, except as listed
-// below. It waits for the device only as braid_exec_when_full and this
-// text say. So a program that can run ahead of its device must wait now and then. More launches in
+// below. It waits for the device only as braid_exec_when_full and this text say. More launches in
 // flight than ever before may take memory of the CPU backend or the driver.
 //
 // A launch takes the values that were set since the last one. If there is no memory for a value, or
-// the driver refuses one, the launch fails. The message then names the node, nothing is queued, and
-// no frame counts. The next launch tries the same or newer values again. Each frame in flight takes
-// a change by itself, so a later launch may be the one that fails. Changes may cost a launch:
+// the driver refuses one, the launch fails, names the node, and queues nothing. The next launch
+// tries again. Each frame in flight takes a change by itself, so a later launch may be the one that
+// fails. Changes may cost a launch:
 // - A copy of pageable memory allocates.
-// - The first changed grid or disabled node in an island compiles the island anew, and may wait. A
+// - The first changed grid or disabled node in an island compiles it anew, and may wait. A
 //   parameter never does.
 // - Scratch that grows waits for the frames in flight and allocates.
 //
 // If a launch fails later, all work already queued is joined to `stream` or waited for, and the
-// exec can be launched again. Until such a launch returns, waits of other threads wait for it. If
-// the waiting fails too, the device has failed (status.h). A stream under capture by the program is
-// refused before anything is queued, and the capture goes on.
-// Errors: BRAID_DEVICE_ERROR. BRAID_INVALID_ARGUMENT (a stream of another device).
-// BRAID_UNSUPPORTED (a stream under capture, or a value that the exec cannot take). BRAID_NO_MEMORY
-// (for a value, or for scratch that grows). BRAID_BUSY (see braid_exec_when_full). The status of a
-// queue call. The exec cannot take these values:
+// exec can be launched again. If that fails too, the device has failed (status.h). A stream under
+// capture by the program is refused before anything is queued.
+// Errors: BRAID_INVALID_ARGUMENT (a stream of another device). BRAID_UNSUPPORTED (a stream under
+// capture, or a value that the exec cannot take). BRAID_BUSY (see braid_exec_when_full). The status
+// of a queue call. The exec cannot take these values:
 // - In an island: a copy or fill that leaves the device.
 // - In CUDA and HIP graphs: a copy that gets pageable memory, and anything that the driver refuses.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
@@ -154,24 +146,23 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                size_t num_frames);
 
 // How many iterations of a loop ran in the last frame that was launched, once it has ended. Of a
-// branch: how often its first arm ran, 1 or 0. Of one inside a loop: all of the frame together.
+// branch: how often its first arm ran. Of one inside a loop: all of the frame together.
 // Errors: BRAID_INVALID_ARGUMENT (no loop or branch of the exec's graph, no frame was launched),
-// BRAID_NOT_READY (the frame has not ended), BRAID_DEVICE_ERROR.
+// BRAID_NOT_READY (the frame has not ended).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
 
 // Setters. Each writes a value for later launches; frames in flight keep their values. A setter
-// copies the bytes, calls no driver, allocates nothing and waits for no frame. Its cost does not
-// depend on the number of frames in flight. It refuses all that can be known without the driver,
-// and then changes nothing. The next launch reports a refusal of the driver (see
-// braid_exec_launch). A value equal to the node's own costs the launch nothing. Thread-safety: as
-// for all calls on an exec; not inside a host call or queue call.
+// copies the bytes, calls no driver, allocates nothing and waits for no frame. It refuses all that
+// can be known without the driver, and then changes nothing. The message names the node. The next
+// launch reports a refusal of the driver. Thread-safety: as for all calls on an exec; not inside a
+// host call or queue call.
 
-// Replaces one argument (or all) of a kernel node: a time step, a pointer. For a value that many
-// nodes use, see braid_exec_set_param. To swap two buffers, declare them by their roles (front,
-// back) and swap the pointers of the kernels. Sizes must be those given to the graph. An argument
-// takes a pointer, never braid_resource_address.
-// Errors: BRAID_INVALID_ARGUMENT (not a kernel node of this graph, no such argument, another size).
+// Replaces one argument (or all) of a kernel node. For a value that many nodes use, see
+// braid_exec_set_param. To swap two buffers, declare them by their roles (front, back) and swap the
+// pointers of the kernels. An argument takes a pointer, never braid_resource_address.
+// Errors: BRAID_INVALID_ARGUMENT (not a kernel node, no such argument, another size than given to
+// the graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_arg(braid_exec *exec, braid_node node,
                                                            size_t index, braid_arg arg);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, braid_node node,
@@ -179,43 +170,37 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_args(braid_exec *exec, br
 
 // Gives a node another value of any kind. `value` points to the value, of the target's type
 // (braid_target): &(braid_dim3){ 64 } for BRAID_TARGET_GRID, &(bool){ false } for
-// BRAID_TARGET_ENABLED, &pointer for BRAID_TARGET_USER. `index` is the argument for
-// BRAID_TARGET_ARGUMENT, and 0 otherwise. No value is part of the plan: accesses, edges and
-// lifetimes of transient buffers stay, and must hold for the new value.
+// BRAID_TARGET_ENABLED. `index` is the argument for BRAID_TARGET_ARGUMENT, and 0 otherwise. No
+// value is part of the plan: accesses, edges and lifetimes of transient buffers stay, and must
+// hold.
 //
 // An end of a copy or fill that was a resource may get another address. While it is that resource,
-// or lies in a buffer declared with its address, the node must not go beyond the buffer's end. Each
-// call is checked against the node's current values. To change end and size together, use
-// BRAID_TARGET_COPY and BRAID_TARGET_FILL. The message of an error names the node.
+// or lies in a buffer declared with its address, the node must not go beyond the buffer's end. To
+// change end and size together, use BRAID_TARGET_COPY and BRAID_TARGET_FILL.
 // Errors:
-// - BRAID_INVALID_ARGUMENT: no node of the exec's graph, a node without such a target, or a wrong
-//   index.
-// - BRAID_INVALID_ARGUMENT: a value that the graph would not take, or value is NULL.
+// - BRAID_INVALID_ARGUMENT: a node without such a target, a wrong index, or a value that the graph
+//   would not take.
 // - BRAID_UNSUPPORTED: in an island, several blocks that may wait for each other.
 // - BRAID_UNSUPPORTED: in CUDA and HIP graphs, copies that were added with pageable memory, and
-//   several kinds of nodes. The message says why.
+//   several kinds of nodes.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set(braid_exec *exec, braid_node node,
                                                        braid_target target, size_t index,
                                                        const void *value);
 
 // Gives scratch more bytes, for each node that uses it. Fewer bytes only take back a growth that no
 // launch has made yet. The next launch waits for this exec's frames in flight, allocates the new
-// memory and frees the old. That may wait for other work on the device: grow by much, seldom. If
-// there is no memory, the launch fails with BRAID_NO_MEMORY and the frames keep their memory. An
+// memory and frees the old. If there is none, the launch fails and the frames keep their memory. An
 // address that the program has replaced stays. The program itself changes arguments that carry the
 // size.
-// Errors: BRAID_INVALID_ARGUMENT (no scratch of the exec's graph, 0 bytes). BRAID_UNSUPPORTED (the
-// address of a transient buffer or of scratch cannot change in a driver's graph: the message names
-// the node).
+// Errors: BRAID_INVALID_ARGUMENT (no scratch, 0 bytes). BRAID_UNSUPPORTED (an address in a driver's
+// graph cannot change: the message names the node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
                                                                braid_resource scratch,
                                                                uint64_t bytes);
 
-// Gives a parameter another value. `value` points to as many bytes as the parameter has. All nodes
-// that use the parameter get the value, also after braid_exec_set_arg and the like. The cost is in
-// proportion to their number.
-// Errors: BRAID_INVALID_ARGUMENT (no parameter of the exec's graph at its creation, value is NULL,
-// a user cannot take the value). BRAID_UNSUPPORTED (as above). The message names the node, and all
+// Gives a parameter another value, of as many bytes as it has. All nodes that use it get the value,
+// also after braid_exec_set_arg. The cost is in proportion to their number.
+// Errors: BRAID_INVALID_ARGUMENT (a user cannot take the value). BRAID_UNSUPPORTED (as above). All
 // users keep their values.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
@@ -234,31 +219,26 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
 
 // Blocks until this exec's last launch has ended. braid_exec_query does not block, and returns
 // BRAID_NOT_READY before that end. Both return BRAID_OK if the exec was never launched.
-// Errors: BRAID_DEVICE_ERROR (work on the device failed). CUDA and HIP do not tell which work:
-// after a fault every later call on the context reports the same error. The cause may lie outside
-// this exec. If the exec has islands, the message names the nodes that were running inside, and
-// their islands (docs/cuda.md). On the CPU work does not fail.
-// Thread-safety: query takes no lock of the exec, so a queue call may use it.
+// Errors: BRAID_DEVICE_ERROR (work on the device failed, perhaps outside this exec). CUDA and HIP
+// do not tell which. If the exec has islands, the message names the nodes that were running inside
+// (docs/cuda.md). Thread-safety: query takes no lock of the exec, so a queue call may use it.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
-// The number of frames launched. Frames count from 0 in launch order.
-// Thread-safety: takes no lock and may be called anywhere, also in a host call, a queue call or a
-// frame's callback.
+// The number of frames launched. Frames count from 0 in launch order. Thread-safety: takes no lock
+// and may be called anywhere, also in a host call, a queue call or a frame's callback.
 BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 
 // The frame of braid_exec_wait_until that stands for all frames.
 #define BRAID_LAST_FRAME UINT64_MAX
 
-// Blocks until a frame and all before it have ended, or for `ns` nanoseconds from now. The calling
-// thread polls with sleeps of at most 1 ms. A limit of 0 asks once. UINT64_MAX is no limit: the
-// thread waits as in braid_exec_wait. BRAID_LAST_FRAME waits for all frames, also for those that
-// other threads launch meanwhile. If launches queue while all slots are taken (BRAID_FULL_QUEUES),
-// the call waits for the latest frame in the same slot. To wait for a frame on the device, record
-// an event on the stream right behind the launch.
-// Errors: BRAID_TIMEOUT (the frame goes on; the program may wait again). BRAID_INVALID_ARGUMENT
-// (the frame was not launched yet). Those of braid_exec_wait.
-// Thread-safety: as braid_exec_wait.
+// Blocks until a frame and all before it have ended, or for `ns` nanoseconds from now. The thread
+// polls with sleeps of at most 1 ms. A limit of 0 asks once; UINT64_MAX is no limit.
+// BRAID_LAST_FRAME waits for all frames, also for those launched meanwhile. If launches queue while
+// all slots are taken (BRAID_FULL_QUEUES), the call waits for the latest frame in the same slot. To
+// wait on the device, record an event on the stream right behind the launch.
+// Errors: BRAID_TIMEOUT (the program may wait again), BRAID_INVALID_ARGUMENT (the frame was not
+// launched yet), those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
                                                               uint64_t ns);
 
@@ -289,7 +269,7 @@ typedef struct braid_exec_info {
     char frames_reason[256]; // how far frames overlap, why not further, and the gain
 } braid_exec_info;
 
-// Writes the info of an exec; for NULL a struct of zeros.
+// Writes the info of an exec.
 BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
 
 // The cost model of a device in a mode, as braid_exec_create uses it.

@@ -17,18 +17,16 @@ extern "C" {
 #endif
 
 // A DAG of work. A call that fails leaves the graph as it was. Thread-safety: one thread at a time
-// for calls that change it. While no thread changes it, any number may read or plan it.
+// for calls that change it; otherwise any number may read or plan it.
 typedef struct braid_graph braid_graph;
 
-// A node of one graph. { 0 } is no node. Node i of a graph, counted from 0 in the order of adding,
-// has index i. A handle of another graph is refused.
+// A node of one graph; { 0 } is none. Node i in the order of adding, from 0, has index i.
 typedef struct braid_node {
     uint32_t index;
     uint32_t graph; // which graph made it; 0: no node
 } braid_node;
 
-// A resource that nodes access: a buffer, an element list, an allocator, RNG state, scratch, a
-// communicator. { 0 } is no resource.
+// A resource that nodes access: a buffer, a list, an allocator, a communicator. { 0 } is none.
 typedef struct braid_resource {
     uint32_t index;
     uint32_t graph;
@@ -43,10 +41,9 @@ typedef enum braid_access_mode {
     BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
 } braid_access_mode;
 
-// An argument of a kernel node: the address of a buffer, or of a range of one. The function reads
-// the handle during the call that takes the argument. A buffer must have been declared with its
-// address. A transient buffer gets its address when an exec is made, one for each frame in flight;
-// the node must declare an access to it.
+// An argument of a kernel node: the address of a buffer or a range, which was declared with its
+// address. A transient buffer gets its address when an exec is made, one for each frame in flight.
+// The node must declare an access to it. The handle is read during the call.
 static inline braid_arg braid_resource_address(const braid_resource *resource)
 {
     braid_arg arg = { resource, BRAID_ADDRESS_OF };
@@ -54,10 +51,8 @@ static inline braid_arg braid_resource_address(const braid_resource *resource)
 }
 
 // An argument of a kernel node that is also an access: BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y),
-// BRAID_ARG(dt)). It is the address of a resource, which the node reads (BRAID_IN), writes
-// (BRAID_OUT), or both (BRAID_INOUT). The node needs no other declaration of it. `resource` is a
-// variable: a buffer, a range, a transient or versioned buffer. It is read during the call that
-// takes the argument.
+// BRAID_ARG(dt)). It is the address of a resource that the node reads (BRAID_IN), writes
+// (BRAID_OUT), or both (BRAID_INOUT). `resource` is a variable, which is read during the call.
 #define BRAID_IN(resource) braid_resource_argument(&(resource), BRAID_READ)
 #define BRAID_OUT(resource) braid_resource_argument(&(resource), BRAID_WRITE)
 #define BRAID_INOUT(resource) braid_resource_argument(&(resource), BRAID_READ_WRITE)
@@ -69,10 +64,9 @@ static inline braid_arg braid_resource_argument(const braid_resource *resource,
 }
 
 // The access of a node to a resource. Edges follow in insertion order: read after write, write
-// after read, write after write. An exclusive access is ordered with every other access.
-// Accumulating accesses are free among each other; for all others they count as writes that read. M
-// readers behind N accumulating nodes make N * M edges. If both are many, put one empty node
-// between. For a part of a buffer, see braid_graph_add_range.
+// after read, write after write. An exclusive access is ordered with every other. Accumulating
+// accesses are free among each other; for others they are writes that read. M readers behind N
+// accumulating nodes make N * M edges. If both are many, put one empty node between.
 typedef struct braid_access {
     braid_resource resource;
     braid_access_mode mode;
@@ -80,11 +74,10 @@ typedef struct braid_access {
 
 // A device of a group, from 0: a node's place, or a buffer's home. 0: the planner chooses.
 #define BRAID_PLACE(device) ((uint32_t)(device) + 1)
-// A home only: memory that every device of the group reaches by the same address, such as pinned or
-// managed memory. Nodes use it where it is.
+// A home only: memory that every device of the group reaches by the same address (pinned, managed).
 #define BRAID_EVERYWHERE UINT32_MAX
 
-// The options of every kind of node. Zero everywhere is a valid description.
+// The options of every kind of node. Zero everywhere is valid.
 typedef struct braid_node_options {
     const char *name;             // NULL: the kernel's name, or the kind of node
     const braid_node *after;      // nodes that must end before this one starts
@@ -100,13 +93,12 @@ typedef struct braid_node_options {
                     // planner chooses. Preludes and epilogues: that of their main node
 } braid_node_options;
 
-// Preludes and epilogues. A prelude belongs to one main node and runs on the same lane, just before
-// it; an epilogue runs just after it. Several run in the order of adding. This bundle has one lane,
-// nothing runs in between, and its insertion order is that of its main node. Edges and accesses
-// belong to each node. A node that uses the result of its prelude must declare an access to it. A
-// task with several consumers is no prelude but a node with an edge to each. An edge from a member
-// of a bundle to one that runs before it is a cycle. So are bundles that wait for nodes of each
-// other.
+// Preludes and epilogues. A prelude runs just before its main node, on the same lane; an epilogue
+// runs just after it. Several run in the order of adding. Nothing runs in between. The bundle has
+// the insertion order of its main node. Edges and accesses belong to each node. A node that uses
+// the result of its prelude must declare an access to it. A task with several consumers is no
+// prelude but a node with an edge to each. An edge from a member of a bundle to one that runs
+// before it is a cycle. So are bundles that wait for each other.
 
 #ifndef __cplusplus
 // Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
@@ -133,35 +125,31 @@ typedef struct braid_kernel_node {
                                 // One that is an address in a buffer needs an access to that
     size_t num_args;
     // A grid that the device reads when the node's turn comes: the address of three uint32_t.
-    // Earlier nodes of the frame write them, and the node declares an access to them. `grid` is the
-    // largest grid. A 0 runs no block. The kernel sees the values read as its grid. The CPU has
-    // this for every kernel, CUDA for kernels with source or PTX; HIP refuses it. All nodes of one
-    // kernel have it, or none.
+    // Earlier nodes of the frame write them, and the node declares an access. `grid` is the largest
+    // grid. A 0 runs no block. CUDA needs source or PTX; HIP refuses it. All nodes of one kernel
+    // have it, or none.
     const void *grid_from;             // NULL: `grid` is the grid
     braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
-    // True: a 0 in `grid` is no block, for grids that the program computes. The node then does
-    // nothing, like a disabled one, until it gets another grid. False: a 0 counts as 1.
+    // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid. False:
+    // a 0 counts as 1.
     bool may_be_empty;
 } braid_kernel_node;
 
-// An asynchronous copy between any two memories that the device can reach. Accesses and edges order
-// it like a kernel: `to` and `from` alone declare nothing. If one lies in a buffer that was
-// declared with its address, the node must declare an access to that buffer. The copy must not go
-// beyond the buffer's end. On a GPU a host thread makes copies between host memories. Pageable
-// memory of the program goes through as much pinned memory, which the device keeps; memory of
-// braid_memory_allocate or of the driver is faster.
+// An asynchronous copy between any two memories that the device can reach. `to` and `from` declare
+// no access. If one lies in a buffer declared with its address, the node must declare an access.
+// The copy must not go beyond the buffer's end. On a GPU a host thread copies between host
+// memories. Pageable memory goes through as much pinned memory, which the device keeps.
 typedef struct braid_copy {
     braid_node_options node;
     void *to;
     const void *from;
     uint64_t bytes; // more than 0
-    // A buffer instead of `to` or `from`, which is then NULL: see braid_resource_address. The copy
-    // must not go beyond its end.
+    // Instead of `to` or `from`, which is then NULL: see braid_resource_address.
     braid_resource to_resource, from_resource;
 } braid_copy;
 
-// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. `to` alone
-// declares no access; the rules for a copy hold.
+// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. The rules for a
+// copy hold.
 typedef struct braid_fill {
     braid_node_options node;
     void *to;
@@ -171,29 +159,28 @@ typedef struct braid_fill {
     braid_resource to_resource; // instead of `to`, as in a copy
 } braid_fill;
 
-// A function that runs on a host thread when its turn comes. It must not call the driver. Of Braid
-// it may call only braid_exec_num_frames; calls that wait, launch, change or destroy are refused
-// (BRAID_INVALID_ARGUMENT). It reads the data at `user` when it runs. They must live as long as
-// every exec of the graph.
+// A function that runs on a host thread when its turn comes. It must not call the driver, and of
+// Braid only braid_exec_num_frames. Calls that wait, launch, change or destroy are refused
+// (BRAID_INVALID_ARGUMENT). The data at `user` must live as long as every exec of the graph.
 typedef struct braid_host_call {
     braid_node_options node;
     braid_host_function *call;
     void *user;
     braid_resource user_resource; // `user` is its address, see braid_resource_address. A transient
-    // The call mostly sleeps: it reads files, or waits for a camera or a network. Where the backend
-    // can (the CPU, CUDA drivers of 11.7 and newer, streams of HIP), a thread of its own makes it.
-    // So no worker and no other host call waits for it. If its whole bundle is such calls, the
-    // planner gives it a lane and does not count it as a node that runs.
+    // The call mostly sleeps: it waits for a file, a camera, a network. A thread of its own makes
+    // it on the CPU, on HIP's streams and by CUDA drivers from 11.7 on. So no worker and no other
+    // host call waits for it. If its whole bundle is such calls, it gets a lane and does not count
+    // as a node that runs.
     bool blocking;
 } braid_host_call;
 
 // Work that the program itself queues (cuBLAS, NCCL, cuFFT). Each launch calls the function on the
-// launching thread with the lane's stream. The function queues work there, on braid_stream_handle()
-// or by Braid's stream functions. On a GPU the device (CUDA: its context) is current during the
-// call. A driver graph calls the function once, under capture. If it does something that a capture
-// forbids or returns BRAID_UNSUPPORTED, BRAID_MODE_AUTO takes streams instead. The function must
-// neither block, keep the stream, nor launch, change, wait for or destroy its own exec. A status
-// other than BRAID_OK fails the launch. `user` must live as long as every exec of the graph.
+// launching thread with the lane's stream. The function queues work on braid_stream_handle() or by
+// Braid's stream functions. On a GPU the device (CUDA: its context) is current. A driver graph
+// calls it once, under capture. If it cannot be captured or returns BRAID_UNSUPPORTED,
+// BRAID_MODE_AUTO takes streams. It must not block, keep the stream, nor launch, change, wait for
+// or destroy its own exec. A status other than BRAID_OK fails the launch. `user` must live as long
+// as every exec of the graph.
 typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
 // A node that calls a braid_queue_function.
@@ -210,95 +197,85 @@ typedef struct braid_empty {
 } braid_empty;
 
 // Makes an empty graph.
-// Errors: BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_graph);
 
 // Frees the graph. Schedules and execs made from it stay valid.
 BRAID_API void braid_graph_destroy(braid_graph *graph);
 
-// Declares a buffer of `bytes` > 0 bytes. Declare each buffer once, and its parts with
-// braid_graph_add_range: two buffers never conflict. Braid never touches the memory. Planning
-// checks buffers with an `address`. It refuses two that overlap. It also refuses a node with a
-// pointer into a buffer to which the node declares no access. Kernels can have a
-// BRAID_UNCHECKED_POINTER, and the `user` of calls is not checked. NULL: unknown, not checked.
+// Declares a buffer of `bytes` > 0 bytes. Braid never touches its memory. Declare each buffer once,
+// and its parts with braid_graph_add_range: two buffers never conflict. If `address` is not NULL,
+// planning refuses overlapping buffers, and nodes with a pointer into a buffer to which they
+// declare no access. A BRAID_UNCHECKED_POINTER and the `user` of calls are not checked.
 // Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, beyond the end of the address space).
-// BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,
                                                                const void *address, uint64_t bytes,
                                                                braid_resource *out_resource);
 
-// Names a part of a buffer: an access through out_range touches those bytes only. Ranges that do
-// not overlap do not conflict; a range and the whole buffer do. `buffer` is a buffer, not a range.
-// All ranges together cut a buffer into parts, and planning looks at an access once for each part.
-// Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end). BRAID_NO_MEMORY.
+// Names a part of a buffer: an access through out_range touches those bytes only. Ranges conflict
+// where they overlap each other or the whole buffer. `buffer` is no range. All ranges together cut
+// a buffer into parts, and planning looks at an access once for each part.
+// Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph,
                                                               braid_resource buffer,
                                                               uint64_t offset, uint64_t bytes,
                                                               braid_resource *out_range);
 
 // Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses. It lives from its first to
-// its last access in a frame. It may share memory with others that are never alive at the same
-// time. Nodes get its address by braid_resource_address and the like. Its first access, in
-// insertion order, must be BRAID_WRITE or BRAID_EXCLUSIVE: a frame finds nothing of the frame
-// before. `alignment` is a power of two up to 65,536; 0: 256.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment). BRAID_NO_MEMORY.
+// its last access in a frame, and shares memory with others that are never alive at the same time.
+// Nodes get its address by braid_resource_address and the like. Its first access, in insertion
+// order, must be BRAID_WRITE or BRAID_EXCLUSIVE. `alignment` is a power of two up to 65,536; 0:
+// 256.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   uint64_t alignment,
                                                                   braid_resource *out_resource);
 
 // Declares scratch. Each node with its address (braid_resource_address, .user_resource and the
-// like) has `bytes` bytes of its own while it runs, in each frame, with unspecified content.
-// Scratch has no accesses, no ranges, and orders nothing. The plan chooses the memory, which is
-// shared like that of transient buffers. `alignment`: as in braid_graph_add_transient.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment). BRAID_NO_MEMORY.
+// like) has `bytes` bytes of its own while it runs, with unspecified content. Scratch has no
+// accesses, no ranges, and orders nothing. Its memory is shared like that of transient buffers.
+// Errors: as braid_graph_add_transient.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_scratch(braid_graph *graph,
                                                                 const char *name, uint64_t bytes,
                                                                 uint64_t alignment,
                                                                 braid_resource *out_resource);
 
-// Declares a buffer with `num_versions` (2 to 16) memories of `bytes` > 0 bytes. Frames use them in
-// turn: frame f has number f modulo num_versions. Later frames can read the memory of a frame as an
-// earlier version while they write their own. Examples: a codec's state, the past of a filter.
-// `addresses`: one of each, without shared bytes; NULL: each exec allocates zeroed memory of its
-// device. Nodes get the address by braid_resource_address and the like, and must declare an access.
-// Launches change the address, so the program must not (braid_exec_set_arg and the like). It has no
-// ranges.
+// Declares a buffer with `num_versions` (2 to 16) memories of `bytes` > 0 bytes. Frame f uses
+// number f modulo num_versions. Later frames can read it as an earlier version while they write
+// their own. `addresses`: one of each, without shared bytes; NULL: each exec allocates zeroed
+// memory. Nodes get the address by braid_resource_address and the like, and must declare an access.
+// Launches change the address, so the program must not. It has no ranges.
 // Errors: BRAID_INVALID_ARGUMENT (empty name, another number of versions, zero size, an address
-// that is NULL, versions that share bytes). BRAID_NO_MEMORY.
+// that is NULL, versions that share bytes).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
     braid_graph *graph, const char *name, void *const *addresses, uint32_t num_versions,
     uint64_t bytes, braid_resource *out_resource);
 
-// Names an earlier version of a versioned buffer: that of the frame `frames_before` (1 to
-// num_versions - 1) frames before. In the first frames no frame has written it yet. The same
-// version again is the same resource. Nodes access and address it like any resource, apart from the
-// frame's own version.
-// Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer of the graph, another number of frames).
-// BRAID_NO_MEMORY.
+// Names the version of a versioned buffer `frames_before` (1 to num_versions - 1) frames before. In
+// the first frames no frame has written it. The same version again is the same resource. Nodes
+// access and address it like any resource.
+// Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer, another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status
 braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
                                 uint32_t frames_before, braid_resource *out_resource);
 
 // Sets the device that holds a buffer with an address or with versions: BRAID_PLACE(i), or
-// BRAID_EVERYWHERE; 0: the first device, as by default. For a resource without bytes: the place of
-// its users unless they name one; BRAID_EVERYWHERE: any place. It counts if the graph is planned
-// for several devices (braid_place_model).
-// Errors: BRAID_INVALID_ARGUMENT (a range, a transient buffer, scratch, no resource of the graph).
+// BRAID_EVERYWHERE; 0: the first. For a resource without bytes: the place of its users unless they
+// name one. It counts if the graph is planned for several devices (braid_place_model).
+// Errors: BRAID_INVALID_ARGUMENT (a range, a transient buffer, scratch).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
                                                              braid_resource resource,
                                                              uint32_t place);
 
 // Declares a named resource without bytes: a list, an allocator, RNG state.
-// Errors: BRAID_INVALID_ARGUMENT (empty name), BRAID_NO_MEMORY.
+// Errors: BRAID_INVALID_ARGUMENT (empty name).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
                                                                  const char *name,
                                                                  braid_resource *out_resource);
 
 // Each adds one node. out_node may be NULL.
-// Errors: BRAID_INVALID_ARGUMENT. BRAID_NO_MEMORY. The message names the node. Invalid are:
-// - A handle of no or another graph, and a NULL where none is allowed.
-// - A zero-sized or out-of-bounds range, and a grid that overflows.
+// Errors: BRAID_INVALID_ARGUMENT (a range without bytes or out of bounds, a grid that overflows).
+// The message names the node.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
                                                                const braid_kernel_node *launch,
                                                                braid_node *out_node);
@@ -318,22 +295,20 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_empty(braid_graph *graph
                                                               const braid_empty *empty,
                                                               braid_node *out_node);
 
-// A value that changes from frame to frame and that many nodes use: a position, a time step, a
-// pointer. { 0 } is no parameter.
+// A value that changes from frame to frame and that many nodes use. { 0 } is no parameter.
 typedef struct braid_parameter {
     uint32_t index;
     uint32_t graph;
 } braid_parameter;
 
-// Declares a parameter of `bytes` > 0 bytes. Until it is set (braid_exec_set_param), its users have
-// the arguments that they were added with.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, over 4096 bytes). BRAID_NO_MEMORY.
+// Declares a parameter of `bytes` > 0 bytes. Until braid_exec_set_param, its users have the
+// arguments that they were added with.
+// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, over 4096 bytes).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   braid_parameter *out_parameter);
 
-// A value of a node, and its type. Parameters go there (braid_graph_use_parameter), and
-// braid_exec_set sets one directly.
+// A value of a node, and its type, for braid_graph_use_parameter and braid_exec_set.
 typedef enum braid_target {
     BRAID_TARGET_ARGUMENT = 0,   // of a kernel: an argument, of its own type; a parameter may go to
                                  // a part of one
@@ -389,31 +364,26 @@ typedef struct braid_parameter_use {
     braid_target target;
 } braid_parameter_use;
 
-// Makes a node use a parameter. A parameter may have any number of uses, and a node may use
-// several. If two write the same bytes, the one set last counts. Accesses and edges must hold for
-// every value, since the plan does not depend on it. A node whose grid is a parameter, or that a
-// parameter disables, is never inside an island. In a CUDA or HIP graph the driver must be able to
-// make the change; otherwise streams play the graph (braid_exec_info.reason).
-// Errors: BRAID_INVALID_ARGUMENT. BRAID_NO_MEMORY. The message names parameter and node. Invalid
-// are:
-// - A handle of no or another graph, and a node without such a target or argument.
-// - A part of 0 bytes, or of another size than the target.
-// - A part beyond the end of the argument or the parameter.
+// Makes a node use a parameter. Both may have several uses. If two write the same bytes, the one
+// set last counts. Accesses and edges must hold for every value, since the plan does not depend on
+// it. A node whose grid is a parameter, or that a parameter disables, is never inside an island. If
+// the driver cannot change a CUDA or HIP graph so, streams play it (braid_exec_info.reason).
+// Errors: BRAID_INVALID_ARGUMENT (a node without such a target or argument, a part of 0 bytes or
+// beyond the end, another size than the target's). The message names parameter and node.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *graph,
                                                                   braid_parameter parameter,
                                                                   const braid_parameter_use *use);
 
 // Orders two nodes: `from` ends before `to` starts. Planning finds cycles.
-// Errors: BRAID_INVALID_ARGUMENT (unknown node, from equals to). BRAID_NO_MEMORY.
+// Errors: BRAID_INVALID_ARGUMENT (from equals to).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,
                                                              braid_node to);
 
 // Changes the cost of a node, for instance to a measured one.
-// Errors: BRAID_INVALID_ARGUMENT (unknown node).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_cost(braid_graph *graph, braid_node node,
                                                              uint64_t cost_ns);
 
-// The number of nodes, and the node at an index. An index beyond the end gives { 0 }.
+// The number of nodes, and the node at an index; { 0 } beyond the end.
 BRAID_API size_t braid_graph_num_nodes(const braid_graph *graph);
 BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 
@@ -421,9 +391,9 @@ BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 // as the graph (a kernel's name: as the kernel).
 BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
 
-// Writes the graph as Graphviz DOT (docs/drawings.md). The text depends on the graph alone. A graph
-// with a cycle is drawn too.
-// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
+// Writes the graph as Graphviz DOT (docs/drawings.md), also one with a cycle. The text depends on
+// the graph alone.
+// Errors: BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
 
 #ifdef __cplusplus

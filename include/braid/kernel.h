@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-// Sizes of a grid in blocks or of a block in threads. A zero counts as 1: .grid.x = 64 is enough
-// for a grid of 64 blocks. For a grid that may have no block, see braid_kernel_node.may_be_empty.
+// Sizes of a grid in blocks or of a block in threads. A zero counts as 1: .grid.x = 64 is a grid of
+// 64 blocks. See braid_kernel_node.may_be_empty.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;
@@ -28,13 +28,12 @@ typedef struct braid_blocks {
     void *user;       // the kernel's
 } braid_blocks;
 
-// A kernel on the CPU. args[i] points to the bytes of argument i: those given when the node was
-// added, or by the latest braid_exec_set_arg before this launch. It runs on a worker or on a thread
-// that waits. It must not call Braid. Calls that launch, change, wait or destroy are refused
+// A kernel on the CPU. args[i] points to the bytes of argument i. It runs on a worker or on a
+// thread that waits. It must not call Braid: calls that launch, change, wait or destroy are refused
 // (BRAID_INVALID_ARGUMENT, or a line in the log where nothing is returned).
 typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
 
-// Device code for one GPU vendor. Give either a loaded function or an image with an entry.
+// Device code for one GPU vendor: a loaded function, or an image with an entry.
 typedef struct braid_image {
     const void *data;  // PTX (NUL-terminated), cubin, fatbin, or HIP code object; NULL: none
     size_t bytes;      // 0: PTX or another self-describing image, its length is in the data
@@ -48,10 +47,9 @@ typedef struct braid_header {
     const char *text;
 } braid_header;
 
-// A kernel. The program owns it. The kernel, and all it points to, must stay unchanged until every
-// graph and exec that uses it is destroyed. Usually it is static const data. Kernels with one image
-// or source pointer, and equal compile options, share one loaded module.
-// Thread-safety: read only; any thread.
+// A kernel. The program owns it. It, and all it points to, must stay unchanged until every graph
+// and exec that uses it is destroyed. Kernels with one image or source pointer, and equal compile
+// options, share one loaded module.
 typedef struct braid_kernel {
     const char *name;        // required: appears in messages and plans
     braid_cpu_function *cpu; // NULL: cannot run on the CPU
@@ -68,8 +66,7 @@ typedef struct braid_kernel {
     void *user; // CPU: handed to each call as blocks->user, for code that carries data along
                 // (a closure). Kernels that differ in nothing else are different kernels.
 
-    // How `source` is compiled. The CPU ignores these fields, and so does a device that has an
-    // image.
+    // How `source` is compiled. The CPU, and a device that has an image, ignore these fields.
     const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4". Braid adds the
                                 // architecture. An option that the compiler refuses is an error.
     size_t num_options;
@@ -81,8 +78,8 @@ typedef struct braid_kernel {
                                  // "scale<float, 4>"; NULL: it is extern "C" under `name`
 } braid_kernel;
 
-// One argument: `bytes` bytes at `data`, copied during the call. Later changes of the variable have
-// no effect: braid_exec_set_arg gives later launches another value.
+// One argument: `bytes` bytes at `data`, copied during the call. braid_exec_set_arg gives later
+// launches another value.
 typedef struct braid_arg {
     const void *data;
     size_t bytes; // or BRAID_ADDRESS_OF or BRAID_ADDRESS_AND_ACCESS, in nodes: see
@@ -94,15 +91,15 @@ typedef struct braid_arg {
 
 // The size of a pointer, without a check of its value. Planning refuses other arguments of that
 // size if they are addresses in a buffer to which the node declares no access. Use it for pointers
-// that need no ordering, and for numbers that may look like a pointer.
+// that need no ordering, and for numbers that look like a pointer.
 #define BRAID_UNCHECKED_POINTER ((size_t)-2)
 
 // The size of an argument that is an address and an access of this mode: see BRAID_IN.
 #define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
-// An argument from a variable: BRAID_ARG(radius). C does not compile it with an array, since most
-// kernels expect a pointer. Give it a variable that points to the array. To copy the elements,
-// write { array, sizeof(array) }.
+// An argument from a variable: BRAID_ARG(radius). C refuses an array, since most kernels expect a
+// pointer. Give it a variable that points to the array, or { array, sizeof(array) } for the
+// elements.
 #ifdef __cplusplus
 #define BRAID_ARG(variable) (braid_arg{ &(variable), sizeof(variable) })
 #else
@@ -126,8 +123,8 @@ typedef struct braid_arg {
 #define BRAID_REFUSE_ARRAY(variable) 0
 #endif
 
-// Fills .args and .num_args of a braid_kernel_node from a list of arguments. C only, as all macros
-// that fill fields: C++ has no literals of arrays, so give it an array and its length.
+// Fills .args and .num_args of a braid_kernel_node. C only, as all macros that fill fields: C++ has
+// no literals of arrays.
 #define BRAID_ARGS(...)                                                                            \
     .args = (const braid_arg[]){ __VA_ARGS__ },                                                    \
     .num_args = sizeof((const braid_arg[]){ __VA_ARGS__ }) / sizeof(braid_arg)

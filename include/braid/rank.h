@@ -17,62 +17,58 @@
 extern "C" {
 #endif
 
-// This process among others that run the same job. Each process makes its own graph (SPMD). MPI
-// starts and connects them. Braid opens MPI at run time, so that neither Braid nor the program is
-// linked with it. docs/ranks.md shows a program and explains each message.
-// Thread-safety: any thread, unless a function says otherwise.
+// This process among others that run the same job. Each makes its own graph (SPMD). MPI starts and
+// connects them; Braid opens MPI at run time. docs/ranks.md shows a program and explains each
+// message.
 typedef struct braid_ranks braid_ranks;
 
 // Some of the ranks. Operations on a communicator have one order: that of adding on each rank.
 typedef struct braid_communicator braid_communicator;
 
-// Options of braid_ranks_open. Zero everywhere is valid.
+// Options of braid_ranks_open.
 typedef struct braid_ranks_options {
     // Milliseconds; 0: 60,000. It limits the time from posting an operation to its end, and the
-    // time that a call of all ranks waits for the others. It must be longer than ranks ever are
-    // apart. After a timeout, all further work of all ranks with ranks fails.
+    // time that a call of all ranks waits for the others. After a timeout, all further work of all
+    // ranks fails.
     uint64_t timeout_ms;
 } braid_ranks_options;
 
-// Joins the other ranks. All ranks make this call, once in a process (MPI allows no second time).
-// NULL options are all defaults. MPI is reached through libbraid_mpi.so: the one beside
-// libbraid_ranks.so, else that of the loader (docs/ranks.md). BRAID_MPI in the environment names
-// another, by an absolute path or a name for the loader. Braid starts one thread, which makes all
-// calls of MPI, so MPI_THREAD_FUNNELED is enough. A program that has initialised MPI itself needs
-// MPI_THREAD_MULTIPLE, and ends MPI itself after braid_ranks_close.
-// Errors: BRAID_UNAVAILABLE (no libbraid_mpi.so: the message lists the attempts).
-// BRAID_INVALID_ARGUMENT (a timeout that is too long). BRAID_BUSY (open already). BRAID_NO_MEMORY.
-// BRAID_DEVICE_ERROR.
+// Joins the other ranks. All ranks make this call, once in a process. MPI is reached through
+// libbraid_mpi.so: the one beside libbraid_ranks.so, else the loader's. BRAID_MPI in the
+// environment names another, by an absolute path or a name for the loader. Braid starts one thread,
+// which makes all calls of MPI, so MPI_THREAD_FUNNELED is enough. A program that has initialised
+// MPI itself needs MPI_THREAD_MULTIPLE, and ends MPI itself after braid_ranks_close.
+// Errors: BRAID_UNAVAILABLE (no libbraid_mpi.so: the message lists the attempts),
+// BRAID_INVALID_ARGUMENT (a timeout that is too long), BRAID_BUSY (open already).
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_open(const braid_ranks_options *options,
                                                          braid_ranks **out_ranks);
 
-// Waits until the other ranks make the same call, and leaves. Communicators end with it. It refuses
-// while graphs or execs have communicators. After a failure it waits for no rank, and MPI stays as
-// it is. Memory of operations may then still be written to, so the process should end. The status
-// may be left unread. NULL does nothing.
-// Errors: BRAID_BUSY. BRAID_DEVICE_ERROR (a rank did not come; this one has left all the same).
+// Waits until the other ranks make the same call, and leaves. Communicators end with it. After a
+// failure it waits for no rank, and MPI stays as it is. Memory of operations may then still be
+// written to, so the process should end. The status may be left unread.
+// Errors: BRAID_BUSY (graphs or execs have communicators), BRAID_DEVICE_ERROR (a rank did not come;
+// this one has left all the same).
 BRAID_API braid_status braid_ranks_close(braid_ranks *ranks);
 
-// The number of a rank and the number of ranks: of all ranks, or of a communicator.
+// A rank's number and the number of ranks: of all, or of a communicator.
 typedef struct braid_ranks_info {
     uint32_t rank;      // which of them this is, from 0
     uint32_t num_ranks; // how many there are
 } braid_ranks_info;
 
-// Writes the number of this rank and of all ranks; for NULL zeros.
+// Writes the number of this rank and of all ranks.
 BRAID_API void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info);
 
 // BRAID_DEVICE_ERROR, with the reason, after an operation of this rank or another has failed.
 BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
 
 // Makes a communicator of the ranks that give the same `color`, in the order of their ranks. All
-// ranks make this call, and all such calls in the same order. Its name is for messages.
-// Errors: BRAID_INVALID_ARGUMENT (empty name). BRAID_NO_MEMORY. BRAID_DEVICE_ERROR (a rank did not
-// come in time).
+// ranks make all such calls in the same order. Its name, not "", is for messages.
+// Errors: BRAID_DEVICE_ERROR (a rank did not come in time).
 BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
     braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
 
-// Writes the number of this rank in a communicator and the number of its ranks; for NULL zeros.
+// Writes the number of this rank in a communicator and the number of its ranks.
 BRAID_API void braid_communicator_get_info(const braid_communicator *communicator,
                                            braid_ranks_info *out_info);
 
@@ -105,11 +101,11 @@ typedef enum braid_reduction {
     BRAID_REDUCTION_PRODUCT = 3,
 } braid_reduction;
 
-// One operation of one rank. As in a copy, `from` and `to` alone declare no access. The node reads
-// `from` and writes `to` (a broadcast's root reads it), and declares this by .node.accesses. If
-// both are one memory, an all-reduce is in place. Operations of one communicator are posted in the
-// order of adding, and none waits for the end of another. A send may end only when its receive is
-// posted. A receive takes the sends of its peer and tag in their order.
+// One operation of one rank. The node reads `from` and writes `to` (a broadcast's root reads it),
+// and declares this by .node.accesses. If both are one memory, an all-reduce is in place.
+// Operations of one communicator are posted in the order of adding, and none waits for the end of
+// another. A send may end only when its receive is posted. A receive takes the sends of its peer
+// and tag in their order.
 typedef struct braid_communication {
     braid_node_options node; // neither a prelude nor an epilogue
     braid_rank_operation operation;
@@ -125,36 +121,32 @@ typedef struct braid_communication {
 } braid_communication;
 
 // Declares a communicator in a graph, which uses it until the graph is destroyed. A second
-// declaration gives the same resource. Nodes may declare accesses to it.
-// Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
+// declaration gives the same resource.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
     braid_graph *graph, braid_communicator *communicator, braid_resource *out_resource);
 
 // Adds an operation as two nodes. The first posts it, is named "post NAME", and has an exclusive
 // access to the communicator. The second has the next index, ends with the operation, and is
-// out_node. An edge to out_node leads to the first; edges from out_node leave the second. The
-// operation cannot change, and its nodes cannot be disabled.
+// out_node. Edges to out_node lead to the first; edges from it leave the second. The operation
+// cannot change, and its nodes cannot be disabled.
 //
-// All ranks create the exec of such a graph, each with a graph that has at least one communicator.
-// Before anything runs, that call checks:
+// All ranks create the exec of such a graph, each with a graph that has a communicator. That call
+// checks before anything runs:
 // - The operations of each communicator are the same on its ranks in the same order.
 // - Sends have receives of the same size.
 // - No chain of waits leads round through several ranks.
 //
-// Otherwise all ranks get BRAID_INVALID_ARGUMENT (BRAID_CYCLE) and a message with ranks and nodes.
-// If one rank cannot make its exec, all others are told. All ranks launch the same number of
-// frames. If frames of another exec with the same communicator are in flight, a launch is
-// BRAID_BUSY. After a failure, waits for the exec return BRAID_DEVICE_ERROR. The message has the
-// rank that does not answer and the pending operations. Nodes behind these operations ran on
-// unchanged memory.
+// Otherwise all ranks get BRAID_INVALID_ARGUMENT (BRAID_CYCLE) with ranks and nodes, also if one
+// cannot make its exec. All launch the same number of frames. If frames of another exec with the
+// communicator are in flight, a launch is BRAID_BUSY. After a failure, waits return
+// BRAID_DEVICE_ERROR with the rank that does not answer and the pending operations. Nodes behind
+// these ran on unchanged memory.
 //
 // On the CPU memory is the host's. On CUDA and HIP it is the device's, and NCCL or RCCL moves it
-// (docs/ranks.md): all ranks play the graph with it, one device each. Without the library, creating
-// an exec is BRAID_UNAVAILABLE. BRAID_NCCL and BRAID_RCCL in the environment name its file. There
-// an operation begins behind the end of the one before on its communicator. Neighbouring sends and
-// receives that do not depend on each other are one operation. braid_exec_options.schedule is
+// (docs/ranks.md), one device for each rank. Without the library, creating an exec is
+// BRAID_UNAVAILABLE. BRAID_NCCL and BRAID_RCCL in the environment name its file. An operation there
+// begins after the one before on its communicator. braid_exec_options.schedule is
 // BRAID_UNSUPPORTED.
-// Errors: BRAID_INVALID_ARGUMENT (the message names the node). BRAID_NO_MEMORY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
     braid_graph *graph, const braid_communication *communication, braid_node *out_node);
 
@@ -164,31 +156,27 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
 // until a task writes them again or the frame ends. Each rank's graph has only its own tasks and
 // transfers.
 
-// The index of out_node for a task that runs on another rank. Preludes and epilogues of such a node
-// are left out too. An edge or `.after` between it and a node of this rank is refused, since data
-// order ranks. Its other options have no effect.
+// The index of out_node for a task that runs on another rank. Its preludes and epilogues are left
+// out too. An edge between it and a node of this rank is refused, since data order ranks.
 #define BRAID_ELSEWHERE UINT32_MAX
 
 // Declares a buffer that rank `owner` of the communicator owns (docs/ranks.md). All ranks that read
-// it, or that run its readers, declare it with one size and one name. No other owned buffer of the
-// graph has that name. `address` is its memory on its owner, and the memory for receiving on
-// others. NULL: the plan chooses, as for a transient buffer; on the owner a frame must then write
-// it first. 0 bytes: no buffer, but a marker of the rank that runs a task; only tasks of its owner
-// access it. Ranges are sent and kept each by itself. These rules hold:
+// it, or that run its readers, declare it with one size and one name of its own. `address` is its
+// memory on its owner, and the memory for receiving on others. NULL: the plan chooses, as for a
+// transient buffer; a frame of the owner must then write it first. 0 bytes: a marker of the rank
+// that runs a task. Ranges are sent each by itself. These rules hold:
 // - All owned buffers that a task writes have one owner.
-// - braid_graph_add_communication, preludes and epilogues may read owned buffers of their own rank
-//   only, and write none.
+// - Communications, preludes and epilogues only read owned buffers, of their own rank.
 // - A task that writes no owned buffer is the rank's own, and reads only that rank's buffers.
 //
-// Errors: BRAID_INVALID_ARGUMENT (no communicator of the graph, no rank of it, an empty or taken
-// name, over 2^31 - 1 bytes). BRAID_NO_MEMORY.
+// Errors: BRAID_INVALID_ARGUMENT (no such rank, an empty or taken name, over 2^31 - 1 bytes).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_owned_buffer(
     braid_graph *graph, braid_resource communicator, uint32_t owner, const char *name,
     const void *address, uint64_t bytes, braid_resource *out_resource);
 
-// Whether adding a task with these accesses next would do anything on this rank. If not, the
-// program may leave the task out. It is also true for a task that would be refused. If a rank
-// leaves out a task that it has a part in, creating the exec fails: transfers do not match then.
+// Whether adding a task with these accesses next would do anything on this rank, also a refusal. If
+// not, the program may leave the task out. If a rank leaves out a task that it has a part in,
+// creating the exec fails.
 BRAID_API bool braid_graph_takes_part(const braid_graph *graph, const braid_access *accesses,
                                       size_t num_accesses);
 

@@ -13,14 +13,12 @@
 extern "C" {
 #endif
 
-// A loop: nodes that run again and again, its body, which the calls between braid_graph_begin_loop
-// and braid_graph_end add. The condition is a uint32_t that nodes of the frame write. An iteration
-// starts after the one before has ended. The loop ends when the condition is 0 or the bound is
-// reached.
-// From outside, a loop is one node that accesses all that its body accesses. An edge between a node
-// outside and one inside orders the whole loop. Bundles and lane hints hold inside one body. Loops
-// may be inside loops. A transient buffer that only the body uses lives for the whole loop. If the
-// loop runs no iteration, it leaves all that it would have written as it was.
+// A loop: nodes that run again and again. The calls between braid_graph_begin_loop and
+// braid_graph_end add this body. The condition is a uint32_t that nodes of the frame write. An
+// iteration starts after the one before has ended. The loop ends when the condition is 0 or the
+// bound is reached. From outside, a loop is one node that accesses all that its body accesses. An
+// edge between a node outside and one inside orders the whole loop. Bundles and lane hints hold
+// inside one body. A transient buffer that only the body uses lives for the whole loop.
 typedef struct braid_loop {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
     braid_resource condition; // a buffer with an address, a transient one, or a range of either,
@@ -36,10 +34,9 @@ typedef struct braid_loop {
 
 // A branch: nodes of which one arm runs. The calls between braid_graph_begin_if and
 // braid_graph_else add the first arm, which runs if the condition is not 0. Those up to
-// braid_graph_end add the second arm, which runs if it is 0, and may be missing. The branch reads
-// its condition before an arm starts. An arm may overwrite it.
-// From outside, a branch is one node, as a loop is. An arm that does not run leaves all that it
-// would have written as it was. Branches and loops may be inside each other.
+// braid_graph_end add the second, which may be missing. The branch reads its condition before an
+// arm starts; an arm may overwrite it. From outside, a branch is one node. An arm that does not run
+// leaves all that it would have written as it was. Loops and branches nest.
 typedef struct braid_if {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
     braid_resource condition; // as that of a loop

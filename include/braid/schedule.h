@@ -17,14 +17,13 @@ extern "C" {
 #endif
 
 // An immutable plan: a pure function of the graph and the options, the same on every machine.
-// Thread-safety: any thread.
 typedef struct braid_schedule braid_schedule;
 
-// The costs of ordering on a device, in nanoseconds. They set the number of lanes and the predicted
-// makespan. All zero: waits and launches are free.
+// The costs of ordering on a device. They set the number of lanes and the predicted makespan. All
+// zero: waits and launches are free.
 typedef struct braid_cost_model {
     // The cost of a node without a known cost; 0: 1 ns. Host calls: a hundred times as much. Empty
-    // nodes: always 1 ns.
+    // nodes: 1 ns.
     uint64_t default_cost_ns;
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
@@ -35,15 +34,15 @@ typedef struct braid_cost_model {
     // The number of kernel threads that the device really runs at once (a block counts as 64 at
     // least). Larger kernels run one after another. 0: no limit.
     uint64_t max_threads;
-    // The time to start nodes where only one can start at a time, by the device or by the host that
-    // queues them. A frame takes at least the sum, with any number of lanes.
+    // The time to start nodes one at a time, by the device or by the host that queues them. A frame
+    // takes at least the sum, with any number of lanes.
     uint64_t issue_ns;      // for every node
     uint64_t issue_wait_ns; // for every wait
     // The gain of a kernel that is launched while its lane predecessor, also a kernel, still runs;
     // 0: none.
     uint64_t early_ns;
-    // Calls inside one kernel, an island. From the end of a call to the start of the next on its
-    // lane; 0: there are no islands.
+    // Inside an island, from the end of a call to the start of the next on its lane; 0: there are
+    // no islands.
     uint64_t island_call_ns;
     // The extra cost of starting an island over a kernel. The least cost of each further round, if
     // not all blocks of a call run side by side.
@@ -62,7 +61,7 @@ typedef struct braid_place_link {
 } braid_place_link;
 
 // A model of several devices. Each has the cost model; a device of another speed takes the costs of
-// nodes times 1000 / speed. The model is read during the call that takes it.
+// nodes times 1000 / speed.
 typedef struct braid_place_model {
     uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
     const uint32_t *speeds;        // of each; 1000: the costs as given; NULL: all 1000
@@ -77,15 +76,14 @@ typedef enum braid_policy {
     BRAID_POLICY_MAX_CONCURRENCY = 1,
 } braid_policy;
 
-// Options of braid_schedule_create. Zero everywhere is valid.
+// Options of braid_schedule_create.
 typedef struct braid_schedule_options {
     // 0: the planner chooses, up to 128. If costs are missing, it takes as many lanes as nodes may
-    // run at once (docs/planner.md). If thousands of lanes would take over half a gibibyte, it
-    // takes fewer; with fixed_lanes, BRAID_NO_MEMORY names the lanes.
+    // run at once (docs/planner.md). If lanes would take over half a gibibyte, it takes fewer; with
+    // fixed_lanes, BRAID_NO_MEMORY names the lanes.
     uint32_t max_lanes;
-    // True: use max_lanes lanes if there is work for them, however small the gain. It takes fewer
-    // only if that shortens the plan. A higher limit never makes a longer plan; docs/planner.md has
-    // the exceptions.
+    // True: use max_lanes lanes if there is work for them, however small the gain; fewer only if
+    // that shortens the plan.
     bool fixed_lanes;
     braid_policy policy;    // 0: list scheduling
     bool ignore_costs;      // plan as if nobody had given the graph's nodes a cost
@@ -96,18 +94,15 @@ typedef struct braid_schedule_options {
     // it.
     uint32_t effort;
     // Several devices, with max_lanes for each (docs/places.md). The planner chooses a place for
-    // every node that names none, and adds copies. NULL: one device; the places of nodes do not
-    // count.
+    // every node that names none, and adds copies. NULL: one device; places of nodes do not count.
     const braid_place_model *places;
 } braid_schedule_options;
 
-// Plans a graph. NULL options are all defaults and know no device: lanes, waits and launches are
-// free. For a device, give the costs of braid_device_get_cost_model.
-// Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_NO_MEMORY. BRAID_INVALID_ARGUMENT,
-// if:
-// - Two buffers of the graph overlap.
-// - A node has a pointer into a buffer to which it declares no access.
-// - A copy or fill ends beyond a buffer.
+// Plans a graph. NULL options know no device: lanes, waits and launches are free. For a device,
+// give the costs of braid_device_get_cost_model.
+// Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_INVALID_ARGUMENT (overlapping
+// buffers, a pointer into a buffer without a declared access, a copy or fill beyond a buffer's
+// end).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph *graph,
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);
@@ -115,8 +110,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
 // Frees a schedule. NULL does nothing.
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
-// The kind of a step. Steps of all lanes have one issue order. Submitting them one by one in that
-// order is correct on any device that keeps the ordering laws.
+// The kind of a step. Steps of all lanes have one issue order. Submitting them in that order is
+// correct on any device that keeps the ordering laws.
 typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
     BRAID_STEP_RECORD = 1, // record `position`: `node` and all before it on the lane has ended
@@ -136,8 +131,7 @@ typedef struct braid_step {
 } braid_step;
 
 // A copy of a part of a buffer that the plan added. It runs on `from`, the device that wrote the
-// part last or has read it since. It goes to a device that needs the part. At the end of the frame
-// it may go back to the buffer's home.
+// part last or has read it since. At the end of the frame it may go back to the buffer's home.
 typedef struct braid_planned_copy {
     uint32_t node;             // its index, at least the number of nodes of the graph
     uint32_t from, to;         // places, from 0
@@ -147,15 +141,13 @@ typedef struct braid_planned_copy {
     const char *resource_name; // lives as long as the schedule
 } braid_planned_copy;
 
-// The cause that two nodes run one after the other although the program's data flow leaves them
-// free.
+// The cause that two nodes run one after the other although data flow leaves them free.
 typedef enum braid_serialisation_cause {
     BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
     BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
     BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
-    // By the cost model, although lanes were idle. On each idle lane, the second node would have
-    // waited for a node of another lane and started no earlier. Or as many nodes ran as may run at
-    // once.
+    // By the cost model, although lanes were idle: there the second node would have waited and
+    // started no earlier. Or as many nodes ran as may run at once.
     BRAID_SERIALISED_BY_WAIT_COST = 3,
     BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
 } braid_serialisation_cause;
@@ -180,7 +172,7 @@ typedef enum braid_limit {
     BRAID_LIMITED_BY_PATH_AND_LANES = 6, // none of these alone
 } braid_limit;
 
-// The size, times and lists of a plan. Times are in nanoseconds.
+// The size, times and lists of a plan.
 typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
@@ -192,21 +184,20 @@ typedef struct braid_schedule_info {
     uint64_t critical_path_ns; // the heaviest path of the graph
     uint64_t work_ns;          // the sum of all costs
     uint64_t one_lane_ns;      // the planned makespan on one lane
-    // Nodes without a given cost, empty nodes apart. If there are any, times are guesses, and the
+    // Nodes without a given cost, empty ones apart. If there are any, times are guesses, and the
     // plan aims at concurrency.
     uint32_t num_guessed;
     // Stretches of lanes that are one kernel each, and the nodes in them (empty ones apart).
     uint32_t num_islands;
     uint32_t num_island_nodes;
     // The time to start all nodes and waits one after another, by the cost model. The expected time
-    // of a frame is at least this, and at least the makespan.
+    // of a frame is at least this and the makespan.
     uint64_t issue_ns;
     uint64_t expected_ns;
     uint64_t saved_ns; // of the makespan, by the search that `effort` asked for
     braid_limit limit;
-    // A plan for several devices: their number, the copies between them, and the bytes of these.
-    // Copies count among num_nodes, behind the nodes of the graph. Then the makespan on the best
-    // device alone; 0 if nodes that name their places forbid that.
+    // A plan for several devices: their number, the copies between them (behind the graph's nodes
+    // in num_nodes), and their bytes. Then the makespan on the best device alone; 0: none.
     uint32_t num_places;
     uint32_t num_copies;
     uint64_t copy_bytes;
@@ -226,12 +217,11 @@ typedef struct braid_schedule_info {
 BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
                                        braid_schedule_info *out_info);
 
-// The planned lane, place and time of a node. Times count from the start of the frame.
+// The planned lane, place and time of a node, from the start of the frame.
 typedef struct braid_placement {
     uint32_t lane;
     uint64_t start_ns, end_ns;
-    // Less than info.num_islands: the node is a call inside that island, a stretch of its lane that
-    // is one kernel on the device. BRAID_NO_ISLAND: it is in none.
+    // Less than info.num_islands: the node is a call inside that island. Otherwise BRAID_NO_ISLAND.
     uint32_t island;
     uint32_t place; // the device, from 0
 } braid_placement;
@@ -240,37 +230,34 @@ typedef struct braid_placement {
 #define BRAID_NO_ISLAND UINT32_MAX
 
 // Writes the placement of a node.
-// Errors: BRAID_INVALID_ARGUMENT (a node of another graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
     const braid_schedule *schedule, braid_node node, braid_placement *out_placement);
 
-// Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL. Its
-// content depends on the number of nodes:
+// Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL:
 // - 0 nodes: the limit of the planned frame (info.limit) and its size.
 // - 1 node: its island, or why it is in none, and the values that parameters change.
 // - 2 nodes: their order and its cause. "serialised by list:ptr (written by listgen of p2g, cleared
 //   by clear_list of g2p)".
 //
-// Errors: BRAID_INVALID_ARGUMENT (a node of another graph, more than two nodes). BRAID_NO_MEMORY.
+// Errors: BRAID_INVALID_ARGUMENT (a node of another graph, more than two nodes).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
                                                                const braid_node *nodes,
                                                                size_t num_nodes, char *out_text,
                                                                size_t size);
 
-// Proves the plan, independently of the planner. The graph must be the one planned, unchanged. The
-// proof covers:
+// Proves the plan, independently of the planner, for the unchanged graph:
 // - The steps run every node once.
 // - Every edge and every conflicting pair of accesses of the graph is ordered.
 // - No wait can block for ever, and event reuse is safe.
 // - Islands are stretches of lanes without waits inside or from outside.
 //
-// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered).
-// BRAID_INVALID_ARGUMENT (another graph). BRAID_NO_MEMORY.
+// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered),
+// BRAID_INVALID_ARGUMENT (another graph).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
 // Writes the plan as Graphviz DOT (docs/drawings.md). The text depends on the plan alone.
-// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
+// Errors: BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
                                                                  FILE *file);
 

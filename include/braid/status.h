@@ -17,19 +17,21 @@ extern "C" {
 
 // General rules for the whole library:
 // - Every fallible function returns a braid_status. It writes outputs only on BRAID_OK.
+// - Every such function may return BRAID_INVALID_ARGUMENT (NULL where none is allowed, a handle of
+//   another graph), BRAID_NO_MEMORY, and BRAID_DEVICE_ERROR. "Errors:" lists all others. The
+//   message names the argument or object.
 // - Descriptions and options need to live only during the call. Braid copies names and argument
-//   bytes. braid_kernel is the one exception (kernel.h).
+//   bytes, but no braid_kernel (kernel.h). NULL options, or zero everywhere, are the defaults.
 // - Sizes are bytes and times are nanoseconds, and their names say so.
-// - NULL where none is allowed is BRAID_INVALID_ARGUMENT, and the message names the argument.
 // - A function without a status does nothing to a NULL output. For a NULL object it answers 0,
 //   NULL, "" or a struct of zeros. Destroy functions take NULL.
+// - Thread-safety: any thread may make any call, unless the object's type says otherwise.
 // - In a process with more rights than its user (setuid), Braid reads no environment variable.
-// - A device that has failed stays failed. Each later call on it, its streams, events and execs
-//   returns BRAID_DEVICE_ERROR with the first error in the message.
-// - A device has failed if the driver repeats an error for every later call (an illegal address,
-//   for example). It has also failed if work can neither be recorded nor awaited.
-// - Destroying, freeing and closing free all host memory and release all that the driver still
-//   accepts. Those that return nothing report a failure to the log (braid_log_set) only.
+// - A device has failed if the driver repeats an error for every later call, or if work can neither
+//   be recorded nor awaited. Each later call on it, its streams, events and execs returns
+//   BRAID_DEVICE_ERROR with the first error in the message.
+// - Destroying and closing free all host memory and release all that the driver still accepts.
+//   Those that return nothing report a failure to the log (braid_log_set) only.
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it
@@ -47,17 +49,14 @@ typedef enum braid_status {
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.
-// Thread-safety: any thread.
 BRAID_API const char *braid_status_name(braid_status status);
 
-// The message of the latest failure on the calling thread: one line, without a newline. "" if
-// nothing has failed yet. It is valid until the next failing call on this thread. Thread-safety:
-// any thread; each thread has its own message.
+// The message of the latest failure on the calling thread: one line, without a newline; "" before
+// any. It is valid until the next failing call on this thread.
 BRAID_API const char *braid_error_message(void);
 
-// The whole output of a run-time compiler for that failure, with newlines and line numbers. The
-// message has only its beginning. "" for other failures. It is valid until the next failing call on
-// this thread. Thread-safety: any thread; each thread has its own details.
+// The whole output of a run-time compiler for that failure; "" for other failures. It is valid as
+// long as the message.
 BRAID_API const char *braid_error_details(void);
 
 // Receives each error message when it is first written, on the thread that found the error. Several
@@ -65,8 +64,8 @@ BRAID_API const char *braid_error_details(void);
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 
 // Sets the process-wide log callback; NULL (the default) turns logging off. When this returns, the
-// previous callback no longer runs. Inside a callback this does nothing. Thread-safety: any thread;
-// hold no lock that the callback takes.
+// previous callback no longer runs. Inside a callback this does nothing. Hold no lock that the
+// callback takes.
 BRAID_API void braid_log_set(braid_log_function *function, void *user);
 
 #ifdef __cplusplus

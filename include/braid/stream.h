@@ -15,32 +15,30 @@
 extern "C" {
 #endif
 
-// A queue whose work runs in order. In all calls, NULL means the device's default stream. Streams
-// that Braid creates never synchronise implicitly with the null stream. Thread-safety: any thread;
-// the order of work queued by several threads at once is unspecified.
+// A queue whose work runs in order. NULL is the device's default stream. Streams that Braid creates
+// never synchronise implicitly with the null stream. Thread-safety: any thread; the order of work
+// queued by several threads at once is unspecified.
 typedef struct braid_stream braid_stream;
 
-// A point in a stream. A wait captures the event's latest record at the moment the wait is queued.
-// A wait for an event that was never recorded ends at once. An event may be recorded again while
-// older waits are pending. Thread-safety: any thread.
+// A point in a stream. A wait captures the event's latest record when it is queued, and ends at
+// once if there is none. An event may be recorded again while older waits are pending.
 typedef struct braid_event braid_event;
 
 // A function of the program that runs on a host thread.
 typedef void braid_host_function(void *user);
 
-// Options of braid_stream_create. Zero everywhere is valid.
+// Options of braid_stream_create.
 typedef struct braid_stream_options {
     int32_t priority; // smaller is more urgent; clamped to the device's range; 0: normal
 } braid_stream_options;
 
-// Makes a stream of a device. NULL options are all defaults.
-// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Makes a stream of a device.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device,
                                                             const braid_stream_options *options,
                                                             braid_stream **out_stream);
 
-// Wraps a CUstream or hipStream_t of the program (PyTorch's, cuBLAS's). Braid never destroys it.
-// NULL is the null stream. Errors: BRAID_UNSUPPORTED on the CPU, BRAID_NO_MEMORY.
+// Wraps a CUstream or hipStream_t of the program. Braid never destroys it. NULL is the null stream.
+// Errors: BRAID_UNSUPPORTED (the CPU).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *handle,
                                                           braid_stream **out_stream);
 
@@ -52,22 +50,20 @@ BRAID_API void braid_stream_destroy(braid_stream *stream);
 BRAID_API void *braid_stream_handle(braid_device *device, braid_stream *stream);
 
 // Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may
-// run that work itself, as in every call that waits. Errors: BRAID_DEVICE_ERROR (that work failed).
+// run that work itself, as in every call that waits.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *device,
                                                                  braid_stream *stream);
 
-// BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY. Other errors: as
-// braid_stream_synchronize.
+// BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
                                                            braid_stream *stream);
 
-// Options of braid_event_create. Zero everywhere is valid.
+// Options of braid_event_create.
 typedef struct braid_event_options {
     bool timing; // braid_event_elapsed needs it
 } braid_event_options;
 
-// Makes an event of a device. NULL options are all defaults.
-// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Makes an event of a device.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
                                                            const braid_event_options *options,
                                                            braid_event **out_event);
@@ -75,12 +71,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_create(braid_device *device,
 // Frees the event at once; waits that were queued on it stay valid.
 BRAID_API void braid_event_destroy(braid_event *event);
 
-// Queues a record of the event. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+// Queues a record of the event.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_record(braid_event *event,
                                                            braid_stream *stream);
 
 // Work queued on the stream from now on starts after the event's latest record.
-// Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_stream *stream, braid_event *event);
 
 // BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
@@ -94,23 +89,21 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *eve
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
                                                             uint64_t *out_ns);
 
-// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. On a GPU a copy
-// between host memories, or with memory unknown to the driver (from malloc), calls the driver
-// directly. It may wait for earlier work on the stream and read such memory at once; copies in
-// graphs do neither. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. On a GPU the copy
+// may read host memory at once and wait for earlier work on the stream. This holds between host
+// memories, and for memory unknown to the driver (from malloc). Copies in graphs do neither.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
 // Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each. For host memory,
 // HIP may block the calling thread until the stream's work has ended (docs/hip.md).
-// Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           uint32_t value, uint32_t value_bytes,
                                                           uint64_t num_values);
 
-// Queues a host function. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
+// Queues a host function.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_host_call(braid_device *device,
                                                                braid_stream *stream,
                                                                braid_host_function *call,

@@ -19,36 +19,34 @@ typedef struct braid_interval {
     uint64_t start_ns, end_ns;
 } braid_interval;
 
-// Options of a timeline. Zero everywhere is valid: the plan, in times.
+// Options of a timeline. Zero everywhere: the plan, in times.
 typedef struct braid_timeline_options {
     const char *title; // NULL: none
-    // Measured times: those of node i in frame f are intervals[f * number of nodes + i]. NULL: the
-    // planned times.
+    // Measured times: those of node i in frame f are intervals[f * number of nodes + i]. NULL:
+    // planned.
     const braid_interval *intervals;
     size_t num_frames; // 0: 1. A picture shows the first
     // The unit of times shown: `unit_ns` nanoseconds are one `unit`. "": bare numbers. NULL: ns,
     // us, ms and s.
     const char *unit;
     uint64_t unit_ns; // 0: 1
-    // When the host launched each frame, by the clock of the intervals; braid_timings.frames has
-    // these times. NULL: none. Time 0 is then the begin of the first launch. `error_ns` is the
-    // uncertainty between the intervals' clock and the host's.
+    // When the host launched each frame, by the clock of the intervals (braid_timings.frames).
+    // NULL: none. Time 0 is then the begin of the first launch. `error_ns` is the uncertainty
+    // between the clocks.
     const braid_interval *launches;
     uint64_t error_ns;
 } braid_timeline_options;
 
 // Writes a timeline to scale as a self-contained SVG (docs/drawings.md). Lanes are rows, waits are
-// thin lines, and the critical path is red. With measured times each node of that path began behind
-// the one before, in the first frame. The text depends on its arguments alone. NULL options are all
-// zero.
-// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (NULL, or an interval that ends
-// before it starts).
+// thin lines, and the critical path is red. The text depends on its arguments alone.
+// Errors: BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (an interval that ends before it starts).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
-// Writes a trace as Chrome's JSON, for Perfetto (ui.perfetto.dev), chrome://tracing and Speedscope.
-// Tracks are lanes, flows are waits, and frames are marked. The host's launches have their own
-// track, with a flow to each frame. `unit` is not used. Errors: as braid_schedule_write_svg.
+// Writes a trace as Chrome's JSON, for Perfetto, chrome://tracing and Speedscope. Tracks are lanes,
+// flows are waits, and frames are marked. The host's launches have their own track. `unit` is not
+// used.
+// Errors: as braid_schedule_write_svg.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 

@@ -15,8 +15,7 @@
 extern "C" {
 #endif
 
-// An exec with braid_exec_options.profile keeps the times of its last frames.
-// braid_exec_get_timings reads all of them at once.
+// With braid_exec_options.profile an exec keeps the times of its last frames (docs/profile.md).
 
 // The index of no node.
 #define BRAID_NO_NODE UINT32_MAX
@@ -30,25 +29,24 @@ typedef struct braid_spread {
 typedef struct braid_frame_timing {
     braid_interval launch; // on the host: the call that launched it, without waiting for a slot
     // On the device, from the begin of the first node (on streams: of the frame) to the end of the
-    // last. With several frames in flight a later frame may end first. Waits and callbacks then
-    // report its end after the ends of all frames before; these times do not include that delay.
+    // last. With several frames in flight a later frame may end first; waits and callbacks report
+    // its end after those of all frames before.
     braid_interval frame;
-    // The largest offset between times of the device and the host's clock (docs/profile.md). Times
-    // of the device have no offset against each other.
+    // The largest offset between times of the device and the host's clock. Times of the device have
+    // none against each other.
     uint64_t error_ns;
 } braid_frame_timing;
 
-// How a node is timed (docs/profile.md). On the CPU's walker and on streams, marks around nodes
-// give their times. In a driver graph of CUDA, kernels with source or PTX, and calls of islands,
-// write their own times. Two small kernels stand around all other nodes. The log says why a kernel
-// is timed around when the first such exec loads it.
+// How a node is timed. On the CPU's walker and on streams, marks around nodes give their times. In
+// a driver graph of CUDA, kernels with source or PTX, and calls of islands, write their own times.
+// Two small kernels stand around all other nodes. The log says why a kernel is timed around.
 typedef enum braid_timed_by {
     BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
     BRAID_TIMED_AROUND, // from the end of the work before it, or a mark there: its start is in it
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
 
-// The times of a node. Preludes, epilogues, copies and calls are nodes too. Empty nodes take 0.
+// The times of a node. Empty nodes take 0.
 typedef struct braid_node_timing {
     braid_spread time;
     braid_timed_by timed_by; // in the frames kept
@@ -65,8 +63,7 @@ typedef struct braid_lane_timing {
 } braid_lane_timing;
 
 // A wait of a lane for a node of another lane, or of an earlier frame if several are in flight.
-// Where frames are ordered as a whole, no wait in a frame shows that order. Waits that others make
-// unnecessary are left out.
+// Waits that others make unnecessary are left out.
 typedef struct braid_wait_timing {
     uint32_t lane;
     uint32_t node;       // index of the node that runs behind it; BRAID_NO_NODE: none does
@@ -84,31 +81,28 @@ typedef struct braid_timings {
     uint64_t num_waits; // in a frame, between lanes and for frames before
     braid_spread frame; // from its begin on the device to its end
     // If the graph is one island: the waits of all its lanes for each other, in the mean of the
-    // frames. Otherwise 0, since no lane of another island waits inside.
+    // frames. Otherwise 0.
     uint64_t island_wait_ns;
     const braid_frame_timing *frames; // num_frames, the oldest first
     const braid_node_timing *nodes;   // num_nodes, by index
     const braid_lane_timing *lanes;   // num_lanes
     const braid_wait_timing *waits;   // num_waits
-    // When each node ran: node i in frame f has intervals[f * num_nodes + i], as in
-    // braid_timeline_options.
+    // As in braid_timeline_options: node i in frame f has intervals[f * num_nodes + i].
     const braid_interval *intervals;
 } braid_timings;
 
-// Waits for the exec's last launch and reads the times of the frames kept. Other calls on the exec
-// wait meanwhile. The exec owns the arrays; they stay valid until the next such call or its end.
-// Errors: BRAID_INVALID_ARGUMENT (NULL, or the exec keeps no times). BRAID_NO_MEMORY.
-// BRAID_DEVICE_ERROR.
-// Thread-safety: one thread at a time for each exec.
+// Waits for the exec's last launch and reads the times of the frames kept. The exec owns the
+// arrays; they stay valid until the next such call or its end.
+// Errors: BRAID_INVALID_ARGUMENT (the exec keeps no times). Thread-safety: one thread at a time for
+// each exec.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
                                                                braid_timings *out_timings);
 
 // Runs `num_frames` frames on the device's default stream, each after the end of the one before. 0:
 // as many as are kept, at least 3. Then it gives every node of the graph the median of its times as
-// cost, for later plans. From the time of a node that is timed around, it subtracts the start of a
-// node and of events (docs/profile.md). The cost is at least the resolution of the times. Costs
-// include slowdown by other lanes and by other work on the device. `graph` is the graph that the
-// exec was made of; it may have new nodes since.
+// cost. It subtracts the start of a node and of events. The cost is at least the resolution of the
+// times. Costs include slowdown by other work on the device. `graph` is the exec's; it may have new
+// nodes since.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

@@ -27,21 +27,19 @@ typedef struct braid_tune_trial {
     bool is_best;       // the way that is handed out; see braid_tune_report
 } braid_tune_trial;
 
-// Receives each trial at the end, fastest first, dropped ones last. Among the ways as fast as the
-// first, the best is the one with the fewest lanes. It must not launch or tune.
+// Receives each trial at the end, fastest first, dropped ones last. It must not launch or tune.
 typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 
 // Receives the time used and the time that tuning takes in total, before and while frames are
-// timed. The total is the budget. If the costs were measured and the budget is shorter than the
-// least frames need, it is about the time of those. It must not launch or tune.
+// timed. The total is the budget, or the least that frames need if that is longer. It must not
+// launch or tune.
 typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 
-// Options of braid_exec_tune. Zero everywhere is valid.
+// Options of braid_exec_tune.
 typedef struct braid_tune_options {
     // Time for timing frames; 0: two seconds. Measuring costs (three to ten frames) and planning
-    // come on top. Even with a short budget, each way runs two frames, the faster half a
-    // third, and half of that a fourth. With `max_frames` it is three frames for each of these.
-    // `progress` is told this time before it begins.
+    // come on top. Even with a short budget, each way runs two frames (three with `max_frames`),
+    // the faster half a third, and half of that a fourth.
     uint64_t budget_ns;
     uint32_t max_lanes;  // that are tried, as far as so many nodes may run at once; 0: up to 32
     bool keep_costs;     // plan with the graph's costs; otherwise they are measured first, and set
@@ -53,21 +51,19 @@ typedef struct braid_tune_options {
 } braid_tune_options;
 
 // Runs frames of the graph on the device's default stream (with `max_frames`: on its own) and
-// writes the options of the fastest exec. NULL options are all zero. First it measures the costs of
-// the nodes (braid_exec_measure). Then it plans the graph in many ways (docs/profile.md) and times
-// the most promising in turns. It drops the slower half after half and after three quarters of the
-// budget. Candidates for the best are ways within 1 % of the fastest whose 95 % intervals of the
-// median overlap its own. Among these it takes the fewest lanes, then the fewest frames in flight.
-// Kernels and calls run with the arguments they were added with, as often as the budget allows.
+// writes the options of the fastest exec. First it measures the costs of the nodes
+// (braid_exec_measure). Then it plans the graph in many ways and times the most promising in turns
+// (docs/profile.md). Ways within 1 % and the 95 % interval of the median count as equally fast.
+// Among these it takes the fewest lanes, then the fewest frames in flight. Kernels and calls run
+// with the arguments they were added with, as often as the budget allows.
 // Errors: those of braid_exec_create and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                                         const braid_tune_options *options,
                                                         braid_exec_options *out_way);
 
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
-// accesses. Costs, arguments and addresses have no influence. A graph built alike in another
-// process has the same number. A file of costs or ways can thus name its graph. 0 for NULL.
-// Thread-safety: as reading the graph.
+// accesses. Costs, arguments and addresses have no influence. Thus a file of costs can name its
+// graph. Thread-safety: as reading the graph.
 BRAID_API uint64_t braid_graph_digest(const braid_graph *graph);
 
 #ifdef __cplusplus
