@@ -293,7 +293,6 @@ braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_p
 {
     struct gpu_backend *gpu = loops->gpu;
     struct graph_loop *loop = &loops->items[task->work.loop.number];
-    struct gpu_place behind = { .graph = place->graph, .after = &loop->begin, .num_after = 1 };
     uint32_t num_nodes = body->has_else && gpu->version < ELSE_VERSION ? 2 : 1;
     uint32_t num_bodies = (1u + body->has_else) / num_nodes;
     braid_status status = check_condition(loops, task);
@@ -306,11 +305,12 @@ braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_p
         const struct gpu_conditional conditional = { .condition = loop->conditions[i],
                                                      .is_loop = task->kind == WORK_LOOP,
                                                      .num_bodies = num_bodies };
+        const gpu_node before = i ? *out_node : loop->begin;
+        const struct gpu_place behind = { place->graph, &before, 1 };
         const void *slot = NULL;
         gpu_result result = gpu->vendor->nodes->add_conditional(gpu, &behind, &conditional,
                                                                 out_node, out_bodies + i, &slot);
         status = braid_gpu_check_task(gpu, result, slot, task, NULL);
-        behind.after = out_node;
     }
     return status;
 }
