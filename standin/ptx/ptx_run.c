@@ -21,6 +21,17 @@ static void call(struct run *run, struct thread *thread, const struct instructio
         machine_fail(run, thread, "a condition of no loop");
 }
 
+// Of the copies in bulk only those into the cache.
+static void fetch(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    uint64_t address = machine_read(run, thread, &instruction->operands[0]);
+    uint64_t bytes = machine_read(run, thread, &instruction->operands[1]);
+    if (!run->grid->fetch || !code_has_part(instruction, "prefetch") || address % 16 || bytes % 16)
+        machine_fail(run, thread, "a copy that the stand-in does not have");
+    else
+        run->grid->fetch(address, bytes);
+}
+
 static void jump(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
     const struct operand *to = &instruction->operands[0];
@@ -120,6 +131,9 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
         break;
     case OP_call:
         call(run, thread, instruction);
+        break;
+    case OP_cp:
+        fetch(run, thread, instruction);
         break;
     case OP_mov:
         move(run, thread, instruction);

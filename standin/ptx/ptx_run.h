@@ -10,6 +10,7 @@ struct grid {
     const void *arguments;                                  // packed, as the entry's parameters lie
     uint64_t seed;                                          // of the order in which threads run
     bool (*set_condition)(uint64_t handle, unsigned value); // of a loop; false: there is none
+    void (*fetch)(uint64_t address, uint64_t bytes);        // into the cache; NULL: nothing may be
 };
 
 // False: it could not be run to its end, and why is in `error`: a trap, an operation that is not

@@ -10,6 +10,7 @@
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
@@ -23,6 +24,9 @@ typedef char *pass(const char *text, struct ptx_reason *out_reason);
 // What the passes add behind a kernel's own parameters; see their headers.
 static struct gpu_stamp stamps[4 * GPU_STAMPS_APART];
 static uint32_t *grid_words;
+static unsigned char next_bytes[1 << 12];
+static const struct gpu_prefetch next = { next_bytes, 64, 3 };
+static unsigned fetched[sizeof(next_bytes) / 64]; // how often each part
 
 static const struct variant {
     const char *name;
@@ -30,9 +34,10 @@ static const struct variant {
 } variants[] = { { "as it is", NULL },
                  { "early", braid_gpu_ptx_with_early_start },
                  { "timed", braid_gpu_ptx_with_stamps },
-                 { "reading its grid", braid_gpu_ptx_with_read_grid } };
+                 { "reading its grid", braid_gpu_ptx_with_read_grid },
+                 { "prefetching", braid_gpu_ptx_with_prefetch } };
 
-enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]), TIMED = 2, READING = 3 };
+enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]), TIMED = 2, READING, PREFETCHING };
 
 static int begin(void **state)
 {
@@ -70,6 +75,14 @@ static size_t put(unsigned char *to, size_t at, const void *data, size_t bytes)
     return at + bytes;
 }
 
+static void note_fetched(uint64_t address, uint64_t bytes)
+{
+    assert_int_equal(bytes, next.share);
+    assert_true(address >= (uintptr_t)next_bytes);
+    assert_true(address < (uintptr_t)next_bytes + next.num_blocks * next.share);
+    fetched[(address - (uintptr_t)next_bytes) / next.share]++;
+}
+
 // False: it failed, and why is in `error`.
 static bool run_text(const char *changed, const struct launch *launch, int variant, uint64_t seed,
                      struct text *error)
@@ -86,8 +99,13 @@ static bool run_text(const char *changed, const struct launch *launch, int varia
         put(arguments, at, &mask, sizeof(mask));
     } else if (variant == READING) {
         put(arguments, at, &grid_words, sizeof(grid_words));
+    } else if (variant == PREFETCHING) {
+        at = put(arguments, at, &next.from, sizeof(next.from));
+        at = put(arguments, at, &next.share, sizeof(next.share));
+        put(arguments, at, &next.num_blocks, sizeof(next.num_blocks));
     }
     struct grid grid = { .arguments = arguments,
+                         .fetch = variant == PREFETCHING ? note_fetched : NULL,
                          .shared_bytes = launch->shared_bytes,
                          .seed = seed };
     memcpy(grid.grid, launch->grid, sizeof(grid.grid));
@@ -114,6 +132,17 @@ static void check_stamps(int variant)
         assert_true(~begun <= ended);
 }
 
+// One thread of each of the first blocks fetches a part.
+static void check_fetched(const struct launch *launch, int variant)
+{
+    unsigned blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
+    for (unsigned i = 0; i < sizeof(fetched) / sizeof(fetched[0]); i++) {
+        bool is_due = variant == PREFETCHING && i < blocks && i < next.num_blocks;
+        assert_int_equal(fetched[i], is_due);
+        fetched[i] = 0;
+    }
+}
+
 // Runs it changed in one way.
 static void run(const struct launch *launch, int variant, uint64_t seed)
 {
@@ -127,6 +156,7 @@ static void run(const struct launch *launch, int variant, uint64_t seed)
     if (!run_text(changed ? changed : text, launch, variant, seed, &error))
         fail_msg("%s, %s: %s", launch->entry, variants[variant].name, error.bytes);
     check_stamps(variant);
+    check_fetched(launch, variant);
     free(changed);
 }
 

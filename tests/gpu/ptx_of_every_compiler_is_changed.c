@@ -9,16 +9,18 @@
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "gpu/ptx_assemble.h"
 #include "support/check.h"
 
-enum { NUM_PASSES = 3, MOST_PATH = 300 };
+enum { NUM_PASSES = 4, EARLY = 0, PREFETCHING = 3, MOST_PATH = 300 };
 
 typedef char *pass(const char *text, struct ptx_reason *out_reason);
 
 static pass *const passes[NUM_PASSES] = { braid_gpu_ptx_with_early_start, braid_gpu_ptx_with_stamps,
-                                          braid_gpu_ptx_with_read_grid };
+                                          braid_gpu_ptx_with_read_grid,
+                                          braid_gpu_ptx_with_prefetch };
 
 #define DEPENDS "it uses griddepcontrol itself"
 #define CLUSTERS "it uses clusters"
@@ -184,7 +186,8 @@ static void texts_are_changed_or_left_alone(void **state)
     }
 }
 
-// Each change by itself, and an early start after each other one, as modules are loaded.
+// Each change by itself, and with an early start, as modules are loaded. The texts for devices
+// before sm_90 do not prefetch without one.
 static void changed_texts_are_assembled(void **state)
 {
     (void)state;
@@ -193,11 +196,13 @@ static void changed_texts_are_assembled(void **state)
     for (size_t i = 0; i < NUM_TEXTS; i++) {
         char *text = read_text(texts[i].name);
         for (int which = 0; which < NUM_PASSES; which++) {
-            char *changed = apply(texts[i].name, which, text);
-            char *early = changed && which ? apply(texts[i].name, 0, changed) : NULL;
-            if (early || changed)
-                ptx_assemble(assembler, "-O0", texts[i].name, early ? early : changed);
-            free(early);
+            int first = which == PREFETCHING ? EARLY : which;
+            int second = which == PREFETCHING ? which : EARLY;
+            char *changed = apply(texts[i].name, first, text);
+            char *both = changed && which ? apply(texts[i].name, second, changed) : NULL;
+            if (both || changed)
+                ptx_assemble(assembler, "-O0", texts[i].name, both ? both : changed);
+            free(both);
             free(changed);
         }
         free(text);

@@ -116,6 +116,14 @@ struct gpu_build {
     const char *expression; // names the entry; NULL: the kernel's name does
 };
 
+// Changes of a kernel's text, with parameters behind its own. Each is a bit.
+enum gpu_change {
+    GPU_UNCHANGED = 0,
+    GPU_WRITES_TIMES = 1, // gpu_ptx_stamps.h
+    GPU_READS_GRID = 2,   // gpu_ptx_grid.h
+    GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h
+};
+
 // The source of a kernel's code: the program's own function, an image or source text. This lives
 // while a graph uses it.
 struct gpu_code {
@@ -125,8 +133,7 @@ struct gpu_code {
     const void *image;  // to load
     const char *source; // to compile
     struct gpu_build build;
-    bool stamped;    // changed to write its times, with parameters for that: gpu_ptx_stamps.h
-    bool reads_grid; // changed to read its grid, likewise: gpu_ptx_grid.h
+    enum gpu_change change;
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
@@ -139,7 +146,7 @@ struct gpu_kernel {
     gpu_function function;
     uint32_t references;           // guarded by gpu_backend.lock
     atomic_int max_dynamic_shared; // the driver's limit now without function_set
-    atomic_bool is_timed_around;   // it was tried to have it write its times, and it cannot
+    atomic_uint cannot;            // the changes that were tried, and cannot be made
     uint32_t *parameter_bytes;     // NULL: the driver does not tell
     uint32_t num_parameters;
     struct gpu_callable *_Atomic callable; // its needs in islands; NULL: nobody asked yet
@@ -336,11 +343,10 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
                                                 const uint32_t *arg_bytes, uint32_t num_args,
                                                 struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
-// The same kernel, writing its times; unloaded likewise. *out_kernel is NULL where it cannot, and
-// is timed around: the log is told why, once for each kernel. The device is current.
-// Errors: as kernel_load.
-braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, struct gpu_kernel *kernel,
-                                           struct gpu_kernel **out_kernel);
+// The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
+// told why, once for each kernel. The device is current. Errors: as kernel_load.
+braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_kernel *kernel,
+                                           enum gpu_change change, struct gpu_kernel **out_kernel);
 
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
 void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);

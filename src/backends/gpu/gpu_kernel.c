@@ -236,7 +236,7 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    code.reads_grid = true;
+    code.change = GPU_READS_GRID;
     if (gpu->vendor->index == GPU_HIP)
         return braid_error(BRAID_UNSUPPORTED,
                            "the launch of kernel '%s' has grid_from, and %s has no grids that are "
@@ -250,35 +250,37 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
-static braid_status load_stamped(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
-                                 struct gpu_kernel **out_kernel)
+static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                 enum gpu_change change, struct gpu_kernel **out_kernel)
 {
     const braid_kernel named = { .name = kernel->entry };
     struct gpu_code code = kernel->code;
-    if ((!code.image && !code.source) || code.reads_grid)
-        return braid_error(
-            BRAID_UNSUPPORTED, "kernel '%s' cannot write its times: %s", kernel->entry,
-            code.reads_grid ? "it reads its grid from memory" : "it is the program's own function");
-    code.stamped = true;
+    if ((!code.image && !code.source) || code.change)
+        return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->entry,
+                           braid_gpu_change_text(change),
+                           code.change ? "it reads its grid from memory"
+                                       : "it is the program's own function");
+    code.change = change;
     return find_or_load(gpu, &named, &code, out_kernel);
 }
 
-braid_status braid_gpu_kernel_load_stamped(struct gpu_backend *gpu, struct gpu_kernel *kernel,
-                                           struct gpu_kernel **out_kernel)
+braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_kernel *kernel,
+                                           enum gpu_change change, struct gpu_kernel **out_kernel)
 {
     struct error_attempt attempt;
     *out_kernel = NULL;
-    if (atomic_load_explicit(&kernel->is_timed_around, memory_order_relaxed))
+    if (atomic_load_explicit(&kernel->cannot, memory_order_relaxed) & change)
         return BRAID_OK;
     braid_error_begin_attempt(&attempt);
-    braid_status status = load_stamped(gpu, kernel, out_kernel);
+    braid_status status = load_changed(gpu, kernel, change, out_kernel);
     if (status != BRAID_UNSUPPORTED) {
         braid_error_end_attempt(&attempt, status);
         return status;
     }
     // Nothing that is told so changes while the kernel is loaded.
-    atomic_store_explicit(&kernel->is_timed_around, true, memory_order_relaxed);
-    braid_error_end_noted(&attempt, braid_error(status, "timed around: %s", braid_error_message()));
+    atomic_fetch_or_explicit(&kernel->cannot, change, memory_order_relaxed);
+    const char *so = change == GPU_WRITES_TIMES ? "timed around" : "prefetches nothing";
+    braid_error_end_noted(&attempt, braid_error(status, "%s: %s", so, braid_error_message()));
     return BRAID_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/error.h"
 
@@ -131,33 +132,53 @@ static bool may_start_early(const struct gpu_backend *gpu)
     return gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
 }
 
+const char *braid_gpu_change_text(enum gpu_change change)
+{
+    return change == GPU_READS_GRID     ? "read its grid from memory"
+           : change == GPU_WRITES_TIMES ? "write its times"
+                                        : "fetch what the next kernel reads";
+}
+
 static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_code *code,
                                   const char *reason)
 {
     return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->name,
-                       code->reads_grid ? "read its grid from memory" : "write its times", reason);
+                       braid_gpu_change_text(code->change), reason);
 }
 
-// The text with its kernels writing their times or reading their grid, and waiting first where they
-// may.
+// Nothing waits for what is prefetched, so the wait is put in before that.
+static char *change_text(const char *text, enum gpu_change change, struct ptx_reason *out_reason)
+{
+    if (change == GPU_READS_GRID)
+        return braid_gpu_ptx_with_read_grid(text, out_reason);
+    if (change == GPU_WRITES_TIMES)
+        return braid_gpu_ptx_with_stamps(text, out_reason);
+    char *waiting = braid_gpu_ptx_with_early_start(text, out_reason);
+    char *made = waiting ? braid_gpu_ptx_with_prefetch(waiting, out_reason) : NULL;
+    free(waiting);
+    return made;
+}
+
+// The text so changed, and with its kernels waiting first where they may.
 static braid_status load_changed_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                       const struct gpu_code *code, const char *text,
                                       struct gpu_module *module)
 {
+    const bool waits = code->change == GPU_PREFETCHES;
     struct ptx_reason reason;
-    char *changed = code->reads_grid ? braid_gpu_ptx_with_read_grid(text, &reason)
-                                     : braid_gpu_ptx_with_stamps(text, &reason);
+    char *changed = change_text(text, code->change, &reason);
     if (!changed)
         return *reason.text ? refuse_change(kernel, code, reason.text)
                             : braid_error_no_memory("a kernel's text");
     braid_status status = BRAID_OK;
-    if (may_start_early(gpu))
+    if (may_start_early(gpu) && !waits)
         status = load_waiting(gpu, kernel, changed, &module->handle, &module->waits_first);
     if (!status && !module->waits_first) {
         gpu_result result = gpu->api->module_load(&module->handle, changed);
         status = braid_gpu_refuses_text(result)
                      ? refuse_change(kernel, code, "the driver does not take its text")
                      : check_loaded(gpu, kernel, result);
+        module->waits_first = waits;
     }
     free(changed);
     return status;
@@ -182,7 +203,7 @@ static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel 
                               const struct gpu_code *code, struct gpu_module *module)
 {
     braid_status status = BRAID_OK;
-    if (code->stamped || code->reads_grid)
+    if (code->change)
         return load_changed(gpu, kernel, code, module);
     if (may_start_early(gpu) && !code->image)
         status = compile_waiting(gpu, kernel, code, module);

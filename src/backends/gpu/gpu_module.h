@@ -25,10 +25,13 @@ struct gpu_module {
 // Where the code of a kernel comes from. No key: it has none for the backend's vendor.
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
 
+// Such as "read its grid from memory", for messages.
+const char *braid_gpu_change_text(enum gpu_change change);
+
 // Whether both share one loaded module, apart from their entries.
 static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
 {
-    return a->key == b->key && a->stamped == b->stamped && a->reads_grid == b->reads_grid &&
+    return a->key == b->key && a->change == b->change &&
            memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
 }
 

@@ -7,7 +7,7 @@
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 
-enum { OLDEST_TARGET = 70, EARLY_TARGET = 90, EARLY_VERSION = 708 };
+enum { OLDEST_TARGET = 70, EARLY_TARGET = 90 };
 
 static const char start[] = "\n\tgriddepcontrol.wait;\n";
 
@@ -31,9 +31,8 @@ static const char *find_reason(const struct ptx *ptx)
 
 static void edit(const struct ptx *ptx, struct gpu_edits *edits)
 {
-    const struct ptx_word version = ptx->version, target = ptx->target;
-    if (version.length && braid_ptx_version(ptx) < EARLY_VERSION) // griddepcontrol came with it
-        braid_gpu_edit(edits, version.at, version.at + version.length, "7.8");
+    const struct ptx_word target = ptx->target;
+    braid_ptx_raise_version(edits, ptx, "7.8"); // griddepcontrol came with it
     if (target.length && braid_ptx_target(ptx) < EARLY_TARGET)
         braid_gpu_edit(edits, target.at, target.at + target.length, "sm_90");
     for (size_t i = 0; i < ptx->functions.num; i++) {

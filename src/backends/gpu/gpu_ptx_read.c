@@ -253,12 +253,16 @@ void braid_ptx_finish(struct ptx *ptx)
 
 // ---- numbers ----
 
-int braid_ptx_version(const struct ptx *ptx)
+static int read_version(const char *version)
 {
     int major = 0, minor = 0;
-    if (ptx->version.length)
-        sscanf(ptx->version.at, "%d.%d", &major, &minor);
+    sscanf(version, "%d.%d", &major, &minor);
     return major * 100 + minor;
+}
+
+int braid_ptx_version(const struct ptx *ptx)
+{
+    return ptx->version.length ? read_version(ptx->version.at) : 0;
 }
 
 int braid_ptx_target(const struct ptx *ptx)
@@ -270,6 +274,13 @@ int braid_ptx_target(const struct ptx *ptx)
 }
 
 // ---- for passes ----
+
+void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, const char *least)
+{
+    const struct ptx_word version = ptx->version;
+    if (version.length && braid_ptx_version(ptx) < read_version(least))
+        braid_gpu_edit(edits, version.at, version.at + version.length, least);
+}
 
 void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
                               const char *more)

@@ -7,10 +7,6 @@
 // memory apart, spread writes that would collide in one. A stamp is the greatest complement of a
 // begin, and the greatest end, by %globaltimer. Both are atomic maxima over zero, so the first
 // begin and the last end of a stamp's blocks stay.
-//
-// Exits that ended threads at once now lead to the code that writes the end. There, threads of a
-// warp may wait for each other. If others of the warp wait at a barrier that counts those as gone,
-// that would never end. So such kernels stay as they are.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_STAMPS_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_STAMPS_H
 

@@ -232,8 +232,8 @@ braid_status braid_graph_times_launch(struct graph_times *times, const struct ba
                                       struct backend_launch *out_launch, bool *out_inside)
 {
     struct graph_time *time = &times->nodes[task->node];
-    braid_status status = braid_gpu_kernel_load_stamped(
-        times->gpu, gpu_kernel_from(task->launch.kernel), &time->kernel);
+    braid_status status = braid_gpu_kernel_load_changed(
+        times->gpu, gpu_kernel_from(task->launch.kernel), GPU_WRITES_TIMES, &time->kernel);
     if (status)
         return status;
     time->inside = *out_inside = braid_graph_times_launch_again(times, task, out_launch);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Putting code at the begin and at the end of every kernel of a text.
+#include "backends/gpu/gpu_ptx_ends.h"
+
+#include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_ptx_leave.h"
+
+struct putter {
+    const struct ptx_ends *ends;
+    struct gpu_edits edits;
+    const char *reason;
+};
+
+static bool is_exit(const struct ptx_statement *statement)
+{
+    return statement->kind == PTX_INSTRUCTION && (statement->facts & PTX_EXIT);
+}
+
+static void edit_exits(struct putter *putter, const struct ptx_function *function,
+                       const struct ptx_statement *statements)
+{
+    for (size_t i = 0; i < function->num; i++) {
+        const struct ptx_statement *statement = &statements[i];
+        if (!is_exit(statement))
+            continue;
+        braid_gpu_edit(&putter->edits, statement->word.at,
+                       statement->word.at + statement->word.length, "bra braid_end");
+        if (statement->depth > 1)
+            putter->reason = "it ends inside a block of its own";
+    }
+}
+
+static void edit_entry(struct putter *putter, const struct ptx_function *function,
+                       const struct ptx_statement *statements)
+{
+    braid_ptx_add_parameters(&putter->edits, function, putter->ends->parameters);
+    if (!function->body)
+        return;
+    braid_gpu_edit(&putter->edits, function->body, function->body, putter->ends->begin);
+    edit_exits(putter, function, statements);
+    braid_gpu_edit(&putter->edits, function->body_end, function->body_end, putter->ends->end);
+    enum ptx_leaving leaving =
+        putter->reason ? PTX_STAYS : braid_ptx_find_leaving(statements, function->num, PTX_SYNC);
+    if (leaving == PTX_LEAVES)
+        putter->reason = "threads of it end while others meet at a barrier";
+    putter->edits.failed |= leaving == PTX_LEAVING_NO_MEMORY;
+}
+
+static const char *find_reason(const struct ptx *ptx, const struct ptx_function *function)
+{
+    if (braid_ptx_word_begins(function->name, "cudaLaunchDevice") ||
+        braid_ptx_word_begins(function->name, "cudaCDP"))
+        return "it launches kernels itself";
+    for (size_t i = 0; i < function->num && !function->is_entry; i++) {
+        if (braid_ptx_word_is(ptx_statements(ptx, function)[i].word, "exit"))
+            return "a function of it ends threads";
+    }
+    return NULL;
+}
+
+static void edit(struct putter *putter, const struct ptx *ptx)
+{
+    braid_ptx_raise_version(&putter->edits, ptx, putter->ends->version);
+    for (size_t i = 0; i < ptx->functions.num && !putter->reason; i++) {
+        const struct ptx_function *function = &ptx_functions(ptx)[i];
+        putter->reason = find_reason(ptx, function);
+        if (!putter->reason && function->is_entry)
+            edit_entry(putter, function, ptx_statements(ptx, function));
+    }
+}
+
+char *braid_gpu_ptx_with_ends(const char *text, const struct ptx_ends *ends,
+                              struct ptx_reason *out_reason)
+{
+    struct ptx ptx;
+    struct putter putter = { .ends = ends };
+    if (!braid_ptx_read(text, &ptx, out_reason))
+        return NULL;
+    edit(&putter, &ptx);
+    char *made = putter.reason ? NULL : braid_gpu_apply_edits(&putter.edits, text);
+    braid_ptx_refuse(out_reason, "%s", putter.reason ? putter.reason : "");
+    braid_gpu_edits_finish(&putter.edits);
+    braid_ptx_finish(&ptx);
+    return made;
+}
