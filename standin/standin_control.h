@@ -34,6 +34,10 @@ void standin_trap(int error);
 // How many work items touched memory that was freed, not yet allocated, or out of bounds.
 long standin_bad_accesses(void);
 
+// How many bytes kernels that ran as PTX have fetched into the device's cache. Each must be memory
+// that the kernel might read.
+long standin_fetched(void);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

@@ -226,7 +226,7 @@ static void wait_for_planned(void *user)
 
 static void add_nodes(braid_graph *graph, const struct chain *chain, const struct memory *memory)
 {
-    braid_resource weights, vectors[2];
+    braid_resource weights, part, vectors[2];
     must(braid_graph_add_buffer(graph, "weights", memory->weights, chain->bytes, &weights));
     for (int i = 0; i < 2; i++)
         must(braid_graph_add_buffer(graph, i ? "odd" : "even", memory->vectors[i],
@@ -235,13 +235,15 @@ static void add_nodes(braid_graph *graph, const struct chain *chain, const struc
         const struct product *one = &chain->products[i];
         char *at = memory->weights + one->at;
         float *in = memory->vectors[i % 2], *out = memory->vectors[1 - i % 2];
+        must(
+            braid_graph_add_range(graph, weights, one->at, 2ull * one->rows * one->columns, &part));
         const braid_kernel_node launch = {
             .kernel = &product,
             .grid = { count_blocks(one), 1, 1 },
             .block = { THREADS, 1, 1 },
             BRAID_ARGS(BRAID_ARG(at), BRAID_ARG(in), BRAID_ARG(out), BRAID_ARG(one->rows),
                        BRAID_ARG(one->columns), BRAID_ARG(one->rows_each)),
-            BRAID_ACCESSES({ weights, BRAID_READ }, { vectors[i % 2], BRAID_READ },
+            BRAID_ACCESSES({ part, BRAID_READ }, { vectors[i % 2], BRAID_READ },
                            { vectors[1 - i % 2], BRAID_WRITE }),
         };
         must(braid_graph_add_kernel(graph, &launch, NULL));
@@ -298,8 +300,9 @@ static void measure_chain(braid_device *device, const struct driver *driver,
     printf("| %s |", chain->name);
     for (int way = 0; way < NUM_WAYS; way++)
         printf(" %.1f |", timings[way].total_us);
-    printf(" %.3f | %u |\n", timings[DEFAULT].total_us / timings[BY_HAND].total_us,
-           info.num_early_starts);
+    printf(" %.3f | %.3f | %u | %u |\n", timings[DEFAULT].total_us / timings[BY_HAND].total_us,
+           timings[DEFAULT].total_us / timings[BY_HAND_EARLY].total_us, info.num_early_starts,
+           info.num_prefetches);
     fflush(stdout);
     finish_planned(&planned);
     finish_planned(&without);
@@ -333,9 +336,10 @@ int main(void)
     struct memory memory = { .weights = allocate(device, most) };
     for (int i = 0; i < 2; i++)
         memory.vectors[i] = allocate(device, MOST_ROWS * sizeof(float));
-    printf("| us a frame | graph by hand, as declared | by hand, programmatic | Braid | Braid "
-           "without early start | Braid on the default stream | Braid to as declared | early "
-           "starts |\n|---|---|---|---|---|---|---|---|\n");
+    printf(
+        "| us a frame | graph by hand, as declared | by hand, programmatic | Braid | Braid "
+        "without early start | Braid on the default stream | Braid to as declared | to "
+        "programmatic | early starts | prefetches |\n|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < num; i++)
         measure_chain(device, &driver, &chains[i], &memory);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, memory.weights);

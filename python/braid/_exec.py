@@ -54,6 +54,7 @@ class ExecInfo:
     frame_period_ns: int
     frame_alone_ns: int
     frames_reason: str
+    num_prefetches: int
 
 
 class Exec(Owned):

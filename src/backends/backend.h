@@ -69,6 +69,10 @@ struct backend_launch {
     uint32_t num_args;
     void *const *args;
     const uint32_t *arg_bytes;
+    // Bytes that the next kernel reads and nobody writes, for the device's cache. A player may
+    // fetch them as the kernel ends. 0: there are none now.
+    const void *next;
+    uint64_t next_bytes;
 };
 
 #define BACKEND_NO_NODE UINT32_MAX

@@ -160,6 +160,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     }
     exec->info.num_islands = exec->frames.slots[0].playing->num_islands;
     exec->info.num_island_nodes = exec->frames.slots[0].playing->num_island_nodes;
+    exec->info.num_prefetches = exec->frames.slots[0].playing->num_prefetches;
     return BRAID_OK;
 }
 

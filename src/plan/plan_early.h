@@ -29,7 +29,8 @@ struct plan_early_node {
     bool can;              // the kernel waits by itself for the kernels before it
     bool tells;            // the kernel says by itself when the next one may start
     uint32_t share;        // of PLAN_EARLY_ROOM, the room that its blocks take; at most that
-    enum plan_early early; // the result
+    enum plan_early early; // the result,
+    uint32_t behind;       // and the kernel that it is early behind
 };
 
 // `nodes` has one element a node; sets `early` of each. `adjacent`: only where nothing stands

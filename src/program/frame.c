@@ -54,6 +54,23 @@ static void point_to_args(const struct tasks *tasks, struct frame *frame, struct
     }
 }
 
+// The bytes that the launch fetches, if the next kernel still has their address as argument.
+static void point_to_next(const struct tasks *tasks, const struct frame *frame, uint64_t number,
+                          struct backend_task *task)
+{
+    const struct task_prefetch *prefetch =
+        tasks->prefetches ? &tasks->prefetches[task->node] : NULL;
+    if (!prefetch || !prefetch->bytes)
+        return;
+    const uint64_t first = tasks->offsets[prefetch->node];
+    const uint64_t at = braid_tasks_arg_offset(tasks, prefetch->node, prefetch->argument);
+    build(tasks, frame, prefetch->node, number, frame->room,
+          braid_tasks_arg_bytes(tasks, prefetch->node));
+    bool is_there = memcmp(frame->room + (at - first), &prefetch->address, sizeof(void *)) == 0;
+    task->launch.next = prefetch->address;
+    task->launch.next_bytes = is_there ? prefetch->bytes : 0;
+}
+
 static size_t most_arg_bytes(const struct tasks *tasks)
 {
     uint64_t most = 0;
@@ -98,6 +115,7 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
         point_to_args(tasks, frame, task);
         build(tasks, frame, task->node, number, frame->arguments + tasks->offsets[task->node],
               braid_tasks_arg_bytes(tasks, task->node));
+        point_to_next(tasks, frame, number, task);
         return BRAID_OK;
     }
     if (task->kind == WORK_EMPTY)
@@ -244,7 +262,9 @@ static bool resolve_kernel(const struct tasks *tasks, struct frame *frame, uint6
         memcpy(args, frame->room, bytes);
     made->disabled = made->disabled || is_empty;
     made->launch.grid = is_empty ? had : grid; // a driver keeps one that it takes
-    return !is_same || made->disabled != old->disabled || made->launch.grid.x != had.x ||
+    point_to_next(tasks, frame, number, made);
+    return !is_same || made->launch.next_bytes != old->launch.next_bytes ||
+           made->disabled != old->disabled || made->launch.grid.x != had.x ||
            made->launch.grid.y != had.y || made->launch.grid.z != had.z;
 }
 

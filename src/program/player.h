@@ -18,6 +18,7 @@
 struct playing {
     uint32_t num_streams, num_events;       // leased from the device
     uint32_t num_islands, num_island_nodes; // kernels that are islands, and their calls
+    uint32_t num_prefetches;                // kernels that fetch inputs of the next one
 };
 
 // A program and the objects to play it with. Device, program and frame outlive the playing.

@@ -258,6 +258,7 @@ void braid_tasks_finish(struct tasks *tasks)
     free(tasks->first_address);
     free(tasks->version_memory);
     free(tasks->arg_sizes);
+    free(tasks->prefetches);
     free(tasks->kernels);
     *tasks = (struct tasks){ 0 };
 }

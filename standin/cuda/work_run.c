@@ -140,6 +140,20 @@ static bool find_grid(const struct kernel_call *call, void *const *arguments, un
     return grid[0] && grid[1] && grid[2];
 }
 
+static _Thread_local CUcontext fetching; // of the kernel that runs
+static atomic_long fetched;
+
+static void fetch(uint64_t address, uint64_t bytes)
+{
+    if (may_touch(fetching, (const void *)(uintptr_t)address, bytes, false))
+        fetched += (long)bytes;
+}
+
+long standin_fetched(void)
+{
+    return fetched;
+}
+
 // The kernel's PTX. What it does wrong is a fault of the context.
 static void run_code(CUcontext context, const struct kernel_call *call)
 {
@@ -147,7 +161,9 @@ static void run_code(CUcontext context, const struct kernel_call *call)
     struct grid grid = { .shared_bytes = call->shared_bytes,
                          .arguments = call->arguments,
                          .seed = random_start((uint64_t)(uintptr_t)call),
-                         .set_condition = condition_set };
+                         .set_condition = condition_set,
+                         .fetch = fetch };
+    fetching = context;
     memcpy(grid.grid, call->grid, sizeof(grid.grid));
     memcpy(grid.block, call->block, sizeof(grid.block));
     if (!code_run(call->function->code, &grid, &error)) {

@@ -136,7 +136,7 @@ const char *braid_gpu_change_text(enum gpu_change change)
 {
     return change == GPU_READS_GRID     ? "read its grid from memory"
            : change == GPU_WRITES_TIMES ? "write its times"
-                                        : "fetch what the next kernel reads";
+                                        : "fetch inputs of the next kernel";
 }
 
 static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_code *code,
@@ -146,7 +146,8 @@ static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_c
                        braid_gpu_change_text(code->change), reason);
 }
 
-// Nothing waits for what is prefetched, so the wait is put in before that.
+// A text that waits is not changed to wait again, so the wait of a kernel that prefetches comes
+// first.
 static char *change_text(const char *text, enum gpu_change change, struct ptx_reason *out_reason)
 {
     if (change == GPU_READS_GRID)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Putting code at the begin and at the end of every kernel of a text.
 //
-// Ways out of a kernel that ended threads at once then meet where the code at the end is, and
-// threads of a warp may wait for each other there. That would never end if others of the warp wait
-// for a barrier that counts those as gone: so such kernels stay as they are.
+// All ways out of a kernel then lead to the code at the end. Threads of a warp may wait for each
+// other there. If others of the warp wait for a barrier that counts those as gone, that would never
+// end. So such kernels stay as they are.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_ENDS_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_ENDS_H
 
@@ -16,8 +16,8 @@ struct ptx_ends {
     const char *version;    // of PTX, that the code needs
 };
 
-// The same text with the code in every entry, for the caller to free; NULL where it stays as it is:
-// then *out_reason says why, or is empty when memory ran out.
+// The same text with the code in every entry, for the caller to free. NULL: it stays as it is.
+// *out_reason says why, or is empty if memory ran out.
 char *braid_gpu_ptx_with_ends(const char *text, const struct ptx_ends *ends,
                               struct ptx_reason *out_reason);
 

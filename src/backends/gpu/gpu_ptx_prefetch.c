@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing PTX so that its kernels fetch into the L2 cache what the next kernel reads.
+// Changing PTX so that its kernels fetch inputs of the next kernel into the L2 cache.
 #include "backends/gpu/gpu_ptx_prefetch.h"
 
 #include "backends/gpu/gpu_ptx_ends.h"

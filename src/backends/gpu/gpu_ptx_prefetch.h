@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing PTX so that its kernels fetch into the L2 cache what the next kernel reads.
+// Changing PTX so that its kernels fetch inputs of the next kernel into the L2 cache.
 //
 // Each entry is given parameters behind its own, those of struct gpu_prefetch. Thread 0 of a block
-// ends with
-//     griddepcontrol.launch_dependents;    the next kernel may be launched, once all blocks say so
-//     cp.async.bulk.prefetch.L2            a part of the bytes, in the first blocks
-// Nobody waits for the fetch. The bytes are read by no instruction, so it does not matter that the
-// kernels before this one may still run.
+// ends with griddepcontrol.launch_dependents. The next kernel may be launched once all blocks have
+// said so. In the first blocks that thread also fetches a part of the bytes, by
+// cp.async.bulk.prefetch.L2. Nobody waits for the fetch.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_PREFETCH_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_PREFETCH_H
 
@@ -23,8 +21,7 @@ struct gpu_prefetch {
 
 enum { GPU_PREFETCH_PARAMETERS = 3 };
 
-// The same text with the code in every entry, for the caller to free; NULL where it stays as it is:
-// then *out_reason says why, or is empty when memory ran out. Its target must be sm_90 or newer.
+// As braid_gpu_ptx_with_ends. The text's target must be sm_90 or newer.
 char *braid_gpu_ptx_with_prefetch(const char *text, struct ptx_reason *out_reason);
 
 #endif

@@ -25,8 +25,7 @@ enum {
     GPU_STAMPS_APART = 8,     // from one stamp of a kernel to its next, in stamps: 128 bytes
 };
 
-// The same text with the code in every entry, for the caller to free; NULL where it stays as it is.
-// Then *out_reason says why, or is empty when memory ran out.
+// As braid_gpu_ptx_with_ends.
 char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason);
 
 // The place where a kernel may wait. `body` is behind the brace of an entry. If the code that

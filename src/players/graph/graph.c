@@ -31,6 +31,7 @@ static void free_playing(struct graph_playing *playing)
 {
     braid_graph_islands_finish(playing->gpu, &playing->islands);
     braid_graph_times_destroy(playing->times);
+    braid_graph_prefetches_destroy(playing->prefetches);
     braid_graph_loops_destroy(playing->loops);
     braid_graph_frames_leave(playing->frames);
     free(playing->nodes);
@@ -126,6 +127,8 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     if (!status && stage->num_profiled)
         status = braid_graph_times_create(stage, &playing->times);
     if (!status)
+        status = braid_graph_prefetches_create(stage, &playing->prefetches);
+    if (!status)
         status = create_frames(stage, playing);
     if (playing->frames)
         playing->base.num_events = stage->program->num_frame_positions;
@@ -137,6 +140,7 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
         return braid_gpu_check(gpu, result, &gpu->api->graph_create, "creation of a graph");
     }
     status = build(stage, playing);
+    playing->base.num_prefetches = braid_graph_prefetches_count(playing->prefetches);
     return status ? status : instantiate(gpu, playing);
 }
 

@@ -6,6 +6,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "players/graph/graph_islands.h"
 #include "players/graph/graph_loops.h"
+#include "players/graph/graph_prefetch.h"
 #include "program/player.h"
 
 struct graph_node_state {
@@ -24,10 +25,11 @@ struct graph_playing {
     gpu_node *nodes; // by task index, also in bodies; NULL: in an island, or without work
     struct graph_node_state *states;
     struct graph_islands islands;
-    struct graph_times *times;   // NULL: nobody asked for times
-    struct graph_loops *loops;   // NULL: there are none
-    struct graph_frames *frames; // shared; NULL: no nodes of two frames are ordered
-    uint32_t num_nodes;          // for messages
+    struct graph_times *times;           // NULL: nobody asked for times
+    struct graph_prefetches *prefetches; // NULL: no kernel fetches anything
+    struct graph_loops *loops;           // NULL: there are none
+    struct graph_frames *frames;         // shared; NULL: no nodes of two frames are ordered
+    uint32_t num_nodes;                  // for messages
 };
 
 // Adds the program's nodes and edges to playing->graph: exactly the lane orders and the waits, and

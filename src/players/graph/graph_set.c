@@ -84,6 +84,9 @@ static braid_status set_kernel(const struct graph_playing *playing, gpu_node nod
     struct backend_launch launch = task->launch;
     if (playing->times)
         braid_graph_times_launch_again(playing->times, task, &launch);
+    braid_status status = braid_graph_prefetch(playing->prefetches, task, &launch);
+    if (status)
+        return status;
     gpu_result result = gpu->vendor->nodes->set_kernel(gpu, playing->executable, node, &launch);
     if (!result)
         return BRAID_OK;

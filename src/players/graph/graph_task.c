@@ -62,8 +62,11 @@ static braid_status add_queue_call(struct graph_builder *builder, const struct b
 static braid_status add_node(struct graph_builder *builder, const struct backend_task *task,
                              const struct graph_lane *state, gpu_node *out_node)
 {
-    if (task->kind == WORK_KERNEL)
-        return braid_graph_build_kernel(builder, task, &task->launch, state, out_node);
+    if (task->kind == WORK_KERNEL) {
+        struct backend_launch launch = task->launch;
+        braid_status status = braid_graph_prefetch(builder->playing->prefetches, task, &launch);
+        return status ? status : braid_graph_build_kernel(builder, task, &launch, state, out_node);
+    }
     bool joins =
         task->kind == WORK_POST && braid_gpu_post_joins(task); // with a task captured later
     if (task->kind == WORK_QUEUE || (task->kind == WORK_POST && !joins))

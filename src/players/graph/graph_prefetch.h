@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of a driver's graph that fetch inputs of the next kernel: gpu_ptx_prefetch.h.
+#ifndef BRAID_PLAYERS_GRAPH_GRAPH_PREFETCH_H
+#define BRAID_PLAYERS_GRAPH_GRAPH_PREFETCH_H
+
+#include "backends/gpu/gpu_backend.h"
+#include "program/player.h"
+
+struct graph_prefetches;
+
+// *out_prefetches is NULL if no kernel of the stage's program fetches anything.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_graph_prefetches_create(const struct stage *stage,
+                                           struct graph_prefetches **out_prefetches);
+// NULL is destroyed to no effect.
+void braid_graph_prefetches_destroy(struct graph_prefetches *prefetches);
+
+// Has the launch of a task, a kernel, fetch the bytes that the task names. Its args are valid until
+// the next call. The launch stays as it is if it fetches nothing, or its kernel cannot. The device
+// is current. Errors: as loading kernels.
+braid_status braid_graph_prefetch(struct graph_prefetches *prefetches,
+                                  const struct backend_task *task, struct backend_launch *launch);
+
+uint32_t braid_graph_prefetches_count(const struct graph_prefetches *prefetches);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// In a driver graph a kernel fetches inputs of the next kernel, if nobody writes them. The kernels
+// run as PTX on the stand-in.
+#include <string.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum {
+    CHAIN = 4,
+    BLOCKS = 2,
+    FRAMES = 5,
+    KIB = 1024,
+    BLOCK_BYTES = 24 * KIB,
+    BYTES = BLOCKS * BLOCK_BYTES
+};
+
+// out[0] = in[0] + weights[0], by one thread.
+#define BODY                                                                                       \
+    ".reg .b64 %r<3>;\n.reg .b32 %v<3>;\n"                                                         \
+    "ld.param.u64 %r0, [weights];\nld.param.u64 %r1, [in];\nld.param.u64 %r2, [out];\n"            \
+    "ld.global.u32 %v0, [%r0];\nld.global.u32 %v1, [%r1];\nadd.u32 %v2, %v0, %v1;\n"               \
+    "st.global.u32 [%r2], %v2;\n"
+#define PTX(body)                                                                                  \
+    ".version 7.4\n.target sm_80\n.address_size 64\n"                                              \
+    ".visible .entry add(.param .u64 weights, .param .u64 in, .param .u64 out)\n{\n" body          \
+    "ret;\n}\n"
+
+static const char plain_image[] = PTX(BODY);
+static const char leaving_image[] =
+    PTX(".reg .pred %p;\n.reg .b32 %t;\nmov.u32 %t, %tid.x;\nsetp.ne.u32 %p, %t, 0;\n@%p ret;\n"
+        "bar.sync 0;\n" BODY);
+static const braid_kernel plain = { .name = "add", .cuda = { .data = plain_image } };
+static const braid_kernel leaving = { .name = "add", .cuda = { .data = leaving_image } };
+
+struct fixture {
+    braid_device *device;
+    braid_graph *graph;
+    char *weights, *other; // of all nodes, and of as many bytes
+    uint32_t *words;
+    uint64_t bytes; // of the weights of a node
+    braid_resource all, parts[CHAIN], vectors[CHAIN + 1];
+    braid_node nodes[CHAIN];
+    braid_exec *exec;
+    long seen; // of what was fetched
+};
+
+static void *allocate(const struct fixture *fixture, uint64_t bytes)
+{
+    void *memory;
+    check_ok(braid_memory_allocate(fixture->device, BRAID_MEMORY_DEVICE, bytes, &memory));
+    memset(memory, 0, bytes); // the stand-in's device memory is the host's
+    return memory;
+}
+
+static void open_fixture(struct fixture *fixture, const braid_kernel *kernel, uint64_t bytes,
+                         uint32_t blocks)
+{
+    *fixture = (struct fixture){ .bytes = bytes };
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &fixture->device));
+    check_ok(braid_graph_create(&fixture->graph));
+    fixture->weights = allocate(fixture, CHAIN * bytes);
+    fixture->other = allocate(fixture, CHAIN * bytes);
+    fixture->words = allocate(fixture, (CHAIN + 1) * sizeof(uint32_t));
+    check_ok(braid_graph_add_buffer(fixture->graph, "weights", fixture->weights, CHAIN * bytes,
+                                    &fixture->all));
+    for (uint32_t i = 0; i <= CHAIN; i++)
+        check_ok(braid_graph_add_buffer(fixture->graph, "vector", fixture->words + i, 4,
+                                        &fixture->vectors[i]));
+    for (uint32_t i = 0; i < CHAIN; i++) {
+        char *weights = fixture->weights + i * bytes;
+        uint32_t *in = fixture->words + i, *out = in + 1;
+        check_ok(braid_graph_add_range(fixture->graph, fixture->all, i * bytes, bytes,
+                                       &fixture->parts[i]));
+        const braid_kernel_node launch = {
+            .kernel = kernel,
+            .grid = { blocks, 1, 1 },
+            .block = { 32, 1, 1 },
+            BRAID_ARGS(BRAID_ARG(weights), BRAID_ARG(in), BRAID_ARG(out)),
+            BRAID_ACCESSES({ fixture->parts[i], BRAID_READ }, { fixture->vectors[i], BRAID_READ },
+                           { fixture->vectors[i + 1], BRAID_WRITE }),
+        };
+        check_ok(braid_graph_add_kernel(fixture->graph, &launch, &fixture->nodes[i]));
+    }
+}
+
+// Returns how many kernels fetch.
+static uint32_t make(struct fixture *fixture, braid_exec_options options)
+{
+    braid_exec_info info;
+    options.islands = BRAID_ISLANDS_NEVER;
+    check_ok(braid_exec_create(fixture->device, fixture->graph, &options, &fixture->exec));
+    braid_exec_get_info(fixture->exec, &info);
+    fixture->seen = standin_fetched();
+    return info.num_prefetches;
+}
+
+static long run(struct fixture *fixture)
+{
+    for (int i = 0; i < FRAMES; i++)
+        check_ok(braid_exec_launch(fixture->exec, NULL));
+    check_ok(braid_exec_wait(fixture->exec));
+    long before = fixture->seen;
+    fixture->seen = standin_fetched();
+    assert_int_equal((fixture->seen - before) % FRAMES, 0);
+    return (fixture->seen - before) / FRAMES;
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+    braid_exec_destroy(fixture->exec);
+    braid_graph_destroy(fixture->graph);
+    braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->weights);
+    braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->other);
+    braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->words);
+    braid_device_close(fixture->device);
+    check_nothing_is_left();
+}
+
+static void check_fetched(const braid_kernel *kernel, uint64_t bytes, uint32_t blocks,
+                          braid_exec_options options, long expected)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, kernel, bytes, blocks);
+    uint32_t num = make(&fixture, options);
+    assert_int_equal(num, expected ? CHAIN - 1 : 0);
+    for (uint32_t i = 0; i < CHAIN; i++)
+        *(uint32_t *)(void *)(fixture.weights + i * bytes) = i + 1;
+    assert_int_equal(run(&fixture), num * expected);
+    assert_int_equal(fixture.words[CHAIN], CHAIN * (CHAIN + 1) / 2);
+    close_fixture(&fixture);
+}
+
+static void kernels_of_a_graph_fetch(void **state)
+{
+    (void)state;
+    const braid_exec_options graph = { .mode = BRAID_MODE_GRAPH }, three = { .frames = 3 };
+    check_fetched(&plain, BYTES, BLOCKS, graph, BYTES);
+    check_fetched(&plain, BYTES, BLOCKS, three, BYTES);
+    check_fetched(&plain, 8192 * KIB, 16, graph, 8192 * KIB);
+    check_fetched(&plain, 8192 * KIB + 128, 16, graph, 2048 * KIB); // a part of a larger one
+}
+
+static void some_kernels_do_not(void **state)
+{
+    (void)state;
+    const braid_exec_options graph = { .mode = BRAID_MODE_GRAPH };
+    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .mode = BRAID_MODE_STREAMS }, 0);
+    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .no_early_start = true }, 0);
+    check_fetched(&plain, BYTES, BLOCKS, (braid_exec_options){ .profile = 2 }, 0);
+    check_fetched(&plain, BYTES, BLOCKS + 1, graph, 0); // a block reads less
+    check_fetched(&leaving, BYTES, BLOCKS, graph, 0);
+}
+
+// A node that writes the last bytes of one part, in another branch of the graph.
+static void what_a_node_writes_is_not_fetched(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    braid_resource last;
+    open_fixture(&fixture, &plain, BYTES, BLOCKS);
+    check_ok(braid_graph_add_range(fixture.graph, fixture.all, 3 * BYTES - 16, 16, &last));
+    const braid_fill fill = { .to_resource = last,
+                              .value_bytes = 4,
+                              .num_values = 4,
+                              BRAID_ACCESSES({ last, BRAID_WRITE }) };
+    check_ok(braid_graph_add_fill(fixture.graph, &fill, NULL));
+    assert_int_equal(make(&fixture, (braid_exec_options){ .frames = 2 }), CHAIN - 2);
+    assert_int_equal(run(&fixture), (CHAIN - 2) * BYTES);
+    close_fixture(&fixture);
+}
+
+static void do_nothing(void *user)
+{
+    (void)user;
+}
+
+static void a_node_without_accesses_may_write_anything(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_fixture(&fixture, &plain, BYTES, BLOCKS);
+    check_ok(
+        braid_graph_add_host_call(fixture.graph, &(braid_host_call){ .call = do_nothing }, NULL));
+    assert_int_equal(make(&fixture, (braid_exec_options){ 0 }), 0);
+    assert_int_equal(run(&fixture), 0);
+    close_fixture(&fixture);
+}
+
+static void set(struct fixture *fixture, int node, char *weights)
+{
+    check_ok(braid_exec_set_arg(fixture->exec, fixture->nodes[node], 0, BRAID_ARG(weights)));
+}
+
+// Another address, of which Braid does not know how much is there, and the old one again.
+static void an_argument_that_is_set_is_not_fetched(void **state)
+{
+    (void)state;
+    for (uint32_t frames = 1; frames <= 3; frames += 2) {
+        struct fixture fixture;
+        open_fixture(&fixture, &plain, BYTES, BLOCKS);
+        make(&fixture, (braid_exec_options){ .frames = frames });
+        char *old = fixture.weights + 2 * BYTES;
+        assert_int_equal(run(&fixture), 3 * BYTES);
+        set(&fixture, 2, fixture.other);
+        assert_int_equal(run(&fixture), 2 * BYTES);
+        set(&fixture, 2, old);
+        assert_int_equal(run(&fixture), 3 * BYTES);
+        set(&fixture, 0, fixture.other); // nobody's next
+        assert_int_equal(run(&fixture), 3 * BYTES);
+        close_fixture(&fixture);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_of_a_graph_fetch),
+        cmocka_unit_test(some_kernels_do_not),
+        cmocka_unit_test(what_a_node_writes_is_not_fetched),
+        cmocka_unit_test(a_node_without_accesses_may_write_anything),
+        cmocka_unit_test(an_argument_that_is_set_is_not_fetched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
