@@ -7,9 +7,10 @@
 // it, as with ordinary edges, and implied edges stay implied. If the kernel is launched in the
 // ordinary way, the instruction does nothing.
 //
-// No entry executes griddepcontrol.launch_dependents: each block that executes it takes 0.6 ns of
-// the whole device. That doubles the time of a kernel of many short blocks (H200, docs/measured).
-// The edges of a driver graph say instead when the next kernel starts: see struct gpu_edge_data.
+// Only kernels that prefetch execute griddepcontrol.launch_dependents (gpu_ptx_prefetch.h). Each
+// block that does takes 0.6 ns of the whole device. A kernel of many short blocks would take twice
+// as long (H200, docs/measured). The edges of a driver graph say instead when the next kernel
+// starts: see struct gpu_edge_data.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_H
 
