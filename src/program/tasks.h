@@ -44,8 +44,8 @@ struct task_kernel {
     uint32_t place;
 };
 
-// A row of the value table as well: the bytes that a kernel's launch fetches for the next kernel,
-// while an argument of that is their address (plan/plan_prefetch.h).
+// Another row of the value table: the bytes that a kernel's launch fetches for the next kernel. It
+// does so while an argument of that is their address (plan/plan_prefetch.h).
 struct task_prefetch {
     uint32_t node, argument; // the next kernel's
     uint32_t before;         // who fetches for this node; BACKEND_NO_NODE: nobody
