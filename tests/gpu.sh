@@ -19,6 +19,7 @@
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
+#     blackbox   204 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     beside_cpu the same of the CPU's benches replay, Task Bench and set_arguments
@@ -268,6 +269,21 @@ solver() {
     cat "$results/solver.log" "$results/solver-cupy.log"
 }
 
+blackbox() {
+    local times mode kind
+    for times in {1..12}; do
+        for mode in streams graph island; do
+            for kind in null bounds trap endless wait hostcall; do
+                [ $mode-$kind = island-hostcall ] || echo fail $kind $mode
+            done
+        done
+    done | xargs -P 4 -L 1 timeout 60 "$build/bench/bench_gpu_black_box" >"$results/blackbox.txt"
+    echo "$(grep -c '^named' "$results/blackbox.txt") of 204 failures name the exact node"
+    grep -v '^named' "$results/blackbox.txt" | cut -c1-200 | sort | uniq -c | sort -rn | head -20
+    step blackbox-cost timeout 120 "$build/bench/bench_gpu_black_box" cost
+    cat "$results/blackbox-cost.log"
+}
+
 rigid() {
     step rigid "$build/bench/bench_gpu_rigid"
 }
@@ -459,11 +475,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide loops solver islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide loops solver blackbox islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

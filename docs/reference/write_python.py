@@ -8,10 +8,10 @@ import ast
 import os
 import sys
 
-PARTS = (("Graphs", ("Graph", "Memory", "Kernel", "Node", "Resource", "Parameter", "inout", "read", "write")),
+PARTS = (("Graphs", ("Graph", "Memory", "Kernel", "Node", "Resource", "Parameter", "Trap", "inout", "read", "write")),
          ("Devices", ("Device", "DeviceInfo", "Backend", "backends", "Stream", "Event", "Pointer", "Places", "Link")),
          ("Plans", ("Schedule", "ScheduleInfo", "Placement", "Step", "Serialisation", "PlannedCopy", "CostModel")),
-         ("Execs", ("Exec", "ExecOptions", "ExecInfo")),
+         ("Execs", ("Exec", "ExecOptions", "ExecInfo", "RunningNode")),
          ("Times and tuning", ("Timings", "FrameTiming", "NodeTiming", "LaneTiming", "WaitTiming", "Spread", "tune", "Tuning", "Trial")),
          ("Several ranks", ("Ranks", "Communicator")),
          ("Errors", ("Error", "HostCallError", "Failure", "log_to", "version")))

@@ -86,6 +86,8 @@ typedef struct braid_exec_options {
     // called.
     braid_frame_function *on_frame_end;
     void *on_frame_end_user; // must live as long as the exec
+    bool black_box;          // keeps which nodes run, for braid_exec_get_running and messages
+                             // (docs/book/reliability.md)
 } braid_exec_options;
 
 // Plans (unless given a schedule), verifies, leases streams and events, loads kernels, and
@@ -241,6 +243,31 @@ BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 // launched yet), those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
                                                               uint64_t ns);
+
+// A node that runs.
+typedef struct braid_running_node {
+    braid_node node;
+    const char *name; // lives as long as the exec
+    uint64_t frame;
+    uint64_t iteration; // of the innermost loop around it, from 0
+    uint32_t lane, place, rank;
+    uint32_t num_words; // of a kernel's arguments, each of which begins a word; 0: not known
+    uint64_t arguments[16];
+} braid_running_node;
+
+// Writes up to `room` of the nodes that run, or ran when the device failed, and their number.
+// Arguments are not known while a launch or setter runs.
+// Errors: BRAID_UNSUPPORTED (made without black_box).
+// Thread-safety: any thread at any time, and in the program's handler of a fault.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
+                                                               braid_running_node *nodes,
+                                                               size_t room, size_t *out_num);
+
+// Ends launched frames: nodes that have not begun do nothing, and loops stop at their next test.
+// BRAID_NOT_READY: something still runs. Until it ends, launches return BRAID_BUSY.
+// Errors: BRAID_UNSUPPORTED (a GPU, communicators, no black_box), those of braid_exec_query.
+// Thread-safety: as braid_exec_get_running.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);
 
 // The schedule that the exec runs. It lives as long as the exec.
 BRAID_API const braid_schedule *braid_exec_schedule(const braid_exec *exec);

@@ -97,6 +97,22 @@ typedef struct braid_arg {
 // The size of an argument that is an address and an access of this mode: see BRAID_IN.
 #define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
+// After the end of a frame in which a kernel wrote a code that is not 0 here, one wait returns
+// BRAID_TRAPPED and clears it.
+typedef struct braid_trap {
+    uint32_t code, unused;
+    unsigned char payload[16];
+} braid_trap;
+
+// The address of the node's own trap, an argument.
+#define BRAID_TRAP_ADDRESS ((size_t)-64)
+static inline braid_arg braid_trap_argument(void)
+{
+    braid_arg arg = { "", BRAID_TRAP_ADDRESS };
+    return arg;
+}
+#define BRAID_TRAP() braid_trap_argument()
+
 // An argument from a variable: BRAID_ARG(radius). C refuses an array, since most kernels expect a
 // pointer. Give it a variable that points to the array, or { array, sizeof(array) } for the
 // elements.

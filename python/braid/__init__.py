@@ -14,14 +14,14 @@ from braid._calls import log_to
 from braid._describe import inout, read, write
 from braid._device import (Backend, Device, DeviceInfo, Event, Stream, backends)
 from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, HostCallError,
-                           InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError,
+                           InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError, TrappedError,
                            UnavailableError, UnsupportedError)
-from braid._exec import Exec, ExecInfo
+from braid._exec import Exec, ExecInfo, RunningNode
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._memories import Memory
-from braid._memory import Pointer
+from braid._memory import Pointer, Trap
 from braid._options import CostModel, ExecOptions, Link, Places
 from braid._ranks import Communicator, Ranks
 from braid._schedule import Placement, PlannedCopy, Schedule, ScheduleInfo, Serialisation, Step
@@ -35,7 +35,7 @@ __all__ = [
     "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
     "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
-    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "Schedule",
-    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trial", "Tuning",
+    "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "RunningNode", "Schedule",
+    "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
     "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "inout", "log_to", "read", "tune", "version", "write",
 ]

@@ -8,10 +8,11 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 from braid._binding import ffi
 from braid._errors import refuse
-from braid._memory import Pointer, PointerTo, Span, describe_or_none, is_numpy_scalar, name_elements
+from braid._memory import Pointer, PointerTo, Span, describe_or_none, is_numpy_scalar, name_elements, Trap
 
 ADDRESS_OF = int(ffi.cast("size_t", -1))  # BRAID_ADDRESS_OF
 UNCHECKED_POINTER = int(ffi.cast("size_t", -2))  # BRAID_UNCHECKED_POINTER
+TRAP_ADDRESS = int(ffi.cast("size_t", -64))  # BRAID_TRAP_ADDRESS
 POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
@@ -23,6 +24,7 @@ class Argument(NamedTuple):
     span: Optional[Span] = None
     address_of: Optional[Tuple[int, int]] = None  # a resource whose address an exec chooses
     is_unchecked: bool = False  # a pointer that nothing orders, or a number
+    is_trap: bool = False
 
 
 def _pointer(address: int) -> bytes:
@@ -35,6 +37,8 @@ _ORDER: Any = "little" if struct.pack("=H", 1)[0] == 1 else "big"
 
 def encode(value: Any, type_: Any, where: str) -> Argument:
     """`type_` is that of the kernel's argument, where it has types; `where` begins messages."""
+    if isinstance(value, Trap):
+        return Argument(_pointer(0), is_trap=True)
     if isinstance(value, Pointer):
         check_alignment(value.address, type_, where)
         return Argument(_pointer(value.address), is_unchecked=True)
@@ -183,6 +187,8 @@ class Arguments:
             slot.data, slot.bytes = self.held[index], len(argument.data)
             if argument.is_unchecked and len(argument.data) == POINTER_BYTES:
                 slot.bytes = UNCHECKED_POINTER
+            if argument.is_trap:
+                slot.bytes = TRAP_ADDRESS
             if argument.address_of is not None:
                 self.held[index] = slot.data = ffi.new("braid_resource *", argument.address_of)
                 slot.bytes = ADDRESS_OF

@@ -57,6 +57,10 @@ class TimeoutError(Error, builtins.TimeoutError):
     """The time limit of a wait passed."""
 
 
+class TrappedError(Error, RuntimeError):
+    """A kernel wrote a trap; the message has its node, code and payload."""
+
+
 class Failure(NamedTuple):
     """A host call, or a kernel of Numba's, that raised."""
 
@@ -89,6 +93,7 @@ _TYPES: Dict[int, Type[Error]] = {
     lib.BRAID_INTERNAL: InternalError,
     lib.BRAID_BUSY: BusyError,
     lib.BRAID_TIMEOUT: TimeoutError,
+    lib.BRAID_TRAPPED: TrappedError,
 }
 for _status, _type in _TYPES.items():  # also of those that a program raises
     _type.status = ffi.string(lib.braid_status_name(_status)).decode()

@@ -25,7 +25,7 @@ from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes, spell_out
 from braid._schedule import Intervals, Schedule
-from braid._text import count
+from braid._text import count, string
 from braid._timings import Timings, read_intervals, read_timings
 
 if TYPE_CHECKING:
@@ -55,6 +55,20 @@ class ExecInfo:
     frame_alone_ns: int
     frames_reason: str
     num_prefetches: int
+
+
+@dataclasses.dataclass(frozen=True)
+class RunningNode:
+    """See braid_running_node; `arguments` are as many words as are known."""
+
+    node: Node
+    name: str
+    frame: int
+    iteration: int
+    lane: int
+    place: int
+    rank: int
+    arguments: Tuple[int, ...]
 
 
 class Exec(Owned):
@@ -188,7 +202,7 @@ class Exec(Owned):
             else:
                 self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY, timeout)
                 limit = int(min(max(timeout, 0.0), 1e9) * 1e9)
-                status = lib.braid_exec_wait_until(pointer, 2**64 - 1, 0 if may_poll() else limit)
+                status = lib.braid_exec_wait_until(pointer, 2**64 - 1, 1 if may_poll() else limit)
         if status == lib.BRAID_OK:
             self._replaced.clear()
         self._kept.failures.report()
@@ -248,6 +262,20 @@ class Exec(Owned):
         with self._owner as pointer:
             check(lib.braid_exec_get_iterations(pointer, self.graph._handle(loop, "node"), num))
         return int(num[0])
+
+    def running(self) -> List[RunningNode]:
+        """The nodes that run now, of an exec made with `black_box`. Any thread may ask."""
+        nodes, num = ffi.new("braid_running_node[64]"), ffi.new("size_t *")
+        with self._owner as pointer:
+            check(lib.braid_exec_get_running(pointer, nodes, len(nodes), num))
+            return [RunningNode(Node(self.graph, node.node), string(node.name), node.frame, node.iteration, node.lane,
+                                node.place, node.rank, tuple(node.arguments[0:node.num_words]))
+                    for node in nodes[0:min(num[0], len(nodes))]]
+
+    def cancel(self) -> bool:
+        """Ends the frames that were launched, of an exec made with `black_box`; whether nothing of them still runs."""
+        with self._owner as pointer:
+            return is_ready(lib.braid_exec_cancel(pointer))
 
     def run(self, frames: int = 1, stream: Any = None) -> None:
         """Launches so many frames on `stream`, or the default stream, and waits for them."""

@@ -46,6 +46,11 @@ class Pointer:
 
 
 @dataclasses.dataclass(frozen=True)
+class Trap:
+    """As an argument of a kernel: the address of its node's own trap; see braid_trap. The wait raises TrappedError."""
+
+
+@dataclasses.dataclass(frozen=True)
 class PointerTo:
     """The type of a kernel's argument that points to elements of one type."""
 

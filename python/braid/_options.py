@@ -143,6 +143,7 @@ class ExecOptions(PlanOptions, total=False):
     frames: int
     when_full: WhenFull
     on_frame_end: Optional[Callable[[int], Any]]
+    black_box: bool
 
 
 _Struct = TypeVar("_Struct")
@@ -217,7 +218,7 @@ def fill_exec(struct: Any, options: ExecOptions) -> Any:
     plan = dict(options)
     for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
         setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))
-    for name in ("no_early_start", "profile", "frames"):
+    for name in ("no_early_start", "profile", "frames", "black_box"):
         setattr(struct, name, plan.pop(name, 0))
     plan.pop("on_frame_end", None)
     return fill_plan(struct.plan, cast(PlanOptions, plan))

@@ -23,6 +23,7 @@
 
 struct backend_ops;
 struct failure; // base/failure.h
+struct note;    // base/note.h
 struct player;
 
 // An opened device. Backends embed it first.
@@ -42,6 +43,7 @@ struct backend_event {
 
 struct backend_kernel {
     bool waits_first; // at its begin, for the kernels that it was launched early behind
+    bool notes_begin; // by itself: two more arguments stand behind those of backend_launch
 };
 
 struct backend_detour;
@@ -86,7 +88,10 @@ struct backend_task {
     uint32_t place;   // of several devices, which of them it runs on
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
-    uint32_t varies; // the parts that parameters change: a bit for each braid_target
+    uint32_t varies;   // the parts that parameters change: a bit for each braid_target
+    struct note *note; // the row of the black box that tells of it; NULL: there is no black box
+    const uint32_t *cancelled; // with a note: an atomic; not 0: what has not begun is left out
+    bool notes_end;            // of a row of a lane: what is next there does not tell of its end
     // NULL, or the backend's own form of a copy, a fill or a call that blocks. task_prepare makes
     // it; for a changed call, it starts from the detour of the call before.
     struct backend_detour *detour;
@@ -102,8 +107,12 @@ struct backend_task {
     };
 };
 
+// Whose the rows are that it writes of tasks with a note.
+enum backend_notes { BACKEND_NOTES_NOTHING, BACKEND_NOTES_NODES, BACKEND_NOTES_LANES };
+
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
+    enum backend_notes notes;
     // How programs can be played on it, best first, ended by NULL; see program/player.h.
     const struct player *const *players;
 
@@ -178,6 +187,12 @@ struct backend_ops {
     braid_status (*kernel_load_reading_grid)(struct backend *backend, const braid_kernel *kernel,
                                              const uint32_t *arg_bytes, uint32_t num_args,
                                              struct backend_kernel **out_kernel);
+    // With rows of lanes: loads one that notes its begin.
+    // It takes two more arguments: the address of its task's note, and its node. BRAID_UNSUPPORTED,
+    // and why, if its code cannot be changed; then the backend notes the begin before the kernel.
+    braid_status (*kernel_load_noting)(struct backend *backend, const braid_kernel *kernel,
+                                       const uint32_t *arg_bytes, uint32_t num_args,
+                                       struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,

@@ -4,8 +4,9 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "base/signals.h"
 
 struct blocker {
     struct blockers *blockers;
@@ -38,14 +39,12 @@ static void *thread_main(void *argument)
     }
 }
 
-// Signals are for the program's own threads.
 static bool start_thread(struct blocker *blocker)
 {
-    sigset_t all, previous;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    sigset_t previous;
+    signals_block(&previous);
     int error = pthread_create(&blocker->handle, NULL, thread_main, blocker);
-    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    signals_restore(&previous);
     if (!error)
         pthread_setname_np(blocker->handle, "braid-block");
     return !error;

@@ -33,6 +33,7 @@ const char *braid_status_name(braid_status status)
         [BRAID_INTERNAL] = "BRAID_INTERNAL",
         [BRAID_BUSY] = "BRAID_BUSY",
         [BRAID_TIMEOUT] = "BRAID_TIMEOUT",
+        [BRAID_TRAPPED] = "BRAID_TRAPPED",
     };
     size_t index = (size_t)status;
     if (index >= sizeof(names) / sizeof(names[0]))

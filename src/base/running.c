@@ -1,32 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of an exec's islands that ran when the device failed, for the failure's message.
+// The nodes of an exec that run, or ran when the device failed, as lists and in messages.
 #include "base/running.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/node_text.h"
+
 enum { MOST_NAMED = 4 };
 
-void braid_running_add(struct running *running, const char *node, const char *where, uint32_t index)
+void braid_running_add(struct running *running, uint32_t node, const char *name, uint32_t lane,
+                       uint32_t island)
 {
-    size_t used = strlen(running->nodes);
-    if (running->num++ < MOST_NAMED)
-        snprintf(running->nodes + used, sizeof(running->nodes) - used, "%s%s (%s %u)",
-                 used ? ", " : "", node, where, index);
+    if (running->num < MOST_RUNNING)
+        running->nodes[running->num] = (struct running_node){
+            .node = node, .lane = lane, .island = island, .slot = running->slot, .name = name
+        };
+    running->num++;
+}
+
+static void write_node(const struct running_node *node, char *text, size_t size)
+{
+    size_t used = strlen(text);
+    bool in_island = node->island != UINT32_MAX;
+    snprintf(text + used, size - used, "%s%s (%s %u)", used ? ", " : "",
+             braid_node_text(node->node, node->name).text, in_island ? "island" : "lane",
+             in_island ? node->island : node->lane);
 }
 
 void braid_running_write(const struct running *running, char *text, size_t size)
 {
     const char *islands = running->num_islands == 1 ? "island" : "islands";
-    char more[32] = "";
+    char more[32] = "", nodes[512] = "", inside[32] = "", of[32] = "";
+    if (!running->has_notes) {
+        snprintf(inside, sizeof(inside), "in its %s ", islands);
+        snprintf(of, sizeof(of), " of its %s", islands);
+    }
+    for (uint32_t i = 0; i < running->num && i < MOST_NAMED; i++)
+        write_node(&running->nodes[i], nodes, sizeof(nodes));
     if (running->num > MOST_NAMED)
         snprintf(more, sizeof(more), " and %u more", running->num - MOST_NAMED);
     if (running->num)
-        snprintf(text, size, "in its %s these nodes were running: %s%s", islands, running->nodes,
-                 more);
+        snprintf(text, size, "%sthese nodes were running: %s%s", inside, nodes, more);
     else if (running->is_unknown)
         snprintf(text, size, "its %s of %u calls may have been running", islands,
                  running->num_calls);
     else
-        snprintf(text, size, "no node of its %s was running", islands);
+        snprintf(text, size, "no node%s was running", of);
 }

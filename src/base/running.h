@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of an exec's islands that ran when the device failed, for the failure's message.
+// The nodes of an exec that run, or ran when the device failed, as lists and in messages.
 #ifndef BRAID_BASE_RUNNING_H
 #define BRAID_BASE_RUNNING_H
 
@@ -7,18 +7,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+enum { MOST_RUNNING = 64 }; // of which more is told than their number
 
-struct running {
-    char nodes[ERROR_MESSAGE_BYTES / 2]; // the first few, by name and place
-    uint32_t num;                        // all of them
-    uint32_t num_islands, num_calls;     // looked at
-    bool is_unknown;                     // some island takes no notes
+struct running_node {
+    uint32_t node, lane;
+    uint32_t island; // of the frame, that it is in; UINT32_MAX: it is in none, or in the only one
+    uint32_t slot;   // of the frame
+    const char *name;
 };
 
-// One more node, which was running in that lane or island.
-void braid_running_add(struct running *running, const char *node, const char *where,
-                       uint32_t index);
+struct running {
+    struct running_node nodes[MOST_RUNNING];
+    uint32_t num;                    // all of them
+    uint32_t slot;                   // of the frame that is looked at
+    uint32_t num_islands, num_calls; // looked at
+    bool has_notes;                  // of nodes outside islands, too
+    bool is_unknown;                 // some island takes no notes
+};
+
+void braid_running_add(struct running *running, uint32_t node, const char *name, uint32_t lane,
+                       uint32_t island);
+// The first few by name and place, for a message.
 void braid_running_write(const struct running *running, char *text, size_t size);
 
 #endif

@@ -5,22 +5,6 @@
 #include "base/error.h"
 #include "base/inside.h"
 
-static bool has_islands(const braid_exec *exec)
-{
-    return exec->player->find_running && exec->frames.slots[0].playing->num_islands;
-}
-
-// Adds to the message of a device's failure the tasks that were running, of all frames in flight.
-static braid_status add_running(const braid_exec *exec, braid_status status)
-{
-    char text[ERROR_MESSAGE_BYTES / 2];
-    struct running running = { .num = 0 };
-    for (uint32_t i = 0; i < exec->frames.num; i++)
-        exec->player->find_running(exec->frames.slots[i].playing, &running);
-    braid_running_write(&running, text, sizeof(text));
-    return braid_error(status, "%.400s; %s", braid_error_message(), text);
-}
-
 bool braid_exec_has_failed(const braid_exec *exec)
 {
     bool has_failed = failure_is_noted(&exec->device->failure);
@@ -38,8 +22,8 @@ braid_status braid_exec_check_devices(const char *function, const braid_exec *ex
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->places.num && !status; i++)
         status = braid_device_check(function, exec->places.devices[i]);
-    if (has_islands(exec))
-        status = add_running(exec, status);
+    if (braid_exec_knows_running(exec))
+        status = braid_exec_add_running(exec, status);
     braid_error_end_attempt(&attempt, status);
     return status;
 }
@@ -55,10 +39,10 @@ braid_status braid_exec_check(const char *function, const braid_exec *exec)
 // A launch is often the first to hear that a frame before it broke the device.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status)
 {
-    if (status != BRAID_DEVICE_ERROR || !has_islands(exec) ||
+    if (status != BRAID_DEVICE_ERROR || !braid_exec_knows_running(exec) ||
         !failure_is_noted(&exec->device->failure))
         return status;
-    return add_running(exec, status);
+    return braid_exec_add_running(exec, status);
 }
 
 braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
@@ -101,14 +85,14 @@ static braid_status ask_all(braid_exec *exec, braid_status (*ask)(struct backend
 static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct backend *backend,
                                                                       struct backend_event *event))
 {
-    if (!has_islands(exec))
+    if (!braid_exec_knows_running(exec))
         return ask_all(exec, ask);
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
     braid_status status = ask_all(exec, ask);
     bool failed = status && status != BRAID_NOT_READY;
     if (failed)
-        status = add_running(exec, status);
+        status = braid_exec_add_running(exec, status);
     braid_error_end_attempt(&attempt, failed ? status : BRAID_OK);
     return status;
 }
@@ -137,7 +121,8 @@ braid_status braid_exec_wait(braid_exec *exec)
     if (status)
         return status;
     braid_exec_settle(exec);
-    return braid_exec_parts_wait(exec->parts, exec);
+    status = braid_exec_parts_wait(exec->parts, exec);
+    return status ? status : braid_exec_tell_traps(exec);
 }
 
 braid_status braid_exec_query(braid_exec *exec)

@@ -139,6 +139,15 @@ void braid_exec_mark_replaced(braid_exec *exec, struct frame_slot *slot, braid_s
 // exec_memory.c: says in info how much memory the exec has.
 void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info);
 
+// black_box.c: whether the exec has notes of nodes, or islands that have.
+bool braid_exec_knows_running(const braid_exec *exec);
+// Adds to a message which nodes ran in all frames in flight, and to its details more of them.
+braid_status braid_exec_add_running(const braid_exec *exec, braid_status status);
+
+// exec_traps.c: behind a wait that found that frames have ended. Errors: BRAID_TRAPPED, once for
+// each trap.
+braid_status braid_exec_tell_traps(const braid_exec *exec);
+
 // Adds the running tasks to a launch's failure, if the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
 

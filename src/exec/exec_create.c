@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "device/group.h"
+#include "exec/black_box.h"
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_end.h"
@@ -13,6 +14,7 @@
 #include "exec/exec_memory.h"
 #include "exec/exec_places.h"
 #include "exec/exec_times.h"
+#include "exec/exec_traps.h"
 #include "exec/islands.h"
 #include "graph/graph_ranks.h"
 #include "graph/regions.h"
@@ -84,7 +86,9 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
     };
     unsigned char *arenas[MOST_PLACES];
     braid_exec_find_arenas(exec, index, arenas);
-    braid_status status = braid_frame_create(&exec->tasks, arenas, index, &slot->frame);
+    braid_status status =
+        braid_frame_create(&exec->tasks, arenas, index, braid_exec_notes(exec, index),
+                           braid_exec_traps(exec, index), &slot->frame);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
     if (!status && !index)
@@ -142,6 +146,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     if (!status) // of the operations of then
         status = braid_exec_add_times(exec, options->profile);
     if (!status)
+        braid_exec_place_notes(exec);
+    if (!status)
         status = make_playings(exec, options);
     if (!status)
         status = verify_params(exec, graph);
@@ -153,6 +159,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     bool has_queues = exec->frames.num > 1;
     exec->info.num_streams = 0;
     exec->info.num_events = exec->placed ? exec->places.num - 1 : 0; // probes
+    exec->info.num_events += options->black_box ? BLACK_BOX_ENDS : 0;
     for (uint32_t i = 0; i < exec->frames.num; i++) {
         exec->info.num_streams += exec->frames.slots[i].playing->num_streams + has_queues;
         exec->info.num_events +=
@@ -213,8 +220,13 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     exec->frames.slots = braid_allocate_zeroed(exec->frames.num, sizeof(*exec->frames.slots));
     if (!exec->frames.slots)
         return braid_error_no_memory("the frames of an exec");
-    braid_status status = braid_tasks_create(
-        exec->device->backend, exec->placed ? &exec->places : NULL, graph, &exec->tasks);
+    braid_status status =
+        braid_tasks_create(exec->device->backend, exec->placed ? &exec->places : NULL, graph,
+                           options->black_box, &exec->tasks);
+    if (!status)
+        status = braid_exec_add_black_box(exec, graph, options);
+    if (!status)
+        status = braid_exec_add_traps(exec);
     if (status)
         return status;
     if (graph->ranks)

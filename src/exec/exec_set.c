@@ -60,12 +60,11 @@ static braid_status check_arg(const struct setter *setter, size_t index, braid_a
     if (!arg.data)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL",
                            setter->function, name_node(setter).text, index);
-    if (graph_argument_is_address(&arg))
-        return braid_error(
-            BRAID_INVALID_ARGUMENT,
-            "%s: node %s: argument %zu cannot be set to braid_resource_address: give "
-            "it a pointer",
-            setter->function, name_node(setter).text, index);
+    if (graph_argument_is_address(&arg) || graph_argument_is_trap(&arg))
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "%s: node %s: argument %zu cannot be set to braid_resource_address or "
+                           "BRAID_TRAP: give it a pointer",
+                           setter->function, name_node(setter).text, index);
     size_t bytes = arg.bytes == BRAID_UNCHECKED_POINTER ? sizeof(void *) : arg.bytes;
     if (bytes != launch->arg_bytes[index])
         return braid_error(BRAID_INVALID_ARGUMENT,

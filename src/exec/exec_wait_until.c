@@ -3,6 +3,7 @@
 // short sleeps.
 #include "base/clock.h"
 #include "base/error.h"
+#include "exec/black_box.h"
 #include "exec/exec.h"
 
 enum { SPIN_NS = 20000, SLEEP_PART = 16, LONGEST_SLEEP_NS = 1000000 };
@@ -51,7 +52,9 @@ static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
     braid_status status =
         ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize, &num);
     // Of all but the last one the end is known: a launch that waits may wait for the caller.
-    return status || frame + 1 < num ? status : braid_exec_await_launch(function, exec);
+    if (!status && frame + 1 >= num)
+        status = braid_exec_await_launch(function, exec);
+    return status ? status : braid_exec_tell_traps(exec);
 }
 
 static braid_status query_frame(braid_exec *exec, uint64_t frame)
@@ -70,12 +73,23 @@ static braid_status query_frame(braid_exec *exec, uint64_t frame)
 static braid_status time_out(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
     uint64_t num = braid_exec_num_frames(exec);
+    bool knows_running = braid_exec_notes(exec, 0);
+    struct error_attempt attempt;
+    if (knows_running)
+        braid_error_begin_attempt(&attempt);
     if (frame != BRAID_LAST_FRAME)
-        return braid_error(BRAID_TIMEOUT, "%s: frame %llu has not ended after %llu ns", function,
-                           (unsigned long long)frame, (unsigned long long)ns);
-    return braid_error(
-        BRAID_TIMEOUT, "%s: %llu %s launched, and the last has not ended after %llu ns", function,
-        (unsigned long long)num, num == 1 ? "frame was" : "frames were", (unsigned long long)ns);
+        (void)braid_error(BRAID_TIMEOUT, "%s: frame %llu has not ended after %llu ns", function,
+                          (unsigned long long)frame, (unsigned long long)ns);
+    else
+        (void)braid_error(BRAID_TIMEOUT,
+                          "%s: %llu %s launched, and the last has not ended after %llu ns",
+                          function, (unsigned long long)num, num == 1 ? "frame was" : "frames were",
+                          (unsigned long long)ns);
+    if (!knows_running)
+        return BRAID_TIMEOUT;
+    braid_status status = braid_exec_add_running(exec, BRAID_TIMEOUT);
+    braid_error_end_attempt(&attempt, status);
+    return status;
 }
 
 braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
@@ -92,5 +106,5 @@ braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns
             return time_out(exec, frame, ns);
         pause_after(waited_ns, ns - waited_ns);
     }
-    return status;
+    return status || ns == 0 ? status : braid_exec_tell_traps(exec);
 }

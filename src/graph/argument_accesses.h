@@ -19,6 +19,11 @@ static inline bool graph_argument_is_address(const braid_arg *arg)
     return arg->bytes == BRAID_ADDRESS_OF || graph_argument_access(arg);
 }
 
+static inline bool graph_argument_is_trap(const braid_arg *arg)
+{
+    return arg->bytes == BRAID_TRAP_ADDRESS;
+}
+
 // Points *launch to accesses with those of its arguments behind. The caller frees *out_accesses,
 // which is NULL where there are none. Errors: BRAID_INVALID_ARGUMENT, BRAID_NO_MEMORY.
 braid_status braid_graph_add_argument_accesses(const braid_graph *graph, const char *name,

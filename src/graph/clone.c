@@ -66,6 +66,7 @@ static bool clone_arrays(const braid_graph *from, braid_graph *to)
            clone_array(&from->uses, sizeof(struct graph_parameter_use), &to->uses) &&
            clone_array(&from->addresses, sizeof(struct graph_address), &to->addresses) &&
            clone_array(&from->given, sizeof(struct graph_address), &to->given) &&
+           clone_array(&from->traps, sizeof(struct graph_trap), &to->traps) &&
            clone_array(&from->unchecked, sizeof(uint32_t), &to->unchecked) &&
            clone_array(&from->regions, sizeof(struct graph_region), &to->regions) &&
            clone_array(&from->sequence, sizeof(uint32_t), &to->sequence);

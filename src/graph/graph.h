@@ -122,6 +122,11 @@ struct graph_address {
     uint32_t place; // which argument of a kernel; otherwise where in the node's work, in bytes
 };
 
+// An argument of a kernel node that is the address of a trap.
+struct graph_trap {
+    uint32_t node, argument;
+};
+
 struct graph_ranks;
 
 struct braid_graph {
@@ -142,6 +147,7 @@ struct braid_graph {
     struct array addresses;         // struct graph_address, by node
     struct array given;        // likewise, of buffers whose addresses were known: the bytes hold
                                // them already
+    struct array traps;        // struct graph_trap, by node
     struct array unchecked;    // uint32_t: arguments, as in arg_sizes, that the program says to be
                                // no pointers, or to be ordered by nothing
     struct array sequence;     // uint32_t: main nodes in the order in which accesses count;

@@ -31,6 +31,7 @@ struct graph_ranks_ops {
 // libbraid_ranks embeds it first.
 struct graph_ranks {
     const struct graph_ranks_ops *ops;
+    uint32_t rank; // the program's in the graph's first communicator
 };
 
 #endif

@@ -99,7 +99,9 @@ static bool is_unchecked(const braid_arg *arg)
 
 static size_t bytes_of(const braid_arg *arg)
 {
-    return graph_argument_is_address(arg) || is_unchecked(arg) ? sizeof(void *) : arg->bytes;
+    bool is_pointer =
+        graph_argument_is_address(arg) || graph_argument_is_trap(arg) || is_unchecked(arg);
+    return is_pointer ? sizeof(void *) : arg->bytes;
 }
 
 static braid_status find_address(const braid_graph *graph, const char *name,
@@ -146,7 +148,7 @@ static braid_status find_grid(const braid_graph *graph, const char *name,
 // The room that the arguments need in the graph.
 struct arg_needs {
     uint64_t bytes;
-    size_t num_addresses, num_unchecked;
+    size_t num_addresses, num_unchecked, num_traps;
 };
 
 static braid_status check_arg(const braid_graph *graph, const char *name,
@@ -164,6 +166,7 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
     needs->bytes += graph_arg_stride((uint32_t)bytes_of(arg));
     needs->num_addresses += graph_argument_is_address(arg);
     needs->num_unchecked += is_unchecked(arg);
+    needs->num_traps += graph_argument_is_trap(arg);
     return graph_argument_is_address(arg) ? find_address(graph, name, launch, index, &address)
                                           : BRAID_OK;
 }
@@ -257,7 +260,10 @@ static void append_args(braid_graph *graph, const braid_kernel_node *launch, uin
         if (is_unchecked(&launch->args[i]))
             *(uint32_t *)braid_array_append(&graph->unchecked, 1, sizeof(uint32_t)) =
                 (uint32_t)(sizes + i - (uint32_t *)graph->arg_sizes.items);
-        if (graph_argument_is_address(&launch->args[i]))
+        if (graph_argument_is_trap(&launch->args[i])) // zeros until a frame has it
+            *(struct graph_trap *)braid_array_append(&graph->traps, 1, sizeof(struct graph_trap)) =
+                (struct graph_trap){ graph_num_nodes(graph), (uint32_t)i };
+        else if (graph_argument_is_address(&launch->args[i]))
             append_address(graph, launch, i, to);
         else
             memcpy(to, launch->args[i].data, sizes[i]);
@@ -276,6 +282,7 @@ static bool reserve_kernel(braid_graph *graph, const braid_kernel_node *launch,
            braid_array_reserve(&graph->arg_sizes, count_args(launch), sizeof(uint32_t)) &&
            braid_array_reserve(&graph->arg_bytes, needs->bytes, 1) &&
            braid_array_reserve(&graph->unchecked, needs->num_unchecked, sizeof(uint32_t)) &&
+           braid_array_reserve(&graph->traps, needs->num_traps, sizeof(struct graph_trap)) &&
            braid_graph_reserve_addresses(graph, &launch->node, needs->num_addresses) &&
            braid_pointer_map_reserve(&graph->first_nodes);
 }

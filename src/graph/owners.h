@@ -11,7 +11,7 @@
 
 // How much a graph had of all that a transfer adds.
 struct graph_mark {
-    size_t nodes, edges, accesses, resources, works, communications, addresses, given;
+    size_t nodes, edges, accesses, resources, works, communications, addresses, given, traps;
     uint64_t version;
 };
 

@@ -8,9 +8,13 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
+enum { NOTE_ARGUMENTS = 2 }; // of a kernel that notes its begin: its note, and its node
+
 static const void *address_of(const struct tasks *tasks, const struct frame *frame,
                               const struct task_address *address, uint64_t number)
 {
+    if (address->trap)
+        return &frame->traps[address->trap - 1];
     if (!address->num_versions)
         return frame->arenas[address->place] + address->arena_offset;
     uint64_t which = (number + address->num_versions - address->frames_before);
@@ -89,7 +93,8 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
     frame->room = braid_allocate_zeroed(most_arg_bytes(tasks), 1);
     frame->backend = tasks->backend;
     frame->places = tasks->places;
-    frame->args = braid_allocate_zeroed(tasks->num_args, sizeof(*frame->args));
+    size_t num_more = frame->notes ? (size_t)tasks->num * NOTE_ARGUMENTS : 0;
+    frame->args = braid_allocate_zeroed(tasks->num_args + num_more, sizeof(*frame->args));
     frame->tasks = braid_allocate_zeroed(tasks->num, sizeof(*frame->tasks));
     frame->iterations = braid_allocate_zeroed(tasks->num_regions, sizeof(*frame->iterations));
     return frame->arguments && frame->room && frame->args && frame->tasks && frame->iterations;
@@ -140,9 +145,18 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame, uint64_
         struct backend_task *task = &frame->tasks[i];
         *task = tasks->items[i];
         task->node = i;
+        if (frame->notes) {
+            task->note = &frame->notes[tasks->notes[i].row];
+            task->notes_end = tasks->notes[i].ends;
+            task->cancelled = (const uint32_t *)&frame->notes[tasks->num].begun;
+        }
         if (task->kind == WORK_KERNEL) {
             task->launch.args = args;
             args += task->launch.num_args;
+        }
+        if (frame->notes && task->kind == WORK_KERNEL && task->launch.kernel->notes_begin) {
+            *args++ = &task->note;
+            *args++ = &task->node;
         }
         status = fill_task(tasks, frame, number, task);
         frame->num_tasks += !status;
@@ -151,9 +165,10 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame, uint64_
 }
 
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
-                                uint64_t number, struct frame *out_frame)
+                                uint64_t number, struct note *notes, braid_trap *traps,
+                                struct frame *out_frame)
 {
-    struct frame frame = { 0 };
+    struct frame frame = { .notes = notes, .traps = traps };
     braid_status status = BRAID_OK;
     if (!allocate(tasks, &frame))
         status = braid_error_no_memory("the values of a frame");

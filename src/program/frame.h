@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/note.h"
 #include "program/host_calls.h"
 #include "program/tasks.h"
 
@@ -14,6 +15,9 @@ struct frame {
     unsigned char *room;        // for the arguments of any one task
     void **args;                // of all kernels, node by node: pointers into arguments
     struct backend_task *tasks; // by node index, ready to be submitted
+    struct note *notes; // as many, and a last row whose first word says whether the exec was
+                        // cancelled; NULL: there is no black box
+    braid_trap *traps;  // by number
     uint32_t num_tasks;
     struct backend *backend;            // of place 0
     const struct places *places;        // as those of its tasks
@@ -28,10 +32,12 @@ struct frame {
 };
 
 // `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL
-// where there are none. `number` is the frame's, of which it has the versions.
+// where there are none. `number` is the frame's, of which it has the versions. `notes` are zeros,
+// one more than tasks; NULL: there is no black box. `traps` are zeros, too. Both outlive the frame.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the memory of a copy could not be asked about).
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
-                                uint64_t number, struct frame *out_frame);
+                                uint64_t number, struct note *notes, braid_trap *traps,
+                                struct frame *out_frame);
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);
 

@@ -34,7 +34,8 @@ static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
                   graph->works.num * sizeof(union work)) &&
         fill_slot(tasks, TASK_SLOT_CONTROLS, NULL, tasks->num * sizeof(struct task_control));
     tasks->offsets = braid_allocate_zeroed(tasks->num, sizeof(*tasks->offsets));
-    tasks->addresses = braid_allocate_zeroed(graph->addresses.num, sizeof(*tasks->addresses));
+    tasks->addresses =
+        braid_allocate_zeroed(graph->addresses.num + graph->traps.num, sizeof(*tasks->addresses));
     tasks->first_address = braid_allocate_zeroed((size_t)tasks->num + 1, sizeof(uint32_t));
     tasks->version_memory = braid_allocate_zeroed(graph->versions.num, sizeof(void *));
     tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
@@ -108,8 +109,9 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
 {
     const struct graph_address *addresses = graph->addresses.items;
     const struct graph_resource *resources = graph->resources.items;
-    for (; tasks->num_addresses < graph->addresses.num; tasks->num_addresses++) {
-        const struct graph_address *next = &addresses[tasks->num_addresses];
+    const struct graph_trap *traps = graph->traps.items;
+    for (; tasks->num_addresses - tasks->num_traps < graph->addresses.num; tasks->num_addresses++) {
+        const struct graph_address *next = &addresses[tasks->num_addresses - tasks->num_traps];
         const struct graph_resource *resource = &resources[next->resource];
         if (next->node != node)
             break;
@@ -121,6 +123,16 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
         address->first = resource->first_version;
         address->frames_before = resource->frames_before;
         address->memory_offset = resource->num_versions ? resource->offset : 0;
+    }
+    for (; tasks->num_traps < graph->traps.num && traps[tasks->num_traps].node == node;
+         tasks->num_addresses++) {
+        uint32_t argument = traps[tasks->num_traps++].argument;
+        tasks->addresses[tasks->num_addresses] =
+            (struct task_address){ .node = node,
+                                   .slot = TASK_SLOT_ARGUMENTS,
+                                   .offset = braid_tasks_arg_offset(tasks, node, argument),
+                                   .num_versions = 1,
+                                   .trap = tasks->num_traps };
     }
     tasks->first_address[node + 1] = tasks->num_addresses;
 }
@@ -145,6 +157,18 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
     };
 }
 
+static braid_status load_noting(struct backend *backend, const struct graph_kernel *kernel,
+                                const struct tasks *tasks, struct backend_kernel **out_kernel)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = backend->ops->kernel_load_noting(backend, kernel->kernel,
+                                                           tasks->arg_sizes + kernel->first_arg,
+                                                           kernel->num_args, out_kernel);
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    return status;
+}
+
 // Finds the kernel among those loaded for the node's place, or loads it. A map for each place.
 static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct pointer_map *maps,
                                 struct tasks *tasks)
@@ -161,8 +185,11 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
     struct backend *backend = places_backend(tasks->places, tasks->backend, place);
     struct task_kernel *slot = &tasks->kernels[tasks->num_kernels];
     bool reads_grid = kernel->grid_from && backend->ops->kernel_load_reading_grid;
-    braid_status status =
-        (reads_grid ? backend->ops->kernel_load_reading_grid : backend->ops->kernel_load)(
+    braid_status status = BRAID_UNSUPPORTED;
+    if (tasks->notes && !kernel->grid_from && backend->ops->notes == BACKEND_NOTES_LANES)
+        status = load_noting(backend, kernel, tasks, &slot->kernel);
+    if (status == BRAID_UNSUPPORTED)
+        status = (reads_grid ? backend->ops->kernel_load_reading_grid : backend->ops->kernel_load)(
             backend, kernel->kernel, tasks->arg_sizes + kernel->first_arg, kernel->num_args,
             &slot->kernel);
     if (status)
@@ -218,7 +245,7 @@ static void note_parameters(const braid_graph *graph, struct tasks *tasks)
 }
 
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
-                                const braid_graph *graph, struct tasks *out_tasks)
+                                const braid_graph *graph, bool notes, struct tasks *out_tasks)
 {
     struct tasks tasks = { .backend = backend,
                            .places = places,
@@ -226,8 +253,11 @@ braid_status braid_tasks_create(struct backend *backend, const struct places *pl
                            .num_regions = (uint32_t)graph->regions.num };
     tasks.items = braid_allocate_zeroed(tasks.num, sizeof(*tasks.items));
     tasks.kernels = braid_allocate_zeroed(graph->kernels.num, sizeof(*tasks.kernels));
+    tasks.notes = notes ? braid_allocate_zeroed(tasks.num, sizeof(*tasks.notes)) : NULL;
+    for (uint32_t i = 0; tasks.notes && i < tasks.num; i++)
+        tasks.notes[i].row = i;
     braid_status status = BRAID_OK;
-    if (!tasks.items || !tasks.kernels)
+    if (!tasks.items || !tasks.kernels || (notes && !tasks.notes))
         status = braid_error_no_memory("the tasks of an exec");
     if (!status)
         status = make_slots(graph, &tasks);
@@ -259,6 +289,7 @@ void braid_tasks_finish(struct tasks *tasks)
     free(tasks->version_memory);
     free(tasks->arg_sizes);
     free(tasks->prefetches);
+    free(tasks->notes);
     free(tasks->kernels);
     *tasks = (struct tasks){ 0 };
 }

@@ -36,6 +36,14 @@ struct task_address {
     uint32_t first; // of version_memory
     uint32_t frames_before;
     uint64_t memory_offset; // of a part of a replica
+    // Of a trap, which counts as a version, too:
+    uint32_t trap; // its number, from 1; 0: it is none
+};
+
+// Where a node notes that it runs, and that it has ended: a row of notes.
+struct task_note {
+    uint32_t row;
+    bool ends; // of a row of a lane: see backend_task.notes_end
 };
 
 // A kernel that was loaded, and for which place.
@@ -60,7 +68,7 @@ struct tasks {
     uint32_t num;
     uint64_t *offsets;              // by node: of its arguments or its work in their slot
     struct task_address *addresses; // by node
-    uint32_t num_addresses;
+    uint32_t num_addresses, num_traps;
     uint32_t *first_address; // num + 1: those of a node are first_address[node] .. [node + 1]
     void **version_memory;   // as in the graph; the exec puts in what is NULL there
     size_t num_version_memory;
@@ -70,16 +78,18 @@ struct tasks {
     uint32_t num_args, max_args;      // of all nodes together, and of any
     uint32_t num_regions;             // of the graph
     struct task_prefetch *prefetches; // by node; NULL: nobody fetches
+    struct task_note *notes;          // by node; NULL: there is no black box
     struct task_kernel *kernels;      // loaded, each once for each place
     size_t num_kernels;
 };
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule. `places`
-// outlive the tasks, and are those of a graph that was placed; NULL: there is one place.
+// outlive the tasks, and are those of a graph that was placed; NULL: there is one place. `notes`:
+// there is a black box; each node has a row of its own then.
 // Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (its
 // code takes other arguments), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
-                                const braid_graph *graph, struct tasks *out_tasks);
+                                const braid_graph *graph, bool notes, struct tasks *out_tasks);
 
 void braid_tasks_finish(struct tasks *tasks);
 

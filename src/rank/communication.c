@@ -34,7 +34,7 @@ braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator
         }
     }
     const struct graph_resource resource = { .buffer = GRAPH_NONE, .communicator = communicator };
-    braid_status status = braid_rank_graph_begin(graph);
+    braid_status status = braid_rank_graph_begin(graph, communicator->rank);
     if (!status)
         status = braid_graph_append_resource(graph, communicator->name, resource, out_resource);
     if (!status)

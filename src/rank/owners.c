@@ -258,7 +258,7 @@ static struct graph_mark mark(const braid_graph *graph)
                                 graph->accesses.num,  graph->resources.num,
                                 graph->works.num,     rank_graph_of(graph)->communications.num,
                                 graph->addresses.num, graph->given.num,
-                                graph->version };
+                                graph->traps.num,     graph->version };
 }
 
 static void go_back(braid_graph *graph, const struct graph_mark *mark)
@@ -271,6 +271,7 @@ static void go_back(braid_graph *graph, const struct graph_mark *mark)
     rank_graph_of(graph)->communications.num = mark->communications;
     graph->addresses.num = mark->addresses;
     graph->given.num = mark->given;
+    graph->traps.num = mark->traps;
     graph->version = mark->version;
 }
 

@@ -43,7 +43,7 @@ static bool clone_for(const braid_graph *graph, braid_graph *made)
     }
     if (items)
         memcpy(items, from->items, from->num * sizeof(struct rank_description));
-    own->base.ops = graph->ranks->ops;
+    own->base = *graph->ranks;
     made->ranks = &own->base;
     for (size_t i = 0; i < made->resources.num; i++) {
         if (graph_resource_at(made, i)->communicator)
@@ -61,14 +61,14 @@ static const struct graph_ranks_ops ops = {
     .make_operations = braid_rank_make_operations,
 };
 
-braid_status braid_rank_graph_begin(braid_graph *graph)
+braid_status braid_rank_graph_begin(braid_graph *graph, uint32_t rank)
 {
     if (graph->ranks)
         return BRAID_OK;
     struct rank_graph *own = calloc(1, sizeof(*own));
     if (!own)
         return braid_error_no_memory("the communicators of a graph");
-    own->base.ops = &ops;
+    own->base = (struct graph_ranks){ .ops = &ops, .rank = rank };
     graph->ranks = &own->base;
     return BRAID_OK;
 }

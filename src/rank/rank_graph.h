@@ -48,8 +48,8 @@ static inline const struct rank_description *rank_graph_description(const braid_
     return &rank_graph_descriptions(graph)[graph_work_of(graph, post)->post.description];
 }
 
-// Gives the graph its table, if it has none. Errors: BRAID_NO_MEMORY.
-braid_status braid_rank_graph_begin(braid_graph *graph);
+// Gives the graph its table, if it has none. `rank`: the program's. Errors: BRAID_NO_MEMORY.
+braid_status braid_rank_graph_begin(braid_graph *graph, uint32_t rank);
 
 // communication.c: adds an operation; `key`: see rank_description.
 braid_status braid_graph_append_communication(braid_graph *graph,

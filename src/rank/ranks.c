@@ -3,7 +3,6 @@
 #include "rank/ranks.h"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/signals.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 #define MOST_TIMEOUT_MS (UINT64_MAX / 2000000)
@@ -54,11 +54,10 @@ static void leave(braid_ranks *ranks, struct rank_call *call)
 
 static braid_status start_thread(braid_ranks *ranks)
 {
-    sigset_t all, previous; // signals are for the program's own threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    sigset_t previous;
+    signals_block(&previous);
     int error = pthread_create(&ranks->thread, NULL, braid_rank_thread, ranks);
-    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    signals_restore(&previous);
     if (error)
         return braid_error(BRAID_NO_MEMORY, "ranks: no thread for communication: %s",
                            strerror(error));

@@ -86,6 +86,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     function->waits = entry->waits;
     function->triggers = entry->triggers;
     function->reads_grid = entry->reads_grid && entry->returns;
+    function->notes = entry->notes;
     function->stamps = entry->stamps && entry->num_clock_reads == 2;
     if (function->body == NULL)
         function->body = stamps_find_body(entry->name);

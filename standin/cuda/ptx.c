@@ -85,6 +85,7 @@ static bool read_parameter(const char **text, struct ptx_entry *entry, char *tok
         else if (size == 0)
             size = type_bytes(token);
         entry->stamps |= strcmp(token, "braid_mask") == 0;
+        entry->notes |= strcmp(token, "braid_node") == 0;
         entry->reads_grid |= strcmp(token, "braid_grid_from") == 0;
     }
     align = align == 0 ? size : align;

@@ -69,7 +69,8 @@ static void wrong_arguments(void **state)
     check_fails(
         braid_exec_set_arg(exec, chain.steps[1], 0, braid_resource_address(&(braid_resource){ 0 })),
         BRAID_INVALID_ARGUMENT,
-        "node 1 'step': argument 0 cannot be set to braid_resource_address: give it a pointer");
+        "node 1 'step': argument 0 cannot be set to braid_resource_address or BRAID_TRAP: give it "
+        "a pointer");
     check_fails(braid_exec_set_arg(exec, chain.steps[2], 1, BRAID_ARG(value)),
                 BRAID_INVALID_ARGUMENT, "node 2 'step' has 1 arguments");
     check_fails(braid_exec_set_args(exec, chain.steps[2], NULL, 0), BRAID_INVALID_ARGUMENT,

@@ -37,6 +37,7 @@ CLASSES = {
     "Link": ("braid_place_link", {}),
     "Placement": ("braid_placement", {}),
     "PlanOptions": ("braid_schedule_options", {}),
+    "RunningNode": ("braid_running_node", {"num_words": "the length of `arguments`"}),
     "ScheduleInfo": ("braid_schedule_info", {
         "critical_path": "Schedule.critical_path is the list of its nodes",
         "num_critical": "the length of that list",

@@ -68,6 +68,16 @@ def test_elements_that_numpy_does_not_know_may_be_known_to_dlpack():
     assert braid.Pointer.of(OfUnknownElements(np.zeros(4, "int8"))).nbytes == 4
 
 
+def test_a_trap_is_raised_once(device, store):
+    graph = braid.Graph()
+    graph.kernel(store, 1, [braid.Trap(), np.int64(7)], name="trapping")
+    frame = braid.Exec(device, graph)
+    frame.launch()
+    with pytest.raises(braid.TrappedError, match="node 0 'trapping' .* trapped: code 7, payload 0"):
+        frame.wait()
+    frame.wait()
+
+
 def test_tensors_are_arguments(device, store):
     target = np.zeros(3, "int64")
     graph = braid.Graph()

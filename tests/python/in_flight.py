@@ -77,6 +77,21 @@ def test_a_full_exec_waits_and_lets_python_run(held):
     assert frame.num_frames == 3
 
 
+def test_a_black_box_tells_which_nodes_run(held):
+    frame, reached, leave = held(black_box=True)
+    assert frame.running() == []
+    frame.launch()
+    assert reached.acquire(timeout=60)
+    node, = frame.running()
+    assert (node.name, node.node.name, node.frame, node.iteration, node.rank) == ("held", "held", 0, 0, 0)
+    with pytest.raises(braid.TimeoutError, match="these nodes were running: 0 'held'"):
+        frame.wait(timeout=0.01)
+    assert not frame.cancel()
+    leave.release()
+    frame.wait()
+    assert frame.running() == [] and frame.cancel()
+
+
 def test_a_frame_is_waited_for_and_told_of(held):
     ended = []
     frame, reached, leave = held(on_frame_end=ended.append)

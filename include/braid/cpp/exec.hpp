@@ -9,6 +9,7 @@
 #include <braid/timings.h>
 #include <braid/tune.h>
 
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
@@ -78,6 +79,21 @@ template <class Errors> class basic_exec
         std::uint64_t num = 0;
         const braid_status status = braid_exec_get_iterations(get(), loop, &num);
         return Errors::template from<std::uint64_t>(status, [&] { return num; });
+    }
+    // The nodes that run now: see braid_exec_get_running.
+    result<std::vector<braid_running_node>> running() const
+    {
+        std::vector<braid_running_node> nodes(64);
+        std::size_t num = 0;
+        braid_status status = braid_exec_get_running(get(), nodes.data(), nodes.size(), &num);
+        nodes.resize(std::min(num, nodes.size()));
+        return Errors::template from<std::vector<braid_running_node>>(status,
+                                                                      [&] { return nodes; });
+    }
+    // Whether nothing still runs.
+    result<bool> cancel() const
+    {
+        return detail::ready<Errors>(braid_exec_cancel(get()));
     }
     // Whether the last launch has ended.
     result<bool> done() const

@@ -214,6 +214,10 @@ template <class Pointer> struct operand {
     }
 };
 
+// As an argument: the address of the node's own trap, see BRAID_TRAP.
+struct trap {
+};
+
 namespace detail
 {
 // The bytes of a plain value as a number.
@@ -274,11 +278,15 @@ template <class T> struct slot {
     T value = {};
     braid_resource resource = {};
     braid_access_mode mode = {};
+    bool is_trap = false;
 
     template <class Value> static slot of(Value &&value)
     {
         using given = std::decay_t<Value>;
-        if constexpr (resource_of<given>::is_resource) {
+        if constexpr (std::is_same_v<given, trap>) {
+            static_assert(std::is_same_v<T, braid_trap *>, "the kernel takes a braid_trap *");
+            return { {}, {}, {}, true };
+        } else if constexpr (resource_of<given>::is_resource) {
             static_assert(std::is_pointer_v<T>, "a resource's address is a pointer");
             static_assert(!std::is_pointer_v<T> || fits_v<T, given>,
                           "the kernel takes a pointer to another type than the resource's");
@@ -307,6 +315,8 @@ template <class T> struct slot {
     braid_arg get() const
     {
         constexpr bool is_long = std::is_arithmetic_v<T> && sizeof(T) == sizeof(void *);
+        if (is_trap)
+            return BRAID_TRAP();
         if (mode)
             return braid_resource_argument(&resource, mode);
         return resource.graph ? braid_resource_address(&resource)

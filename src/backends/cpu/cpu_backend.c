@@ -124,6 +124,7 @@ static void get_link(struct backend *base, struct backend *peer, bool reaches,
 
 static const struct backend_ops cpu_ops = {
     .name = "cpu",
+    .notes = BACKEND_NOTES_NODES,
     .players = braid_cpu_players,
     .close = close_backend,
     .get_info = get_info,

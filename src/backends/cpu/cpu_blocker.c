@@ -11,7 +11,7 @@ static void make_call(const struct cpu_work *work)
 {
     struct inside inside;
     braid_inside_begin(&inside, "a host call of the CPU", NULL);
-    work->call(&work->blocks, work->args);
+    braid_cpu_work_call(work, &work->blocks);
     braid_inside_end(&inside);
 }
 
@@ -26,10 +26,17 @@ static void go_on(void *backend, void *job)
     braid_cpu_job_pass(backend, job);
 }
 
+static void note_end(const struct cpu_work *work)
+{
+    if (work->note)
+        atomic_fetch_add_explicit(&work->note->ended, 1, memory_order_relaxed);
+}
+
 // On the communication thread, which may be in here still when the job is long done.
 static void resume(void *of, void *job)
 {
     struct cpu_backend *backend = of;
+    note_end(((struct cpu_job *)job)->split.work);
     cpu_lock(backend);
     braid_cpu_job_hand_over(backend, job);
     cpu_unlock(backend);
@@ -40,9 +47,13 @@ static void resume(void *of, void *job)
 static bool await(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work)
 {
     atomic_fetch_add_explicit(&backend->num_resuming, 1, memory_order_relaxed);
+    job->split.work = work;
+    if (work->note)
+        atomic_fetch_add_explicit(&work->note->begun, 1, memory_order_relaxed);
     if (!work->awaits->ops->await(work->awaits, resume, backend, job))
         return false;
     atomic_fetch_sub_explicit(&backend->num_resuming, 1, memory_order_relaxed);
+    note_end(work);
     return true;
 }
 

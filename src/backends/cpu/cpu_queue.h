@@ -11,6 +11,7 @@
 
 #include "backends/backend.h"
 #include "backends/cpu/cpu_slab.h"
+#include "base/note.h"
 
 struct cpu_backend;
 struct cpu_job;
@@ -27,6 +28,8 @@ struct cpu_work {
     void *const *grid_from;
     braid_dim3 most;
     _Atomic uint64_t *block_ns;    // of its last block; 0: not known. NULL: nobody asks
+    struct note *note;             // counts the calls; NULL: there is no black box
+    const uint32_t *cancelled;     // see backend_task
     bool is_blocking;              // it sleeps, so no worker is to make the call
     struct work_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
 };

@@ -10,12 +10,24 @@ enum {
     CHUNKS_A_WORKER = 4, // so that all end at about the same time
 };
 
+void braid_cpu_work_call(const struct cpu_work *work, const braid_blocks *blocks)
+{
+    struct note *note = work->note;
+    if (note && note_is_cancelled(work->cancelled))
+        return;
+    if (note)
+        atomic_fetch_add_explicit(&note->begun, 1, memory_order_relaxed);
+    work->call(blocks, work->args);
+    if (note)
+        atomic_fetch_add_explicit(&note->ended, 1, memory_order_relaxed);
+}
+
 static void run_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
 {
     braid_blocks blocks = work->blocks;
     blocks.begin = begin;
     blocks.end = end;
-    work->call(&blocks, work->args);
+    braid_cpu_work_call(work, &blocks);
 }
 
 // Runs blocks and learns from them.
@@ -155,7 +167,7 @@ bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct
     if (work->is_blocking)
         return braid_cpu_blocker_run(backend, job, work);
     if (num_blocks == 1 || backend->num_workers == 1) {
-        work->call(&work->blocks, work->args);
+        braid_cpu_work_call(work, &work->blocks);
         return true;
     }
     uint64_t known_ns =

@@ -128,6 +128,8 @@ static struct cpu_work describe_launch(const struct backend_task *task, void *co
     struct cpu_work work = {
         .blocks = { .end = num_blocks, .grid = launch->grid, .block = launch->block },
         .args = args,
+        .note = task->note,
+        .cancelled = task->cancelled,
     };
     if (launch->grid_from) {
         work.grid_from = &args[launch->num_args - 1];
@@ -176,6 +178,8 @@ static struct cpu_work describe_other(const struct backend_task *task, void *con
         .call = calls[task->kind],
         .blocks = { .end = num_parts(task), .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
         .args = args,
+        .note = task->note,
+        .cancelled = task->cancelled,
         .is_blocking =
             (task->kind == WORK_HOST && task->host.is_blocking) || task->kind == WORK_AWAIT,
         .awaits = task->kind == WORK_AWAIT ? task->await.operation : NULL,

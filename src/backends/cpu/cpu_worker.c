@@ -2,13 +2,13 @@
 // The worker threads: they take ready jobs, help with large grids, and sleep when there is nothing.
 #include "backends/cpu/cpu.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/signals.h"
 
 enum { LOOK_AT_MOST = 64 }; // ready jobs
 
@@ -311,7 +311,6 @@ static braid_status start_thread(struct cpu_backend *backend)
     return BRAID_OK;
 }
 
-// Signals are for the program's own threads: workers block them all.
 braid_status braid_cpu_workers_start(struct cpu_backend *backend)
 {
     uint32_t num_threads = cpu_num_threads(backend);
@@ -322,13 +321,12 @@ braid_status braid_cpu_workers_start(struct cpu_backend *backend)
         backend->threads[i].backend = backend;
         braid_cpu_seat_init(&backend->threads[i].seat);
     }
-    sigset_t all, previous;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    sigset_t previous;
+    signals_block(&previous);
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num_threads && status == BRAID_OK; i++)
         status = start_thread(backend);
-    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    signals_restore(&previous);
     return status;
 }
 

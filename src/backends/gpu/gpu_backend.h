@@ -122,6 +122,7 @@ enum gpu_change {
     GPU_WRITES_TIMES = 1, // gpu_ptx_stamps.h
     GPU_READS_GRID = 2,   // gpu_ptx_grid.h
     GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h
+    GPU_NOTES_BEGIN = 8,  // gpu_ptx_notes.h
 };
 
 // The source of a kernel's code: the program's own function, an image or source text. This lives
@@ -342,6 +343,9 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
 braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const braid_kernel *kernel,
                                                 const uint32_t *arg_bytes, uint32_t num_args,
                                                 struct backend_kernel **out_kernel);
+braid_status braid_gpu_kernel_load_noting(struct backend *backend, const braid_kernel *kernel,
+                                          const uint32_t *arg_bytes, uint32_t num_args,
+                                          struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
 // told why, once for each kernel. The device is current. Errors: as kernel_load.
@@ -351,6 +355,13 @@ braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_k
 braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
 void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);
 bool braid_gpu_task_goes_on(struct backend *backend, const struct backend_task *task, bool wait);
+
+// gpu_submit.c: the fill that notes that the task has begun or ended.
+struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended);
+static inline bool braid_gpu_notes_begin(const struct backend_task *task)
+{
+    return task->kind == WORK_KERNEL && task->launch.kernel->notes_begin;
+}
 
 // gpu_submit.c: queues a post, with those that join it; whether it joins the next, which queues it.
 braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task);

@@ -8,7 +8,6 @@
 #include "backends/gpu/gpu_island_maker.h"
 #include "backends/gpu/gpu_island_memory.h"
 #include "base/error.h"
-#include "base/node_text.h"
 #include "base/running.h"
 
 // Only messages after a fault need them.
@@ -70,7 +69,6 @@ void braid_gpu_island_find_running(const struct gpu_island *island, const uint32
         uint32_t note = atomic_load_explicit(&notes[lane], memory_order_relaxed);
         const struct backend_task *task = running_task(island, lane, note);
         if (task)
-            braid_running_add(running, braid_node_text(task->node, task->name).text,
-                              index ? "island" : "lane", index ? *index : lane);
+            braid_running_add(running, task->node, task->name, lane, index ? *index : UINT32_MAX);
     }
 }

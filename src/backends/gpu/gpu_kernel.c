@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_module.h"
+#include "backends/gpu/gpu_ptx_notes.h"
 #include "base/error.h"
 
 // Counts the function's parameters. Past the last one the driver says that the index is invalid.
@@ -78,6 +79,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
     gpu_result result = gpu->api->module_function(&loaded->function, loaded->module->handle, entry);
     loaded->base.waits_first = loaded->module->waits_first;
+    loaded->base.notes_begin = code->change == GPU_NOTES_BEGIN;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
@@ -148,11 +150,13 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
 static braid_status check_args(const struct gpu_kernel *loaded, const braid_kernel *kernel,
                                const uint32_t *arg_bytes, uint32_t num_args)
 {
+    uint32_t num =
+        loaded->num_parameters - (loaded->code.change == GPU_NOTES_BEGIN ? GPU_NOTE_PARAMETERS : 0);
     if (!loaded->parameter_bytes)
         return BRAID_OK;
-    if (num_args != loaded->num_parameters)
+    if (num_args != num)
         return braid_error(BRAID_INVALID_ARGUMENT, "kernel '%s' takes %u arguments and is given %u",
-                           kernel->name, loaded->num_parameters, num_args);
+                           kernel->name, num, num_args);
     for (uint32_t i = 0; i < num_args; i++) {
         if (arg_bytes[i] != loaded->parameter_bytes[i])
             return braid_error(BRAID_INVALID_ARGUMENT,
@@ -250,6 +254,19 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
+braid_status braid_gpu_kernel_load_noting(struct backend *backend, const braid_kernel *kernel,
+                                          const uint32_t *arg_bytes, uint32_t num_args,
+                                          struct backend_kernel **out_kernel)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    code.change = GPU_NOTES_BEGIN;
+    if (gpu->vendor->index == GPU_HIP || (!code.image && !code.source))
+        return braid_error(BRAID_UNSUPPORTED, "kernel '%s' has no PTX that can be changed",
+                           kernel->name);
+    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
+}
+
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
                                  enum gpu_change change, struct gpu_kernel **out_kernel)
 {
@@ -258,7 +275,7 @@ static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kerne
     if ((!code.image && !code.source) || code.change)
         return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->entry,
                            braid_gpu_change_text(change),
-                           code.change ? "it reads its grid from memory"
+                           code.change ? "it is changed already"
                                        : "it is the program's own function");
     code.change = change;
     return find_or_load(gpu, &named, &code, out_kernel);

@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/error.h"
@@ -136,6 +137,7 @@ const char *braid_gpu_change_text(enum gpu_change change)
 {
     return change == GPU_READS_GRID     ? "read its grid from memory"
            : change == GPU_WRITES_TIMES ? "write its times"
+           : change == GPU_NOTES_BEGIN  ? "note its begin"
                                         : "fetch inputs of the next kernel";
 }
 
@@ -154,6 +156,8 @@ static char *change_text(const char *text, enum gpu_change change, struct ptx_re
         return braid_gpu_ptx_with_read_grid(text, out_reason);
     if (change == GPU_WRITES_TIMES)
         return braid_gpu_ptx_with_stamps(text, out_reason);
+    if (change == GPU_NOTES_BEGIN)
+        return braid_gpu_ptx_with_notes(text, out_reason);
     char *waiting = braid_gpu_ptx_with_early_start(text, out_reason);
     char *made = waiting ? braid_gpu_ptx_with_prefetch(waiting, out_reason) : NULL;
     free(waiting);

@@ -37,6 +37,8 @@ static void edit_entry(struct putter *putter, const struct ptx_function *functio
     if (!function->body)
         return;
     braid_gpu_edit(&putter->edits, function->body, function->body, putter->ends->begin);
+    if (!putter->ends->end)
+        return;
     edit_exits(putter, function, statements);
     braid_gpu_edit(&putter->edits, function->body_end, function->body_end, putter->ends->end);
     enum ptx_leaving leaving =
@@ -46,12 +48,13 @@ static void edit_entry(struct putter *putter, const struct ptx_function *functio
     putter->edits.failed |= leaving == PTX_LEAVING_NO_MEMORY;
 }
 
-static const char *find_reason(const struct ptx *ptx, const struct ptx_function *function)
+static const char *find_reason(const struct ptx *ptx, const struct ptx_function *function,
+                               bool has_end)
 {
     if (braid_ptx_word_begins(function->name, "cudaLaunchDevice") ||
         braid_ptx_word_begins(function->name, "cudaCDP"))
         return "it launches kernels itself";
-    for (size_t i = 0; i < function->num && !function->is_entry; i++) {
+    for (size_t i = 0; i < function->num && !function->is_entry && has_end; i++) {
         if (braid_ptx_word_is(ptx_statements(ptx, function)[i].word, "exit"))
             return "a function of it ends threads";
     }
@@ -60,10 +63,11 @@ static const char *find_reason(const struct ptx *ptx, const struct ptx_function 
 
 static void edit(struct putter *putter, const struct ptx *ptx)
 {
-    braid_ptx_raise_version(&putter->edits, ptx, putter->ends->version);
+    if (putter->ends->version)
+        braid_ptx_raise_version(&putter->edits, ptx, putter->ends->version);
     for (size_t i = 0; i < ptx->functions.num && !putter->reason; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
-        putter->reason = find_reason(ptx, function);
+        putter->reason = find_reason(ptx, function, putter->ends->end);
         if (!putter->reason && function->is_entry)
             edit_entry(putter, function, ptx_statements(ptx, function));
     }

@@ -12,8 +12,8 @@
 struct ptx_ends {
     const char *parameters; // behind the kernel's own
     const char *begin;      // behind the brace; "": nothing
-    const char *end;        // from its label braid_end on
-    const char *version;    // of PTX, that the code needs
+    const char *end;        // from its label braid_end on; NULL: none
+    const char *version;    // of PTX, that the code needs; NULL: any
 };
 
 // The same text with the code in every entry, for the caller to free. NULL: it stays as it is.

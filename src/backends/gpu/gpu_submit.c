@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "base/note.h"
 
 enum { MAX_LAUNCH_ATTRIBUTES = 4 };
 
@@ -182,6 +183,28 @@ static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
     return braid_error(BRAID_INTERNAL, "'%s' was submitted to the device", task->name);
 }
 
+struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended)
+{
+    return (struct backend_task){
+        .kind = WORK_FILL,
+        .name = task->name,
+        .lane = task->lane,
+        .node = task->node,
+        .place = task->place,
+        .fill = { .to = ended ? &task->note->ended : &task->note->begun,
+                  .value = ended ? ~(task->node + 1) : task->node + 1,
+                  .value_bytes = sizeof(uint32_t),
+                  .num_values = ended ? 1 : 2 },
+    };
+}
+
+static braid_status submit_note(const struct gpu_backend *gpu, gpu_stream stream,
+                                const struct backend_task *task, bool ended)
+{
+    const struct backend_task note = braid_gpu_note_task(task, ended);
+    return submit_fill(gpu, stream, &note);
+}
+
 // A kernel, which most tasks are, takes the shortest way.
 braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
                               const struct backend_task *task)
@@ -192,12 +215,18 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
     if (status)
         return status;
     braid_gpu_note_stream(gpu, gpu_stream_of(stream));
-    if (task->detour)
+    if (task->note && !braid_gpu_notes_begin(task))
+        status = submit_note(gpu, gpu_stream_of(stream), task, false);
+    if (status)
+        ;
+    else if (task->detour)
         status = braid_gpu_submit_detour(gpu, gpu_stream_of(stream), task);
     else if (task->kind == WORK_KERNEL)
         status = submit_kernel(gpu, gpu_stream_of(stream), task);
     else
         status = submit_other(gpu, gpu_stream_of(stream), task);
+    if (!status && task->notes_end)
+        status = submit_note(gpu, gpu_stream_of(stream), task, true);
     braid_gpu_leave(gpu, &scope);
     return status;
 }

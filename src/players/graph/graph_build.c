@@ -254,10 +254,12 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
     gpu_graph inside[2] = { NULL };
     collect_after(builder, state);
     collect_last_loop(builder);
-    const struct gpu_place place = graph_place_here(builder);
     ranges_begin(task->name);
-    braid_status status = braid_graph_loops_add(playing->loops, &place, program, body, task,
-                                                &playing->nodes[op->node], inside);
+    braid_status status = braid_graph_build_begin_note(builder, state, task);
+    const struct gpu_place place = graph_place_here(builder);
+    if (!status)
+        status = braid_graph_loops_add(playing->loops, &place, program, body, task,
+                                       &playing->nodes[op->node], inside);
     for (uint32_t i = 0; i <= body->has_else && !status; i++)
         status = build_region(builder, &body[i], inside[i]);
     ranges_end();
@@ -266,7 +268,7 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
     state->last_task = op->node;
     state->first_wait = state->num_done + 1;
     playing->num_nodes += 2;
-    return status;
+    return status ? status : braid_graph_build_end_note(builder, state, task);
 }
 
 static braid_status walk_ops(struct graph_builder *builder)

@@ -10,6 +10,7 @@ struct graph_lane {
     size_t first_wait; // of them: the first after the lane's last node
     gpu_node last;     // NULL: none yet
     gpu_node recorded; // that of the lane's last position
+    gpu_node note;     // of the last end that was noted; NULL: none was
     bool last_is_kernel;
     uint32_t last_task; // whose node the last one is
     uint32_t island;    // the next of the program's that is on it or on a later lane
@@ -44,6 +45,12 @@ braid_status braid_graph_build_kernel(struct graph_builder *builder,
                                       const struct backend_task *task,
                                       const struct backend_launch *launch,
                                       const struct graph_lane *state, gpu_node *out_node);
+// Adds a node behind the nodes collected that notes the begin of a task, if the task does not. The
+// second notes the end behind the lane's last node, if no other node tells of it.
+braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct graph_lane *state,
+                                          const struct backend_task *task);
+braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
+                                        const struct backend_task *task);
 // Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                     uint32_t index);

@@ -59,6 +59,41 @@ static braid_status add_queue_call(struct graph_builder *builder, const struct b
     return braid_graph_add_captured(&stage, &place, task, stream, out_node);
 }
 
+static braid_status add_note(struct graph_builder *builder, const struct backend_task *task,
+                             bool ended, gpu_node *out_node)
+{
+    const struct gpu_place place = graph_place_here(builder);
+    const struct backend_task note = braid_gpu_note_task(task, ended);
+    builder->playing->num_nodes++;
+    return braid_graph_add_plain(builder->gpu, &place, &note, out_node);
+}
+
+// A leaf, which holds up nothing of the lane; behind the one before, so that the last one stays.
+braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
+                                        const struct backend_task *task)
+{
+    if (!task->notes_end)
+        return BRAID_OK;
+    builder->after[0] = state->last;
+    builder->after[1] = state->note;
+    builder->num_after = state->note ? 2 : 1;
+    return add_note(builder, task, true, &state->note);
+}
+
+// The begin is noted before a task that does not do so itself.
+braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct graph_lane *state,
+                                          const struct backend_task *task)
+{
+    gpu_node note = NULL;
+    if (!task->note || braid_gpu_notes_begin(task))
+        return BRAID_OK;
+    state->last_is_kernel = false; // it does not start early behind what it is parted from
+    braid_status status = add_note(builder, task, false, &note);
+    builder->after[0] = note;
+    builder->num_after = 1;
+    return status;
+}
+
 static braid_status add_node(struct graph_builder *builder, const struct backend_task *task,
                              const struct graph_lane *state, gpu_node *out_node)
 {
@@ -124,8 +159,10 @@ braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_
     const struct backend_task *task = &builder->stage->frame->tasks[index];
     gpu_node *node = &builder->playing->nodes[index];
     ranges_begin(task->name); // tools tell of a graph's node where it was added
-    braid_status status = builder->playing->times ? add_timed(builder, task, state, node)
-                                                  : add_node(builder, task, state, node);
+    braid_status status = braid_graph_build_begin_note(builder, state, task);
+    if (!status)
+        status = builder->playing->times ? add_timed(builder, task, state, node)
+                                         : add_node(builder, task, state, node);
     ranges_end();
     if (status)
         return status;
@@ -137,5 +174,5 @@ braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_
     state->last_task = index;
     state->first_wait = state->num_done + 1;
     builder->playing->num_nodes++;
-    return BRAID_OK;
+    return braid_graph_build_end_note(builder, state, task);
 }

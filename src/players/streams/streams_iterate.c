@@ -114,10 +114,10 @@ static braid_status queue_body(struct stream_loop *loop, struct streams_playing 
     return braid_streams_launch(&body->base, loop->stream, &result);
 }
 
-static void count(struct stream_loop *loop)
+static void count(struct stream_loop *loop, uint64_t num)
 {
-    uint64_t num = atomic_load_explicit(loop->counter, memory_order_relaxed);
-    atomic_store_explicit(loop->counter, num + 1, memory_order_relaxed);
+    uint64_t before = atomic_load_explicit(loop->counter, memory_order_relaxed);
+    atomic_store_explicit(loop->counter, before + num, memory_order_relaxed);
 }
 
 static braid_status play_else(struct stream_loop *loop)
@@ -134,21 +134,27 @@ static braid_status play(struct stream_loop *loop)
     const struct work_loop *how = &tasks[loop->call.node].work.loop;
     braid_status status = BRAID_OK;
     bool goes_on = true;
+    uint64_t num = 0, num_ended = 0;
     if (how->condition && how->tests_first)
         status = read_condition(loop, how->condition, &goes_on);
     if (!status && !goes_on && loop->other)
         return play_else(loop);
-    for (uint64_t num = 1; !status && goes_on && !has_failed(loop); num++) {
+    const uint32_t *cancelled = tasks[loop->call.node].cancelled;
+    while (!status && goes_on && !has_failed(loop) && !note_is_cancelled(cancelled)) {
         status = queue_body(loop, loop->body);
         if (status)
             break;
-        count(loop);
-        goes_on = num < how->most;
+        goes_on = ++num < how->most;
         if (how->condition && goes_on)
             status = read_condition(loop, how->condition, &goes_on);
         else if (!goes_on || num % MOST_QUEUED == 0)
             status = await(loop);
+        else
+            continue;
+        count(loop, num - num_ended);
+        num_ended = num;
     }
+    count(loop, num - num_ended);
     return status;
 }
 

@@ -144,6 +144,8 @@ static braid_status create_program(const struct stage *stage, struct cpu_program
         .is_else = stage->program->is_else,
     };
     if (around)
+        program->cancelled = stage->frame->tasks[stage->program->node].cancelled;
+    if (around)
         program->iterations =
             &stage->frame->iterations[stage->frame->tasks[stage->program->node].work.loop.number];
     pthread_mutex_init(&program->patch_lock, NULL);

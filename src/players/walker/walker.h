@@ -117,6 +117,7 @@ struct cpu_program {
     struct cpu_program *around;   // the program that has the loop; NULL: this is no body
     uint64_t num_run;             // iterations since the loop was entered
     _Atomic uint64_t *iterations; // those of the frame
+    const uint32_t *cancelled;    // see backend_task
     bool is_entered;
     bool is_else;              // the second arm of a branch, which is not counted
     struct cpu_program *other; // of a first arm the second; NULL: there is none

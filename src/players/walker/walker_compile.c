@@ -40,7 +40,8 @@ static void emit_run(struct compiler *compiler, uint32_t task)
     const struct cpu_work *work = &compiler->works[task];
     struct cpu_program *program = compiler->program;
     program->changing[task].step = (uint32_t)compiler->num_steps;
-    if (work->grid_from || work->is_blocking || (program->shares && work->blocks.end > 1)) {
+    bool is_called = work->grid_from || work->is_blocking || work->note;
+    if (is_called || (program->shares && work->blocks.end > 1)) {
         struct cpu_work *kept = &program->works[program->num_works++];
         *kept = *work;
         emit(compiler, (struct cpu_step){ .kind = CPU_STEP_SHARE, .work = kept });

@@ -43,6 +43,8 @@ static struct cpu_program *find_body(const struct cpu_step *step, const struct w
 // The body's writes are seen: its last lane has ended.
 static bool goes_on(const struct cpu_program *body, const struct work_loop *loop)
 {
+    if (note_is_cancelled(body->cancelled))
+        return false;
     bool tests = loop->condition && !body->is_else && (body->num_run > 0 || loop->tests_first);
     return body->num_run < loop->most && (!tests || *(const volatile uint32_t *)loop->condition);
 }

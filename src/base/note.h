@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row of an exec's black box, in memory that the host and the device write.
+//
+// On the CPU each node has a row, which counts the calls that have begun and ended.
+//
+// On a GPU each lane has a row. A kernel that begins writes its number and 1 to both words. This
+// also tells that the node before it on the lane has ended. If no such kernel follows a node, the
+// complement is written to the second word behind it. That may come late. It then differs from the
+// complement of the first word.
+#ifndef BRAID_BASE_NOTE_H
+#define BRAID_BASE_NOTE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct note {
+    _Alignas(8) _Atomic uint32_t begun;
+    _Atomic uint32_t ended;
+};
+
+// Of a row of a lane: the node that runs; UINT32_MAX: none does.
+static inline uint32_t note_running_node(const struct note *note)
+{
+    uint32_t begun = atomic_load_explicit(&note->begun, memory_order_relaxed);
+    bool has_ended = atomic_load_explicit(&note->ended, memory_order_relaxed) == ~begun;
+    return has_ended ? UINT32_MAX : begun - 1;
+}
+
+// Of a row of a node.
+static inline bool note_is_running(const struct note *note)
+{
+    uint32_t ended = atomic_load_explicit(&note->ended, memory_order_acquire); // the older one
+    return atomic_load_explicit(&note->begun, memory_order_relaxed) != ended;
+}
+
+// `word` says whether an exec was cancelled; NULL: it cannot be.
+static inline bool note_is_cancelled(const uint32_t *word)
+{
+    return word && atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed);
+}
+
+#endif

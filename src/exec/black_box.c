@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part that tells which nodes run: rows of notes (note.h), and which frames have ended.
+//
+// A report takes no lock and waits for nothing: launches may be stuck. The end of each frame is an
+// event in a ring. So it is known which one runs of several frames that queue for one slot.
+#include "exec/black_box.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/error_details.h"
+#include "base/node_text.h"
+#include "exec/exec.h"
+#include "graph/graph_ranks.h"
+#include "program/notes.h"
+
+enum { ENDS = BLACK_BOX_ENDS, MOST_DETAILED = 16 };
+
+struct black_box {
+    struct exec_part part;
+    uint32_t rank;
+    bool is_of_ranks;
+    struct note *
+        notes; // slot by slot, one for each task and one for all; in memory that the device reaches
+    braid_event *ends[ENDS];       // leased; that of frame f is f % ENDS
+    _Atomic uint64_t num_recorded; // frames
+    _Atomic uint64_t num_ended;    // of them, as far as it was asked
+    atomic_bool is_launching, is_cancelled;
+};
+
+static const struct exec_part_ops ops;
+
+static struct black_box *find(const braid_exec *exec)
+{
+    return (struct black_box *)braid_exec_find_part(exec->parts, &ops);
+}
+
+static bool has_rows_of_lanes(const braid_exec *exec)
+{
+    return exec->device->backend->ops->notes == BACKEND_NOTES_LANES;
+}
+
+// Frames end in launch order, so the latest that has ended tells of all before it. An event that is
+// recorded anew meanwhile is that of a later frame.
+static uint64_t count_ended(const braid_exec *exec, struct black_box *box)
+{
+    struct backend *backend = exec->device->backend;
+    uint64_t num = atomic_load_explicit(&box->num_recorded, memory_order_acquire);
+    uint64_t before = atomic_load(&box->num_ended), ended = num;
+    uint64_t oldest = num - before > ENDS ? num - ENDS : before;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    while (ended > oldest &&
+           backend->ops->event_query(backend, box->ends[(ended - 1) % ENDS]->backend))
+        ended--;
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    if (ended == oldest)
+        return before;
+    atomic_store(&box->num_ended, ended);
+    return ended;
+}
+
+// The first frame of the slot that is not known to have ended.
+static uint64_t frame_of(const braid_exec *exec, uint64_t num_ended, uint32_t slot)
+{
+    uint64_t num = exec->frames.num;
+    return num_ended + (slot + num - num_ended % num) % num;
+}
+
+static void clear(struct note *notes, size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        atomic_store_explicit(&notes[i].begun, 0, memory_order_relaxed);
+        atomic_store_explicit(&notes[i].ended, 0, memory_order_relaxed);
+    }
+}
+
+static void set_cancelled(const braid_exec *exec, struct black_box *box, bool is_cancelled)
+{
+    atomic_store(&box->is_cancelled, is_cancelled);
+    for (uint32_t i = 0; i < exec->frames.num; i++)
+        atomic_store(&braid_exec_notes(exec, i)[exec->tasks.num].begun, is_cancelled);
+}
+
+static braid_status before_launch(struct exec_part *part, braid_exec *exec,
+                                  const struct exec_launch *launch)
+{
+    struct black_box *box = (struct black_box *)part;
+    uint32_t slot = (uint32_t)(launch->slot - exec->frames.slots);
+    bool was_cancelled = atomic_load(&box->is_cancelled);
+    if (was_cancelled && count_ended(exec, box) < launch->first)
+        return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
+                           exec->device->label);
+    if (was_cancelled)
+        set_cancelled(exec, box, false);
+    // Else the last node of the frame before may be taken for one of this frame.
+    if (has_rows_of_lanes(exec) && frame_of(exec, count_ended(exec, box), slot) >= launch->first)
+        clear(braid_exec_notes(exec, slot), exec->tasks.num);
+    atomic_store(&box->is_launching, true);
+    return BRAID_OK;
+}
+
+static braid_status after_launch(struct exec_part *part, braid_exec *exec,
+                                 const struct exec_launch *launch)
+{
+    struct black_box *box = (struct black_box *)part;
+    struct backend *backend = exec->device->backend;
+    braid_status status = BRAID_OK;
+    if (launch->num_launched) {
+        status = backend->ops->event_record(backend, box->ends[launch->first % ENDS]->backend,
+                                            device_backend_stream(launch->queue));
+        atomic_store_explicit(&box->num_recorded, launch->first + 1, memory_order_release);
+    }
+    atomic_store(&box->is_launching, false);
+    return status;
+}
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    struct black_box *box = (struct black_box *)part;
+    struct backend *backend = exec->device->backend;
+    for (uint32_t i = 0; i < ENDS; i++) {
+        if (box->ends[i])
+            braid_device_return_event(exec->device, box->ends[i]);
+    }
+    backend->ops->release(backend, BRAID_MEMORY_HOST, box->notes);
+    free(box);
+}
+
+static const struct exec_part_ops ops = {
+    .frame_by_frame = true,
+    .before_launch = before_launch,
+    .after_launch = after_launch,
+    .finish = finish,
+};
+
+static size_t num_notes(const braid_exec *exec)
+{
+    return (size_t)exec->frames.num * (exec->tasks.num + 1);
+}
+
+braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options)
+{
+    struct backend *backend = exec->device->backend;
+    void *notes = NULL;
+    if (!options->black_box)
+        return BRAID_OK;
+    if (backend->ops->notes == BACKEND_NOTES_NOTHING)
+        return braid_error(BRAID_UNSUPPORTED, "braid_exec_create: %s has no black boxes",
+                           exec->device->label);
+    if (options->profile && has_rows_of_lanes(exec))
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_exec_create: kernels on %s write either times (profile) or that "
+                           "they run (black_box)",
+                           exec->device->label);
+    struct black_box *box = calloc(1, sizeof(*box));
+    if (!box)
+        return braid_error_no_memory("a black box");
+    box->part.ops = &ops;
+    box->is_of_ranks = graph->ranks;
+    box->rank = graph->ranks ? graph->ranks->rank : 0;
+    braid_exec_add_part(&exec->parts, &box->part);
+    braid_status status = backend->ops->allocate(backend, BRAID_MEMORY_HOST,
+                                                 num_notes(exec) * sizeof(*box->notes), &notes);
+    box->notes = notes;
+    for (uint32_t i = 0; i < ENDS && !status; i++)
+        status = braid_device_lease_event(exec->device, &box->ends[i]);
+    return status;
+}
+
+void braid_exec_place_notes(braid_exec *exec)
+{
+    const struct black_box *box = find(exec);
+    if (!box)
+        return;
+    clear(box->notes, num_notes(exec));
+    if (has_rows_of_lanes(exec))
+        braid_notes_place(&exec->program, exec->tasks.notes);
+}
+
+struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot)
+{
+    const struct black_box *box = find(exec);
+    return box ? box->notes + (size_t)slot * (exec->tasks.num + 1) : NULL;
+}
+
+static bool has_islands(const braid_exec *exec)
+{
+    return exec->player->find_running && exec->frames.slots[0].playing->num_islands;
+}
+
+bool braid_exec_knows_running(const braid_exec *exec)
+{
+    return find(exec) || has_islands(exec);
+}
+
+static void find_in_slot(const braid_exec *exec, uint32_t slot, struct running *running)
+{
+    const struct frame *frame = &exec->frames.slots[slot].frame;
+    running->slot = slot;
+    if (frame->notes && has_rows_of_lanes(exec))
+        braid_notes_find_running(&exec->program, frame, running);
+    for (uint32_t i = 0; frame->notes && !has_rows_of_lanes(exec) && i < exec->tasks.num; i++) {
+        if (note_is_running(&frame->notes[i]))
+            braid_running_add(running, i, frame->tasks[i].name, frame->tasks[i].lane, UINT32_MAX);
+    }
+    if (has_islands(exec))
+        exec->player->find_running(exec->frames.slots[slot].playing, running);
+}
+
+static void find_running(const braid_exec *exec, struct running *running, uint64_t *out_num_ended)
+{
+    struct black_box *box = find(exec);
+    uint64_t num_launched = atomic_load(&exec->frames.num_launched);
+    num_launched += box && atomic_load(&box->is_launching);
+    *running = (struct running){ .has_notes = box };
+    *out_num_ended = box ? count_ended(exec, box) : 0;
+    for (uint32_t i = 0; i < exec->frames.num; i++) {
+        if (!box || frame_of(exec, *out_num_ended, i) < num_launched)
+            find_in_slot(exec, i, running);
+    }
+}
+
+// The innermost region that the node is in; NULL: it is in none.
+static const struct program *find_body(const struct program *program, uint32_t node)
+{
+    const struct program *found = NULL;
+    for (uint32_t i = 0; i < program->num_bodies && !found; i++) {
+        const struct program *body = &program->bodies[i];
+        found = find_body(body, node);
+        for (size_t k = 0; k < body->num_ops && !found; k++)
+            found = program_has_node(&body->ops[k]) && body->ops[k].node == node ? body : NULL;
+    }
+    return found;
+}
+
+static uint64_t find_iteration(const braid_exec *exec, const struct running_node *node)
+{
+    const struct program *body = find_body(&exec->program, node->node);
+    const struct frame_slot *slot = &exec->frames.slots[node->slot];
+    if (!body)
+        return 0;
+    uint32_t number = slot->frame.tasks[body->node].work.loop.number;
+    return exec->player->num_iterations ? exec->player->num_iterations(slot->playing, number)
+                                        : atomic_load(&slot->frame.iterations[number]);
+}
+
+// Each argument begins a word. With the lock held.
+static void copy_arguments(const struct backend_task *task, braid_running_node *node)
+{
+    const uint32_t most = sizeof(node->arguments) / sizeof(node->arguments[0]);
+    for (uint32_t i = 0; task->kind == WORK_KERNEL && i < task->launch.num_args; i++) {
+        uint32_t bytes = task->launch.arg_bytes[i], words = (bytes + 7) / 8;
+        if (node->num_words + words > most)
+            return;
+        memcpy(&node->arguments[node->num_words], task->launch.args[i], bytes);
+        node->num_words += words;
+    }
+}
+
+static braid_running_node describe(braid_exec *exec, const struct running_node *from,
+                                   uint64_t num_ended, bool is_locked)
+{
+    const struct backend_task *task = &exec->frames.slots[from->slot].frame.tasks[from->node];
+    braid_running_node node = {
+        .node = { .graph = exec->schedule->graph_id, .index = from->node },
+        .name = from->name,
+        .frame = frame_of(exec, num_ended, from->slot),
+        .iteration = find_iteration(exec, from),
+        .lane = from->lane,
+        .place = task->place,
+        .rank = find(exec)->rank,
+    };
+    if (is_locked)
+        copy_arguments(task, &node);
+    return node;
+}
+
+// Setters and launches have the lock while they change arguments.
+static void describe_all(braid_exec *exec, const struct running *running, uint64_t num_ended,
+                         braid_running_node *nodes, size_t room)
+{
+    bool is_locked = pthread_mutex_trylock(&exec->turn.lock) == 0;
+    for (uint32_t i = 0; i < running->num && i < room && i < MOST_RUNNING; i++)
+        nodes[i] = describe(exec, &running->nodes[i], num_ended, is_locked);
+    if (is_locked)
+        pthread_mutex_unlock(&exec->turn.lock);
+}
+
+braid_status braid_exec_get_running(braid_exec *exec, braid_running_node *nodes, size_t room,
+                                    size_t *out_num)
+{
+    static const char function[] = "braid_exec_get_running";
+    struct running running;
+    uint64_t num_ended = 0;
+    if (!exec || !out_num || (room && !nodes))
+        return braid_error_null(function, !exec ? "exec" : !out_num ? "out_num" : "nodes");
+    if (!find(exec))
+        return braid_error(BRAID_UNSUPPORTED, "%s: the exec was made without black_box", function);
+    find_running(exec, &running, &num_ended);
+    describe_all(exec, &running, num_ended, nodes, room);
+    *out_num = running.num;
+    return BRAID_OK;
+}
+
+braid_status braid_exec_cancel(braid_exec *exec)
+{
+    static const char function[] = "braid_exec_cancel";
+    if (!exec)
+        return braid_error_null(function, "exec");
+    struct black_box *box = find(exec);
+    if (!box || has_rows_of_lanes(exec) || box->is_of_ranks)
+        return braid_error(BRAID_UNSUPPORTED, "%s: %s", function,
+                           !box               ? "the exec was made without black_box"
+                           : box->is_of_ranks ? "other ranks wait for operations of its graph"
+                                              : "only the CPU cancels frames");
+    set_cancelled(exec, box, true);
+    return braid_exec_query(exec);
+}
+
+static void write_node(const braid_running_node *node, char *text, size_t size)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used,
+             "%s: frame %" PRIu64 ", iteration %" PRIu64 ", lane %u, place %u, rank %u; arguments",
+             braid_node_text(node->node.index, node->name).text, node->frame, node->iteration,
+             node->lane, node->place, node->rank);
+    for (uint32_t i = 0; i < node->num_words; i++) {
+        used = strlen(text);
+        snprintf(text + used, size - used, " %" PRIx64, node->arguments[i]);
+    }
+    used = strlen(text);
+    snprintf(text + used, size - used, "\n");
+}
+
+static void set_details(braid_exec *exec, const struct running *running, uint64_t num_ended)
+{
+    braid_running_node nodes[MOST_DETAILED];
+    char text[MOST_DETAILED * 512] = "";
+    describe_all(exec, running, num_ended, nodes, MOST_DETAILED);
+    for (uint32_t i = 0; i < running->num && i < MOST_DETAILED; i++)
+        write_node(&nodes[i], text, sizeof(text));
+    braid_error_set_details("\n", text);
+}
+
+braid_status braid_exec_add_running(const braid_exec *exec, braid_status status)
+{
+    char text[ERROR_MESSAGE_BYTES / 2];
+    struct running running;
+    uint64_t num_ended = 0;
+    find_running(exec, &running, &num_ended);
+    braid_running_write(&running, text, sizeof(text));
+    status = braid_error(status, "%.400s; %s", braid_error_message(), text);
+    if (running.has_notes)
+        set_details((braid_exec *)(uintptr_t)exec, &running, num_ended);
+    return status;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part that tells of traps, once their frames have ended.
+#include "exec/exec_traps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/node_text.h"
+#include "exec/exec.h"
+
+struct exec_traps {
+    struct exec_part part;
+    braid_trap *traps; // slot by slot, in memory that the device reaches
+};
+
+static const struct exec_part_ops ops;
+
+// Of several threads that wait one is told.
+static braid_status tell(const braid_exec *exec, const struct task_address *address,
+                         braid_trap *trap)
+{
+    char payload[2 * sizeof(trap->payload) + 1];
+    for (size_t i = 0; i < sizeof(trap->payload); i++)
+        snprintf(payload + 2 * i, 3, "%02x", trap->payload[i]);
+    uint32_t code = atomic_exchange((_Atomic uint32_t *)&trap->code, 0);
+    if (!code)
+        return BRAID_OK;
+    return braid_error(BRAID_TRAPPED, "node %s (%s) trapped: code %u, payload %s",
+                       braid_node_text(address->node, exec->tasks.items[address->node].name).text,
+                       exec->device->label, code, payload);
+}
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    struct exec_traps *traps = (struct exec_traps *)part;
+    struct backend *backend = exec->device->backend;
+    backend->ops->release(backend, BRAID_MEMORY_HOST, traps->traps);
+    free(traps);
+}
+
+static const struct exec_part_ops ops = { .finish = finish };
+
+braid_status braid_exec_add_traps(braid_exec *exec)
+{
+    struct backend *backend = exec->device->backend;
+    size_t bytes = (size_t)exec->frames.num * exec->tasks.num_traps * sizeof(braid_trap);
+    void *memory = NULL;
+    if (!bytes)
+        return BRAID_OK;
+    struct exec_traps *traps = calloc(1, sizeof(*traps));
+    if (!traps)
+        return braid_error_no_memory("the traps of an exec");
+    traps->part.ops = &ops;
+    braid_exec_add_part(&exec->parts, &traps->part);
+    braid_status status = backend->ops->allocate(backend, BRAID_MEMORY_HOST, bytes, &memory);
+    traps->traps = memory;
+    if (!status)
+        memset(memory, 0, bytes);
+    return status;
+}
+
+braid_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot)
+{
+    const struct exec_traps *traps = (struct exec_traps *)braid_exec_find_part(exec->parts, &ops);
+    return traps ? traps->traps + (size_t)slot * exec->tasks.num_traps : NULL;
+}
+
+braid_status braid_exec_tell_traps(const braid_exec *exec)
+{
+    const struct tasks *tasks = &exec->tasks;
+    braid_trap *trap = braid_exec_traps(exec, 0);
+    braid_status status = BRAID_OK;
+    for (uint32_t slot = 0; trap && slot < exec->frames.num; slot++) {
+        for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
+            if (!tasks->addresses[i].trap)
+                continue;
+            if (atomic_load_explicit((_Atomic uint32_t *)&trap->code, memory_order_acquire))
+                status = tell(exec, &tasks->addresses[i], trap);
+            trap++;
+        }
+    }
+    return status;
+}

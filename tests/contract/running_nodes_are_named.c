@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// A black box tells which nodes run, from any thread, while they do not end.
+#include <stdlib.h>
+#include <string.h>
+
+#include "contract/groups.h"
+#include "contract/nodes.h"
+
+enum { room = 8, short_ns = 1000000 };
+
+static braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
+{
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .islands = contract_islands(),
+                                         .frames = contract_frames(),
+                                         .black_box = true };
+    braid_exec *exec;
+    braid_status status = contract_create_exec(contract, graph, &options, &exec);
+    if (status == BRAID_UNSUPPORTED)
+        skip_because(braid_error_message());
+    check_ok(status);
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+// The only node that runs, once it is so: what is written by another device may be late.
+static braid_running_node find_only(braid_exec *exec, struct gate gate)
+{
+    braid_running_node nodes[room];
+    size_t num = 0;
+    gate_wait_until_entered(gate);
+    for (int i = 0; i < 2000; i++) {
+        check_ok(braid_exec_get_running(exec, nodes, room, &num));
+        if (num == 1)
+            break;
+        assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, short_ns), BRAID_TIMEOUT);
+    }
+    assert_int_equal(num, 1);
+    check_still_closed(gate);
+    return nodes[0];
+}
+
+static void check_none(braid_exec *exec)
+{
+    size_t num = 1;
+    check_ok(braid_exec_get_running(exec, NULL, 0, &num));
+    assert_int_equal(num, 0);
+}
+
+struct diamond {
+    struct gate gate;
+    braid_node stuck;
+    braid_exec *exec;
+};
+
+static const char stuck_name[] = "stuck";
+
+// first -> beside and stuck -> last
+static void make_diamond(struct contract *contract, struct diamond *diamond)
+{
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *numbers = contract_numbers(contract, 4);
+    diamond->gate = contract_gate(contract);
+    braid_node first =
+        add_axpy(graph, (braid_node_options){ .name = "first" }, numbers, numbers, 1, 1, 1);
+    braid_node beside = add_axpy(graph, (braid_node_options){ .name = "beside", AFTER(first) },
+                                 numbers + 1, numbers, 1, 1, 1);
+    diamond->stuck =
+        add_gate(graph, (braid_node_options){ .name = stuck_name, AFTER(first) }, diamond->gate);
+    add_axpy(graph, (braid_node_options){ .name = "last", AFTER(beside, diamond->stuck) }, numbers,
+             numbers + 1, 1, 1, 1);
+    diamond->exec = make_exec(contract, graph);
+}
+
+static void a_kernel_that_does_not_end_is_named(void **state)
+{
+    struct contract *contract = *state;
+    struct diamond diamond;
+    make_diamond(contract, &diamond);
+    check_none(diamond.exec);
+    check_ok(braid_exec_launch(diamond.exec, contract_stream(contract)));
+    braid_running_node node = find_only(diamond.exec, diamond.gate);
+    assert_int_equal(node.node.index, diamond.stuck.index);
+    assert_string_equal(node.name, stuck_name);
+    assert_int_equal(node.frame, 0);
+    assert_int_equal(node.iteration, 0);
+    assert_int_equal(node.num_words, 3);
+    assert_ptr_equal((void *)(uintptr_t)node.arguments[0], diamond.gate.open);
+    gate_open(diamond.gate);
+    check_ok(braid_exec_wait(diamond.exec));
+    check_none(diamond.exec);
+}
+
+static void a_wait_that_times_out_names_it(void **state)
+{
+    struct contract *contract = *state;
+    struct diamond diamond;
+    make_diamond(contract, &diamond);
+    check_ok(braid_exec_launch(diamond.exec, contract_stream(contract)));
+    (void)find_only(diamond.exec, diamond.gate);
+    assert_int_equal(braid_exec_wait_until(diamond.exec, 0, short_ns), BRAID_TIMEOUT);
+    assert_non_null(strstr(braid_error_message(), "'stuck'"));
+    assert_null(strstr(braid_error_message(), "'first'"));
+    assert_non_null(strstr(braid_error_details(), "'stuck': frame 0, "));
+    gate_open(diamond.gate);
+    check_ok(braid_exec_wait(diamond.exec));
+}
+
+static void the_frame_is_the_one_that_does_not_end(void **state)
+{
+    struct contract *contract = *state;
+    struct diamond diamond;
+    make_diamond(contract, &diamond);
+    gate_open(diamond.gate);
+    for (int i = 0; i < 5; i++)
+        check_ok(braid_exec_launch(diamond.exec, contract_stream(contract)));
+    check_ok(braid_exec_wait(diamond.exec));
+    check_none(diamond.exec);
+    *diamond.gate.open = 0;
+    *diamond.gate.report = 0;
+    for (int i = 0; i < 3; i++)
+        check_ok(braid_exec_launch(diamond.exec, contract_stream(contract)));
+    braid_running_node nodes[room];
+    size_t num = 0;
+    gate_wait_until_entered(diamond.gate);
+    check_ok(braid_exec_get_running(diamond.exec, nodes, room, &num));
+    bool is_there = false;
+    for (size_t i = 0; i < num && i < room; i++)
+        is_there |= nodes[i].frame == 5 && nodes[i].node.index == diamond.stuck.index;
+    assert_true(is_there);
+    gate_open(diamond.gate);
+    check_ok(braid_exec_wait(diamond.exec));
+}
+
+static void check_host_call(struct contract *contract, bool blocks)
+{
+    braid_graph *graph = contract_graph(contract);
+    contract_gate(contract);
+    struct gate *gate = &contract->gates[contract->num_gates - 1];
+    uint32_t *numbers = contract_numbers(contract, 2);
+    braid_node first = add_axpy(graph, (braid_node_options){ 0 }, numbers, numbers, 1, 1, 1);
+    braid_node node = (blocks ? add_blocking : add_host)(
+        graph, (braid_node_options){ AFTER(first) }, gate_stand_at, gate);
+    add_axpy(graph, (braid_node_options){ AFTER(node) }, numbers, numbers, 1, 1, 1);
+    braid_exec *exec = make_exec(contract, graph);
+    check_ok(braid_exec_launch(exec, contract_stream(contract)));
+    assert_int_equal(find_only(exec, *gate).node.index, node.index);
+    gate_open(*gate);
+    check_ok(braid_exec_wait(exec));
+    check_none(exec);
+}
+
+static void a_host_call_that_does_not_return_is_named(void **state)
+{
+    check_host_call(*state, false);
+    check_host_call(*state, true);
+}
+
+static void a_node_of_a_loop_tells_its_iteration(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    struct gate gate = contract_gate(contract);
+    uint32_t *numbers = contract_numbers(contract, 1);
+    braid_node loop;
+    check_ok(
+        braid_graph_begin_loop(graph, &(braid_loop){ .times = 3, .node.name = "loop" }, &loop));
+    braid_node first = add_axpy(graph, (braid_node_options){ 0 }, numbers, numbers, 1, 1, 1);
+    braid_node stuck = add_gate(graph, (braid_node_options){ AFTER(first) }, gate);
+    check_ok(braid_graph_end(graph));
+    braid_exec *exec = make_exec(contract, graph);
+    check_ok(braid_exec_launch(exec, contract_stream(contract)));
+    braid_running_node node = find_only(exec, gate);
+    assert_int_equal(node.node.index, stuck.index);
+    assert_int_equal(node.iteration, 0);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    check_none(exec);
+}
+
+static void without_a_black_box_nothing_is_known(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    size_t num;
+    add_gate(graph, (braid_node_options){ 0 }, contract_gate(contract));
+    braid_exec *exec = contract_exec(contract, graph);
+    assert_int_equal(braid_exec_get_running(exec, NULL, 0, &num), BRAID_UNSUPPORTED);
+    assert_int_equal(braid_exec_get_running(NULL, NULL, 0, &num), BRAID_INVALID_ARGUMENT);
+    assert_int_equal(braid_exec_get_running(exec, NULL, 0, NULL), BRAID_INVALID_ARGUMENT);
+    assert_int_equal(braid_exec_get_running(exec, NULL, 1, &num), BRAID_INVALID_ARGUMENT);
+}
+
+int run_running(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(a_kernel_that_does_not_end_is_named),
+        contract_test(a_wait_that_times_out_names_it),
+        contract_test(the_frame_is_the_one_that_does_not_end),
+        contract_test(a_host_call_that_does_not_return_is_named),
+        contract_test(a_node_of_a_loop_tells_its_iteration),
+        contract_test(without_a_black_box_nothing_is_known),
+    };
+    return contract_run("running nodes are named", tests);
+}
