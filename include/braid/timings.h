@@ -46,9 +46,12 @@ typedef enum braid_timed_by {
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
 
-// The times of a node. Empty nodes take 0.
+// The times of a node. Empty nodes take 0. Of a node in a loop or branch, the least and most are of
+// all runs, and the median is of the frames' means.
 typedef struct braid_node_timing {
     braid_spread time;
+    uint64_t mean_ns;        // of all runs
+    uint64_t num_runs;       // in the frames kept
     braid_timed_by timed_by; // in the frames kept
 } braid_node_timing;
 
@@ -87,7 +90,8 @@ typedef struct braid_timings {
     const braid_node_timing *nodes;   // num_nodes, by index
     const braid_lane_timing *lanes;   // num_lanes
     const braid_wait_timing *waits;   // num_waits
-    // As in braid_timeline_options: node i in frame f has intervals[f * num_nodes + i].
+    // As in braid_timeline_options: node i in frame f has intervals[f * num_nodes + i]; zero of a
+    // node in a loop or branch.
     const braid_interval *intervals;
 } braid_timings;
 

@@ -39,11 +39,14 @@ class FrameTiming:
 
 @dataclasses.dataclass(frozen=True)
 class NodeTiming:
-    """How long a node took. `timed_by`: "inside", itself alone; "around", starting it included; "not"."""
+    """How long a node took. `timed_by`: "inside", itself alone; "around", starting it included; "not". `num_runs` and
+    `mean_ns` are of all runs in the frames kept: a node in a loop has several in a frame."""
 
     node: Node
     time: Spread
     timed_by: str
+    mean_ns: int = 0
+    num_runs: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,12 +105,15 @@ def read_timings(exec_: Exec) -> Timings:
     with exec_._owner as pointer:
         check(lib.braid_exec_get_timings(pointer, total))
         return Timings(total.num_frames, read_spread(total.frame),
-                       [NodeTiming(node, read_spread(total.nodes[i].time), _TIMED_BY[total.nodes[i].timed_by])
-                        for i, node in enumerate(nodes)],
+                       [_node(total.nodes[i], node) for i, node in enumerate(nodes)],
                        [_lane(total.lanes[i], nodes) for i in range(total.num_lanes)],
                        [_wait(total.waits[i], nodes) for i in range(total.num_waits)],
                        [_frame(total.frames[i]) for i in range(total.num_frames)],
                        total.island_wait_ns)
+
+
+def _node(one: Any, node: Node) -> NodeTiming:
+    return NodeTiming(node, read_spread(one.time), _TIMED_BY[one.timed_by], one.mean_ns, one.num_runs)
 
 
 def _nodes(exec_: Exec) -> List[Node]:

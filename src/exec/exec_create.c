@@ -126,9 +126,12 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options, const struct player *player)
 {
     exec->player = player;
-    char who[40];
+    char who[60];
     snprintf(who, sizeof(who), "the %s player", player->name);
     braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_regions(graph, who);
+    snprintf(who, sizeof(who), "the %s player, where it keeps times,", player->name);
+    if (!status && options->profile && !player->times_loops)
+        status = braid_graph_refuse_regions(graph, who);
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status)
@@ -255,10 +258,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options)
 {
-    braid_status status =
-        options->profile ? braid_graph_refuse_regions(graph, "an exec that keeps times") : BRAID_OK;
-    if (!status)
-        status = braid_exec_place(exec, graph, options);
+    braid_status status = braid_exec_place(exec, graph, options);
     if (status)
         return status;
     if (exec->placed && graph->ranks)

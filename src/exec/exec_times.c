@@ -12,14 +12,16 @@
 // SIZE_MAX: there is none.
 static void find_ops(const struct program *program, size_t *op_of_node)
 {
+    for (uint32_t i = 0; i < program->num_nodes; i++)
+        op_of_node[i] = EXEC_TIMES_TALLIED;
     for (uint32_t lane = 0; lane < program->num_lanes; lane++) {
         size_t timed = SIZE_MAX;
         for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
             const braid_step *op = program_lane_op(program, lane, i);
-            if (program_runs(program, op) || op->kind == BRAID_STEP_WAIT ||
+            if (program_takes_time(program, op) || op->kind == BRAID_STEP_WAIT ||
                 op->kind == PROGRAM_AWAIT_FRAME)
                 timed = (size_t)(op - program->ops);
-            if (op->kind == BRAID_STEP_RUN)
+            if (program_has_node(op))
                 op_of_node[op->node] = timed;
         }
     }
@@ -92,7 +94,7 @@ static braid_status fill(const braid_exec *exec, uint32_t num_frames, struct exe
         !times->scratch || num_read > UINT32_MAX)
         return braid_error_no_memory("the times of frames");
     find_ops(program, times->op_of_node);
-    return braid_profile_create((uint32_t)num_read, program->num_ops, &times->profile);
+    return braid_profile_create(program, (uint32_t)num_read, &times->profile);
 }
 
 braid_status braid_exec_add_times(braid_exec *exec, uint32_t num_frames)

@@ -9,6 +9,8 @@
 #include "program/profile.h"
 #include "program/program.h"
 
+#define EXEC_TIMES_TALLIED (SIZE_MAX - 1) // instead of an operation: it is in a loop or branch
+
 // The arrays that braid_exec_get_timings returns.
 struct exec_told {
     braid_frame_timing *frames; // as many as are kept; NULL: nobody asked yet
@@ -31,8 +33,9 @@ struct exec_times {
     uint64_t num_launches;  // of the exec so far
     uint64_t num_read;      // launches when the profile was read
     uint64_t begun_ns;      // when the launch at hand has begun
-    size_t *op_of_node; // of an empty node: the one that it ends with. SIZE_MAX: the frame's begin
-    uint64_t *scratch;  // a number a frame
+    // Of an empty node: the one that it ends with; SIZE_MAX: the frame's begin.
+    size_t *op_of_node;
+    uint64_t *scratch; // a number a frame
     struct exec_told told;
 };
 

@@ -75,7 +75,8 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
     if (status)
         return status;
     for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
-        if (exec->tasks.items[i].kind == WORK_EMPTY)
+        enum work_kind kind = exec->tasks.items[i].kind;
+        if (kind == WORK_EMPTY || work_has_body(kind)) // which takes what its body does
             continue;
         const braid_node node = braid_graph_node(graph, i);
         const braid_node_timing *timing = &timings.nodes[i];

@@ -115,22 +115,50 @@ static bool is_empty(const braid_exec *exec, uint32_t node)
     return exec->tasks.items[node].kind == WORK_EMPTY;
 }
 
-static braid_spread find_node_spread(const braid_exec *exec, uint32_t node)
+// Of a node in a loop or branch.
+static braid_node_timing add_tallies(const struct exec_times *times, uint32_t node)
 {
-    return is_empty(exec, node) ? (braid_spread){ 0 }
-                                : find_op_spread(braid_exec_get_times(exec),
-                                                 braid_exec_get_times(exec)->op_of_node[node]);
+    struct profile_tally all = { 0 };
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < times->num_frames; i++) {
+        const struct profile_tally *tally =
+            &times->profile.tallies[(size_t)times->order[i] * times->profile.num_nodes + node];
+        if (!tally->num)
+            continue;
+        all.least_ns = !num || tally->least_ns < all.least_ns ? tally->least_ns : all.least_ns;
+        all.most_ns = tally->most_ns > all.most_ns ? tally->most_ns : all.most_ns;
+        all.sum_ns += tally->sum_ns;
+        all.num += tally->num;
+        times->scratch[num++] = tally->sum_ns / tally->num;
+    }
+    if (!num)
+        return (braid_node_timing){ .timed_by = BRAID_TIMED_NOT };
+    qsort(times->scratch, num, sizeof(*times->scratch), compare);
+    return (braid_node_timing){
+        .time = { all.least_ns, times->scratch[num / 2], all.most_ns },
+        .mean_ns = all.sum_ns / all.num,
+        .num_runs = all.num,
+        .timed_by = BRAID_TIMED_AROUND,
+    };
 }
 
-static braid_timed_by find_timed_by(const braid_exec *exec, uint32_t node)
+static braid_node_timing find_node(const braid_exec *exec, uint32_t node)
 {
     static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
                                              [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
                                              [PROFILE_NOT] = BRAID_TIMED_NOT };
     const struct exec_times *times = braid_exec_get_times(exec);
+    size_t op = times->op_of_node[node];
     if (is_empty(exec, node) || !times->num_frames)
-        return BRAID_TIMED_NOT;
-    return timers[times->profile.timers[times->op_of_node[node]]];
+        return (braid_node_timing){ .timed_by = BRAID_TIMED_NOT };
+    if (op == EXEC_TIMES_TALLIED)
+        return add_tallies(times, node);
+    return (braid_node_timing){
+        .time = find_op_spread(times, op),
+        .mean_ns = mean_of_op(times, op),
+        .num_runs = times->num_frames,
+        .timed_by = timers[times->profile.timers[op]],
+    };
 }
 
 static uint64_t mean_frame(const struct exec_times *times)
@@ -148,7 +176,7 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
     for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
         const braid_step *op = program_lane_op(program, lane, i);
         uint64_t mean_ns = mean_of_op(braid_exec_get_times(exec), (size_t)(op - program->ops));
-        if (program_runs(program, op)) {
+        if (program_takes_time(program, op)) {
             timing.num_nodes++;
             timing.busy_ns += mean_ns;
         } else if (is_wait(op)) {
@@ -172,7 +200,7 @@ static braid_wait_timing describe_wait(const braid_exec *exec, size_t index)
     const braid_step *op = &program->ops[program->lane_ops[index]];
     const struct program_lane *lane = &program->lanes[op->lane];
     size_t end = lane->first_op + lane->num_ops, behind = index;
-    while (behind < end && !program_runs(program, &program->ops[program->lane_ops[behind]]))
+    while (behind < end && !program_takes_time(program, &program->ops[program->lane_ops[behind]]))
         behind++;
     return (braid_wait_timing){
         .lane = op->lane,
@@ -189,6 +217,8 @@ static braid_interval interval_of(const braid_exec *exec, size_t frame, uint32_t
     const struct exec_times *times = braid_exec_get_times(exec);
     const struct profile_span *ops = ops_of(times, frame);
     size_t op = times->op_of_node[node];
+    if (op == EXEC_TIMES_TALLIED)
+        return (braid_interval){ 0 };
     if (!is_empty(exec, node))
         return (braid_interval){ ops[op].begin, ops[op].end };
     uint64_t end = op == SIZE_MAX ? frame_of(times, frame).begin : ops[op].end;
@@ -224,7 +254,7 @@ static void fill_told(const braid_exec *exec, struct exec_told *told)
     for (uint32_t i = 0; i < num_frames; i++)
         told->frames[i] = find_frame(times, i);
     for (uint32_t i = 0; i < num_nodes; i++)
-        told->nodes[i] = (braid_node_timing){ find_node_spread(exec, i), find_timed_by(exec, i) };
+        told->nodes[i] = find_node(exec, i);
     for (uint32_t i = 0; i < program->num_lanes; i++)
         told->lanes[i] = find_lane(exec, i);
     size_t num_waits = 0;

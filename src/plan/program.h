@@ -98,6 +98,12 @@ static inline bool program_runs(const struct program *program, const braid_step 
     return op->kind == BRAID_STEP_RUN && program->kinds[op->node] != WORK_EMPTY;
 }
 
+// Whether an operation takes time: it runs something, or enters a region.
+static inline bool program_takes_time(const struct program *program, const braid_step *op)
+{
+    return op->kind == BRAID_STEP_LOOP || program_runs(program, op);
+}
+
 // Whether an operation is a node of its region: one that runs, or one that is entered.
 static inline bool program_has_node(const braid_step *op)
 {

@@ -46,6 +46,7 @@ struct player {
     braid_exec_mode mode; // by which the public interface asks for it
 
     bool plays_loops; // graphs with loops or branches are refused otherwise
+    bool times_loops; // it keeps times of what is inside, where it is asked for times
     // Streams: another player, which plays each loop as a program of its own; NULL: they queue the
     // body again and again.
     const struct player *plays_loops_by;

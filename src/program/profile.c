@@ -6,14 +6,19 @@
 #include "base/error.h"
 #include "program/program.h"
 
-braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct profile *out_profile)
+braid_status braid_profile_create(const struct program *program, uint32_t num_frames,
+                                  struct profile *out_profile)
 {
+    size_t num_ops = program->num_ops;
     struct profile profile = { .room = num_frames, .num_ops = num_ops };
+    profile.num_nodes = program->num_bodies ? program->num_nodes : 0;
     if (num_ops <= SIZE_MAX / sizeof(*profile.ops) / (num_frames ? num_frames : 1))
         profile.ops = braid_allocate_zeroed(num_frames * num_ops, sizeof(*profile.ops));
+    profile.tallies =
+        braid_allocate_zeroed((size_t)num_frames * profile.num_nodes, sizeof(*profile.tallies));
     profile.frames = braid_allocate_zeroed(num_frames, sizeof(*profile.frames));
     profile.timers = braid_allocate_zeroed(num_ops, sizeof(*profile.timers));
-    if (!profile.ops || !profile.frames || !profile.timers) {
+    if (!profile.ops || !profile.frames || !profile.timers || !profile.tallies) {
         braid_profile_finish(&profile);
         return braid_error_no_memory("the times of frames");
     }
@@ -24,6 +29,7 @@ braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct pr
 void braid_profile_finish(struct profile *profile)
 {
     free(profile->ops);
+    free(profile->tallies);
     free(profile->frames);
     free(profile->timers);
     *profile = (struct profile){ 0 };

@@ -17,6 +17,19 @@ struct profile_span {
     uint64_t begin, end;
 };
 
+// The times of all runs in one frame of a node that is in a loop or branch.
+struct profile_tally {
+    uint64_t num, sum_ns, least_ns, most_ns;
+};
+
+static inline void profile_tally_add(struct profile_tally *tally, uint64_t ns)
+{
+    tally->least_ns = !tally->num || ns < tally->least_ns ? ns : tally->least_ns;
+    tally->most_ns = ns > tally->most_ns ? ns : tally->most_ns;
+    tally->sum_ns += ns;
+    tally->num++;
+}
+
 // The interval that the times of an operation cover.
 enum profile_timer {
     PROFILE_AROUND, // from the end of what was before it on its lane: starting it is in it
@@ -38,16 +51,19 @@ struct profile_clock {
 // playings.
 struct profile {
     struct profile_clock clock;
-    uint32_t room;               // frames
-    uint32_t num_frames;         // that are there
-    size_t num_ops;              // of the program
-    struct profile_span *ops;    // room * num_ops; those of publishing stay zero
-    struct profile_span *frames; // room
-    uint8_t *timers;             // enum profile_timer, by operation
+    uint32_t room;                 // frames
+    uint32_t num_frames;           // that are there
+    size_t num_ops;                // of the program
+    struct profile_span *ops;      // room * num_ops; those of publishing stay zero
+    struct profile_span *frames;   // room
+    uint32_t num_nodes;            // of the graph, where it has loops or branches; else 0
+    struct profile_tally *tallies; // room * num_nodes; zero of a node that is in none
+    uint8_t *timers;               // enum profile_timer, by operation
 };
 
 // Errors: BRAID_NO_MEMORY.
-braid_status braid_profile_create(uint32_t num_frames, size_t num_ops, struct profile *out_profile);
+braid_status braid_profile_create(const struct program *program, uint32_t num_frames,
+                                  struct profile *out_profile);
 void braid_profile_finish(struct profile *profile);
 
 // For a frame whose tasks have their times: fills in the times of waits and of the frame. A wait

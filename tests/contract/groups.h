@@ -32,6 +32,7 @@ int run_cancelling(void);
 int run_concurrency(void);
 int run_sparse(void);
 int run_loops(void);
+int run_timed_loops(void);
 int run_branches(void);
 int run_loop_calls(void);
 int run_loop_lanes(void);

@@ -42,6 +42,7 @@ static const struct group groups[] = {
     { "lost_concurrency_is_reported", run_concurrency },
     { "sparse_loops_take_their_preludes_along", run_sparse },
     { "loops_run_until_they_end", run_loops },
+    { "loops_are_timed", run_timed_loops },
     { "branches_run_one_arm", run_branches },
     { "each_iteration_makes_its_frames_call", run_loop_calls },
     { "loops_have_lanes_of_many_threads", run_loop_lanes },

@@ -34,6 +34,17 @@ def test_nodes_lanes_and_frames_are_timed(device, graph):
     assert len(timings.waits) == frame.schedule.info.num_waits
 
 
+def test_nodes_in_a_loop_have_the_times_of_their_runs(device):
+    graph = braid.Graph()
+    with graph.loop(times=5) as loop:
+        inside = graph.host(lambda: None)
+    frame = braid.Exec(device, graph, profile=2)
+    frame.run(3)
+    runs = {timing.node: timing for timing in frame.timings().nodes}
+    assert (runs[loop].num_runs, runs[inside].num_runs) == (2, 10)
+    assert 0 < runs[inside].time.least_ns <= runs[inside].mean_ns <= runs[inside].time.most_ns
+
+
 def test_waits_are_timed(device, graph):
     beside = graph.nodes[2]
     graph.edge(graph.nodes[0], beside)

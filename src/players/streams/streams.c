@@ -259,7 +259,9 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
     .synchronize = braid_streams_synchronize, .destroy = braid_streams_destroy
 
-const struct player braid_streams_player = { STREAMS_PLAYER, .plays_loops = true,
+const struct player braid_streams_player = { STREAMS_PLAYER,
+                                             .plays_loops = true,
+                                             .times_loops = true,
                                              .check = braid_streams_check,
                                              .update = braid_streams_update,
                                              .tell_failure = braid_streams_tell_failure };

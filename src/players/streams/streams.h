@@ -23,6 +23,8 @@ struct stream_lane {
 // A mark is an event of the frame. Marks are its begin and end on the caller's stream, the begin of
 // each forked lane, and the end of each task and wait. Each frame kept has marks of its own. An
 // operation's time is from the mark before it on its lane to its own mark.
+// Of a body, frames are iterations: the marks of as many are kept as are queued before they are
+// awaited. Then each is added to the tallies of its operations.
 struct streams_times {
     uint32_t room; // frames
     size_t num_marks;
@@ -30,9 +32,13 @@ struct streams_times {
     bool *is_whole;      // room: that frame was queued without a failure
     uint64_t num_frames; // begun
     size_t num_ops;
-    size_t *mark_of_op;   // 0: none
-    size_t *before_op;    // the mark before it on its lane
-    size_t *mark_of_lane; // at its begin; 0: none
+    uint32_t num_tallied;          // frames of the whole; 0: this is no body
+    struct profile_tally *tallies; // num_tallied * num_ops
+    uint64_t num_added;            // iterations
+    struct profile_span *spans;    // num_ops, of one iteration
+    size_t *mark_of_op;            // 0: none
+    size_t *before_op;             // the mark before it on its lane
+    size_t *mark_of_lane;          // at its begin; 0: none
     braid_device *device;
     braid_stream *clock_stream; // leased, with nothing on it but
     braid_event *clock_event;   // an event with timing, for reading the clock
@@ -113,7 +119,7 @@ braid_status braid_streams_played_check_task(const struct playing *playing,
 uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop);
 
 // streams_times.c
-// Keeps the times of the last `num_frames` frames of a playing that has its lanes.
+// Keeps the times of the last `num_frames` frames of a playing that has its lanes, and its bodies.
 braid_status braid_streams_times_create(struct streams_playing *streams,
                                         const struct program *program, uint32_t num_frames);
 void braid_streams_times_destroy(struct streams_times *times); // NULL does nothing
@@ -124,6 +130,10 @@ braid_status braid_streams_times_begin(struct streams_playing *streams, braid_st
 braid_status braid_streams_times_forked(struct streams_playing *streams);
 braid_status braid_streams_times_op(struct streams_playing *streams, size_t op);
 braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream);
+
+// Of a body with times: its iterations have ended; and those of a launch of the whole begin.
+braid_status braid_streams_times_tally(struct streams_playing *body);
+void braid_streams_times_clear(struct streams_playing *body, uint64_t launch);
 
 // No frame is in flight.
 braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);

@@ -6,15 +6,13 @@
 
 #include "base/node_text.h"
 
-// So many iterations of a loop without a condition are queued at once: no more memory is needed
-// however many there are.
-enum { MOST_QUEUED = 32 };
-
-static void clear_counts(struct stream_loop *loop)
+static void clear_counts(struct stream_loop *loop, uint64_t launch)
 {
     atomic_store_explicit(loop->counter, 0, memory_order_relaxed);
+    if (loop->body->times)
+        braid_streams_times_clear(loop->body, launch);
     for (uint32_t i = 0; i < loop->body->program->num_bodies; i++)
-        clear_counts(&loop->body->inner[i]);
+        clear_counts(&loop->body->inner[i], launch);
 }
 
 // Counts are of a frame, also where a loop of it has failed and the others run no iteration.
@@ -28,7 +26,7 @@ static void begin(struct stream_loop *loop)
         arm->body->launch = queued[0].launch;
         arm->body->tasks = queued[0].values->tasks;
         if (loop->is_outermost)
-            clear_counts(arm);
+            clear_counts(arm, queued[0].launch);
     }
     loop->queued.num--;
     for (size_t i = 0; i < loop->queued.num; i++)
@@ -76,7 +74,11 @@ static void note_failure(struct stream_loop *loop, braid_status status)
 static braid_status await(struct stream_loop *loop)
 {
     struct backend *backend = loop->body->device->backend;
-    return backend->ops->stream_synchronize(backend, device_backend_stream(loop->stream));
+    braid_status status =
+        backend->ops->stream_synchronize(backend, device_backend_stream(loop->stream));
+    for (struct stream_loop *arm = loop; arm && !status; arm = arm->other)
+        status = arm->body->times ? braid_streams_times_tally(arm->body) : BRAID_OK;
+    return status;
 }
 
 // The condition lies in the host's memory.
@@ -147,7 +149,7 @@ static braid_status play(struct stream_loop *loop)
         goes_on = ++num < how->most;
         if (how->condition && goes_on)
             status = read_condition(loop, how->condition, &goes_on);
-        else if (!goes_on || num % MOST_QUEUED == 0)
+        else if (!goes_on || num % STREAMS_MOST_QUEUED == 0)
             status = await(loop);
         else
             continue;

@@ -12,6 +12,10 @@
 #include "base/error.h"
 #include "players/streams/streams.h"
 
+// So many iterations of a loop without a condition are queued at once: no more memory is needed
+// however many there are.
+enum { STREAMS_MOST_QUEUED = 32 };
+
 // All tasks of a frame as some launches have them.
 struct streams_values {
     struct streams_values *next; // among those that nobody uses

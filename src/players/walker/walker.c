@@ -27,18 +27,12 @@ static void *allocate_lines(size_t num, size_t bytes)
     return aligned_alloc(CPU_LINE_BYTES, num ? num * bytes : bytes);
 }
 
-// Whether a task is captured for an operation.
-static bool has_task(const struct program *program, const braid_step *op)
-{
-    return op->kind == BRAID_STEP_LOOP || program_runs(program, op);
-}
-
 static bool allocate(const struct stage *stage, struct cpu_program *program)
 {
     const struct program *from = stage->program;
     size_t arena_bytes = 0;
     for (size_t i = 0; i < from->num_ops; i++)
-        if (has_task(from, &from->ops[i]))
+        if (program_takes_time(from, &from->ops[i]))
             arena_bytes += braid_cpu_task_bytes(&stage->frame->tasks[from->ops[i].node]);
     program->lanes = allocate_lines(from->num_lanes, sizeof(*program->lanes));
     program->arena = malloc(arena_bytes ? arena_bytes : 1);
@@ -63,7 +57,7 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
     unsigned char *memory = program->arena;
     for (size_t i = 0; i < stage->program->num_ops; i++) {
         const braid_step *op = &stage->program->ops[stage->program->lane_ops[i]];
-        if (!has_task(stage->program, op))
+        if (!program_takes_time(stage->program, op))
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->node];
         memory = braid_cpu_task_capture(task, memory, &works[op->node]);
@@ -271,6 +265,7 @@ const struct player braid_walker_player = {
     .name = "walker",
     .mode = BRAID_MODE_GRAPH,
     .plays_loops = true,
+    .times_loops = true,
     .get_cost_model = get_cost_model,
     .check = refuse_queue_calls,
     .create = create,

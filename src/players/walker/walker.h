@@ -194,8 +194,11 @@ void braid_cpu_patches_finish(struct cpu_program *program);
 
 // walker_profile.c
 // Keeps the times of the last `num_frames` frames. `op_of_step` becomes the profile's.
-braid_status braid_cpu_profile_create(struct cpu_program *program, uint32_t num_lanes,
+braid_status braid_cpu_profile_create(struct cpu_program *program, const struct program *from,
                                       uint32_t num_frames, size_t num_steps, size_t *op_of_step);
+// Of a body with times: its iteration has ended; and those of the frame that runs begin.
+void braid_cpu_profile_tally(struct cpu_program *body);
+void braid_cpu_profile_clear(struct cpu_program *body);
 void braid_cpu_profile_destroy(struct cpu_profile *profile); // NULL does nothing
 // A frame begins; its lanes have not. As braid_cpu_program_start.
 struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_play *play,

@@ -191,6 +191,5 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
     if (!num_frames)
         return BRAID_OK;
     program->play.start = braid_cpu_profile_start;
-    return braid_cpu_profile_create(program, from->num_lanes, num_frames, compiler.num_steps,
-                                    op_of_step);
+    return braid_cpu_profile_create(program, from, num_frames, compiler.num_steps, op_of_step);
 }

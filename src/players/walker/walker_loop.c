@@ -6,6 +6,8 @@
 static void count(struct cpu_program *body)
 {
     uint64_t num = atomic_load_explicit(body->iterations, memory_order_relaxed);
+    if (body->profile)
+        braid_cpu_profile_tally(body);
     body->num_run++;
     if (!body->is_else)
         atomic_store_explicit(body->iterations, num + 1, memory_order_relaxed);
@@ -15,6 +17,8 @@ static void count(struct cpu_program *body)
 static void clear_counts(struct cpu_program *body)
 {
     atomic_store_explicit(body->iterations, 0, memory_order_relaxed);
+    if (body->profile)
+        braid_cpu_profile_clear(body);
     for (uint32_t i = 0; i < body->num_bodies; i++)
         clear_counts(body->bodies[i]);
 }
@@ -61,7 +65,7 @@ struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lan
     while (goes_on(body, loop)) {
         lane->next = step;
         atomic_store_explicit(&lane->walked, false, memory_order_relaxed);
-        struct cpu_job *next = braid_cpu_program_start(backend, &body->play, NULL, &lane->job);
+        struct cpu_job *next = body->play.start(backend, &body->play, NULL, &lane->job);
         if (next)
             return next;
         count(body); // nothing in it has any work

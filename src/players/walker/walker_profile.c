@@ -56,19 +56,22 @@ static struct cpu_moment read_clocks(const struct cpu_profile *profile)
     return best;
 }
 
-static bool allocate(struct cpu_profile *profile, uint32_t num_lanes)
+static bool allocate(struct cpu_profile *profile)
 {
     size_t room = profile->room, num_steps = profile->num_steps;
+    uint32_t num_lanes = profile->from->num_lanes;
     if (num_steps <= SIZE_MAX / sizeof(*profile->spans) / room)
         profile->spans = braid_allocate_zeroed(room * num_steps, sizeof(*profile->spans));
+    profile->tallies =
+        braid_allocate_zeroed(profile->num_tallied * num_steps, sizeof(*profile->tallies));
     profile->frames = braid_allocate_zeroed(room, sizeof(*profile->frames));
     profile->clocks = aligned_alloc(CPU_LINE_BYTES, (num_lanes + 1) * sizeof(*profile->clocks));
     for (uint32_t i = 0; profile->clocks && i < num_lanes; i++)
         profile->clocks[i] = (struct cpu_lane_clock){ 0 };
-    return profile->spans && profile->frames && profile->clocks;
+    return profile->spans && profile->tallies && profile->frames && profile->clocks;
 }
 
-braid_status braid_cpu_profile_create(struct cpu_program *program, uint32_t num_lanes,
+braid_status braid_cpu_profile_create(struct cpu_program *program, const struct program *from,
                                       uint32_t num_frames, size_t num_steps, size_t *op_of_step)
 {
     struct cpu_profile *profile = calloc(1, sizeof(*profile));
@@ -77,11 +80,12 @@ braid_status braid_cpu_profile_create(struct cpu_program *program, uint32_t num_
         free(op_of_step);
         return braid_error_no_memory("the times of frames");
     }
-    profile->room = num_frames;
+    profile->from = from;
+    profile->room = program->around ? 1 : num_frames;
+    profile->num_tallied = program->around ? num_frames : 0;
     profile->num_steps = num_steps;
-    profile->num_lanes = num_lanes;
     profile->op_of_step = op_of_step;
-    if (!allocate(profile, num_lanes))
+    if (!allocate(profile))
         return braid_error_no_memory("the times of frames");
     profile->has_ticks = find_ticks();
     profile->start = read_clocks(profile);
@@ -94,6 +98,7 @@ void braid_cpu_profile_destroy(struct cpu_profile *profile)
         return;
     free(profile->op_of_step);
     free(profile->spans);
+    free(profile->tallies);
     free(profile->frames);
     free(profile->clocks);
     free(profile);
@@ -106,7 +111,7 @@ static void end_frame(struct cpu_profile *profile)
         return;
     struct profile_span *frame = &profile->frames[(profile->num_frames - 1) % profile->room];
     frame->end = frame->begin;
-    for (uint32_t i = 0; i < profile->num_lanes; i++)
+    for (uint32_t i = 0; i < profile->from->num_lanes; i++)
         if (profile->clocks[i].end > frame->end)
             frame->end = profile->clocks[i].end;
 }
@@ -119,13 +124,37 @@ struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_
     struct cpu_profile *profile = program->profile;
     end_frame(profile);
     size_t slot = profile->num_frames++ % profile->room;
-    for (uint32_t i = 0; i < profile->num_lanes; i++)
+    for (uint32_t i = 0; i < profile->from->num_lanes; i++)
         profile->clocks[i] = (struct cpu_lane_clock){
             .spans = &profile->spans[slot * profile->num_steps +
                                      (size_t)(program->lanes[i].steps - program->steps)],
         };
     profile->frames[slot].begin = cpu_profile_now(profile);
     return braid_cpu_program_start(backend, play, patch, then);
+}
+
+// Of the frame that runs.
+static struct profile_tally *tallies_of(const struct cpu_program *body)
+{
+    const struct cpu_program *whole = body;
+    while (whole->around)
+        whole = whole->around;
+    const struct cpu_profile *profile = body->profile;
+    return &profile->tallies[(whole->profile->num_frames - 1) % profile->num_tallied *
+                             profile->num_steps];
+}
+
+void braid_cpu_profile_tally(struct cpu_program *body)
+{
+    const struct cpu_profile *profile = body->profile;
+    struct profile_tally *tallies = tallies_of(body);
+    for (size_t i = 0; i < profile->num_steps; i++)
+        profile_tally_add(&tallies[i], profile->spans[i].end - profile->spans[i].begin);
+}
+
+void braid_cpu_profile_clear(struct cpu_program *body)
+{
+    memset(tallies_of(body), 0, body->profile->num_steps * sizeof(struct profile_tally));
 }
 
 // From the processor's counter to the clock's nanoseconds, by two moments of both.
@@ -158,9 +187,36 @@ static struct profile_span convert(const struct profile_clock *clock, struct pro
                                   convert_moment(clock, span.end) };
 }
 
+static uint64_t convert_length(const struct profile_clock *clock, uint64_t ticks)
+{
+    return (uint64_t)((double)ticks * clock->ns_a_tick);
+}
+
+// By node, of a frame.
+static void read_tallies(const struct cpu_program *program, const struct profile_clock *clock,
+                         size_t slot, struct profile_tally *to)
+{
+    const struct cpu_profile *profile = program->profile;
+    for (size_t i = 0; i < profile->num_steps && program->around; i++) {
+        const struct profile_tally *tally = &profile->tallies[slot * profile->num_steps + i];
+        size_t op = profile->op_of_step[i];
+        if (op == SIZE_MAX || !program_takes_time(profile->from, &profile->from->ops[op]))
+            continue;
+        to[profile->from->ops[op].node] = (struct profile_tally){
+            .num = tally->num,
+            .sum_ns = convert_length(clock, tally->sum_ns),
+            .least_ns = convert_length(clock, tally->least_ns),
+            .most_ns = convert_length(clock, tally->most_ns),
+        };
+    }
+    for (uint32_t i = 0; i < program->num_bodies; i++)
+        read_tallies(program->bodies[i], clock, slot, to);
+}
+
 braid_status braid_cpu_profile_read(struct playing *playing, struct profile *out_profile)
 {
-    struct cpu_profile *profile = cpu_program_of(playing)->profile;
+    struct cpu_program *program = cpu_program_of(playing);
+    struct cpu_profile *profile = program->profile;
     end_frame(profile);
     if (out_profile->clock.ns_a_tick == 0.0)
         find_clock(profile, &out_profile->clock);
@@ -171,6 +227,7 @@ braid_status braid_cpu_profile_read(struct playing *playing, struct profile *out
         const struct profile_span *spans = &profile->spans[slot * profile->num_steps];
         struct profile_span *ops = &out_profile->ops[to * out_profile->num_ops];
         out_profile->frames[to] = convert(clock, profile->frames[slot]);
+        read_tallies(program, clock, slot, &out_profile->tallies[to * out_profile->num_nodes]);
         for (size_t step = 0; step < profile->num_steps; step++)
             if (profile->op_of_step[step] != SIZE_MAX)
                 ops[profile->op_of_step[step]] = convert(clock, spans[step]);

@@ -26,16 +26,20 @@ struct cpu_moment {
     uint64_t ticks, ns, slip;
 };
 
+// Of a body, frames are iterations: it keeps the spans of one, and adds each to the tallies of its
+// steps.
 struct cpu_profile {
-    uint32_t room; // frames
+    const struct program *from;
+    uint32_t room;                 // frames
+    uint32_t num_tallied;          // frames of the whole; 0: this is no body
+    struct profile_tally *tallies; // num_tallied * num_steps, in ticks
     bool has_ticks;
     size_t num_steps;
     size_t *op_of_step;            // SIZE_MAX: of none
     struct profile_span *spans;    // room * num_steps, in ticks
     struct profile_span *frames;   // room
     struct cpu_lane_clock *clocks; // of the lanes
-    uint32_t num_lanes;
-    uint64_t num_frames; // begun so far
+    uint64_t num_frames;           // begun so far
     struct cpu_moment start;
 };
 

@@ -195,9 +195,13 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
         case CPU_STEP_LOOP:
             if (passes)
                 return hand_over(backend, lane, step);
+            if (clock)
+                clock->step = step;
             next = braid_cpu_loop_go_on(backend, lane, step);
             if (next)
                 return next;
+            if (clock)
+                cpu_lane_clock_end(profile, clock, lane, step);
             break;
         case CPU_STEP_END:
             if (clock)

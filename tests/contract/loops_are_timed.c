@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an exec keeps times, a loop has those of all its iterations together, and a node inside has
+// those of each of its runs: how many there were, the shortest, the longest and the mean.
+#include "contract/counting.h"
+#include "contract/groups.h"
+
+enum { busy_ns = 20000, slack_ns = 4000, kept = 3, num_left = 4, num_times = 3 };
+
+// Two loops, one inside the other, and branches of which one arm runs.
+struct timed {
+    struct counting counting;
+    braid_node outer, busy, inner, often, branch, taken, left_out;
+    uint64_t *seen; // when the busy node began and ended last
+};
+
+static struct timed make_timed(struct contract *contract)
+{
+    struct timed timed = { .counting = begin_counting(contract, num_left) };
+    const struct counting *counting = &timed.counting;
+    braid_graph *graph = counting->graph;
+    uint32_t *more = contract_numbers(contract, 1);
+    braid_resource own = add_word(graph, "own", more);
+    timed.seen = contract_memory(contract, BRAID_MEMORY_DEVICE, 2 * sizeof(uint64_t));
+    timed.outer = begin_loop(
+        graph,
+        (braid_loop){ .node.name = "outer", .condition = counting->left, .unbounded = true });
+    timed.busy = add_busy(graph, (braid_node_options){ .name = "busy" }, timed.seen, busy_ns);
+    add_body(counting);
+    timed.inner = begin_loop(graph, (braid_loop){ .times = num_times });
+    timed.often = add_axpy(graph, (braid_node_options){ USES({ own, BRAID_READ_WRITE }) }, more,
+                           more, 1, 1, 1);
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_end(graph));
+    timed.branch = begin_branch(graph, counting->sum); // which is 4 by then
+    timed.taken = add_axpy(graph, (braid_node_options){ USES({ own, BRAID_READ_WRITE }) }, more,
+                           more, 1, 1, 1);
+    check_ok(braid_graph_else(graph));
+    timed.left_out = add_axpy(graph, (braid_node_options){ USES({ own, BRAID_READ_WRITE }) }, more,
+                              more, 1, 1, 1);
+    check_ok(braid_graph_end(graph));
+    return timed;
+}
+
+static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph)
+{
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                         .frames = contract_frames(),
+                                         .profile = kept };
+    braid_exec *exec;
+    braid_status status = contract_create_exec(contract, graph, &options, &exec);
+    if (!contract_is_on_host()) {
+        check_fails(status, BRAID_UNSUPPORTED, "plays no branch, and node ");
+        skip_because(braid_error_message());
+    }
+    check_ok(status);
+    contract_own_exec(contract, exec);
+    return exec;
+}
+
+static void check_runs(const braid_timings *timings, braid_node node, uint64_t num_a_frame)
+{
+    const braid_node_timing *timing = &timings->nodes[node.index];
+    assert_int_equal(timing->num_runs, kept * num_a_frame);
+    assert_int_equal(timing->timed_by, num_a_frame ? BRAID_TIMED_AROUND : BRAID_TIMED_NOT);
+    assert_true(timing->time.least_ns <= timing->mean_ns);
+    assert_true(timing->mean_ns <= timing->time.most_ns);
+    assert_in_range(timing->time.median_ns, timing->time.least_ns, timing->time.most_ns);
+}
+
+static void nodes_inside_have_the_times_of_their_runs(void **state)
+{
+    struct contract *contract = *state;
+    struct timed timed = make_timed(contract);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_timings timings;
+    run_frames(exec); // more than are kept
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, kept);
+    check_runs(&timings, timed.outer, 1);
+    check_runs(&timings, timed.busy, num_left);
+    check_runs(&timings, timed.inner, num_left);
+    check_runs(&timings, timed.often, num_left * num_times);
+    check_runs(&timings, timed.branch, 1);
+    check_runs(&timings, timed.taken, 1);
+    check_runs(&timings, timed.left_out, 0);
+    const braid_node_timing *busy = &timings.nodes[timed.busy.index];
+    assert_true(busy->time.least_ns + slack_ns >= busy_ns);
+    assert_true(timings.nodes[timed.outer.index].time.least_ns + slack_ns >=
+                num_left * (uint64_t)busy_ns);
+    const braid_interval *last = &timings.intervals[(kept - 1) * timings.num_nodes];
+    assert_true(last[timed.outer.index].end_ns > last[timed.outer.index].start_ns);
+    assert_int_equal(last[timed.busy.index].end_ns, 0);
+}
+
+// The least time of a loop is that of the frame, but for the nodes before and behind it.
+static void lanes_are_busy_with_their_loops(void **state)
+{
+    struct contract *contract = *state;
+    struct timed timed = make_timed(contract);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_timings timings;
+    run_frames(exec);
+    check_ok(braid_exec_get_timings(exec, &timings));
+    uint64_t busy = 0;
+    for (uint32_t i = 0; i < timings.num_lanes; i++)
+        busy += timings.lanes[i].busy_ns;
+    assert_true(busy + slack_ns >= num_left * (uint64_t)busy_ns);
+}
+
+static void costs_are_those_of_a_run(void **state)
+{
+    struct contract *contract = *state;
+    struct timed timed = make_timed(contract);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    check_ok(braid_exec_measure(exec, timed.counting.graph, kept));
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    braid_schedule *schedule;
+    braid_placement busy, outer;
+    check_ok(braid_schedule_create(timed.counting.graph, NULL, &schedule));
+    check_ok(braid_schedule_get_placement(schedule, timed.busy, &busy));
+    check_ok(braid_schedule_get_placement(schedule, timed.outer, &outer));
+    uint64_t cost_ns = busy.end_ns - busy.start_ns;
+    uint64_t median_ns = timings.nodes[timed.busy.index].time.median_ns;
+    assert_in_range(cost_ns, 1, median_ns);
+    assert_true(outer.end_ns - outer.start_ns >= 10 * cost_ns); // as often as is expected
+    braid_schedule_destroy(schedule);
+}
+
+int run_timed_loops(void)
+{
+    const struct CMUnitTest tests[] = {
+        contract_test(nodes_inside_have_the_times_of_their_runs),
+        contract_test(lanes_are_busy_with_their_loops),
+        contract_test(costs_are_those_of_a_run),
+    };
+    return contract_run("loops_are_timed", tests);
+}
