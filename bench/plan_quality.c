@@ -32,7 +32,7 @@ static uint64_t corpus_length(const struct corpus_graph *from, braid_schedule_op
 }
 
 // By number of lanes: how many published optima there are, and are met.
-static void compare_optima(const struct corpus *corpus, uint32_t effort)
+static void compare_optima(const struct corpus *corpus)
 {
     enum { MOST_LANES = 64 };
     struct corpus_row *rows;
@@ -42,19 +42,19 @@ static void compare_optima(const struct corpus *corpus, uint32_t effort)
     double start = plan_cpu_seconds(), logs = 0;
     for (size_t i = 0; i < num_rows; i++) {
         uint32_t lanes = (uint32_t)rows[i].values[0];
-        uint64_t length = corpus_length(
-            corpus_find(corpus, rows[i].name),
-            (braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true, .effort = effort });
+        uint64_t length =
+            corpus_length(corpus_find(corpus, rows[i].name),
+                          (braid_schedule_options){ .max_lanes = lanes, .fixed_lanes = true });
         logs += log((double)length / (double)rows[i].values[2]);
         size_t at = lanes < MOST_LANES ? lanes : MOST_LANES;
         num[at]++, num[0]++;
         met[at] += length <= rows[i].values[2];
         met[0] += length <= rows[i].values[2];
     }
-    printf("effort %u: %zu of %zu published optima are met (%.1f %%), length / optimum %.4f in the "
+    printf("%zu of %zu published optima are met (%.1f %%), length / optimum %.4f in the "
            "mean, %.1f s\n",
-           effort, met[0], num[0], 100.0 * (double)met[0] / (double)num[0],
-           exp(logs / (double)num_rows), plan_cpu_seconds() - start);
+           met[0], num[0], 100.0 * (double)met[0] / (double)num[0], exp(logs / (double)num_rows),
+           plan_cpu_seconds() - start);
     for (size_t lanes = 1; lanes <= MOST_LANES; lanes++)
         if (num[lanes])
             printf("  %zu lanes: %zu of %zu\n", lanes, met[lanes], num[lanes]);
@@ -139,7 +139,7 @@ static void find_adversaries(double seconds, uint64_t seed)
     }
 }
 
-// plan_quality [optima [EFFORT] | lists [MOST_NODES] | adversary [SECONDS [SEED]]]
+// plan_quality [optima | lists [MOST_NODES] | adversary [SECONDS [SEED]]]
 int main(int argc, char **argv)
 {
     struct corpus corpus;
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!*mode || !strcmp(mode, "optima"))
-        compare_optima(&corpus, number);
+        compare_optima(&corpus);
     if (!*mode || !strcmp(mode, "lists"))
         compare_lists(&corpus, number ? number : 300);
     corpus_finish(&corpus);

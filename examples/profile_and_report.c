@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         braid_exec_measure(exec, graph, 20)); // runs frames; the graph gets what they took as costs
     print_times(exec);
 
-    braid_schedule_options options = { .effort = 100 };
+    braid_schedule_options options = { 0 };
     braid_device_get_cost_model(device, BRAID_MODE_AUTO, &options.costs);
     CHECK(braid_schedule_create(graph, &options, &planned));
     CHECK(braid_schedule_explain(planned, NULL, 0, limit, sizeof(limit)));

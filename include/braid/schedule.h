@@ -88,11 +88,6 @@ typedef struct braid_schedule_options {
     braid_policy policy;    // 0: list scheduling
     bool ignore_costs;      // plan as if nobody had given the graph's nodes a cost
     braid_cost_model costs; // all zero: waits and launches are free
-    // Steps of a search for a shorter plan, on as many lanes; 0: none. Each step takes about as
-    // long as planning on that number of lanes: 200 steps find most of the gain. The plan is the
-    // same on every machine, and never longer than without. BRAID_POLICY_MAX_CONCURRENCY ignores
-    // it.
-    uint32_t effort;
     // Several devices, with max_lanes for each (docs/places.md). The planner chooses a place for
     // every node that names none, and adds copies. NULL: one device; places of nodes do not count.
     const braid_place_model *places;
@@ -194,7 +189,6 @@ typedef struct braid_schedule_info {
     // of a frame is at least this and the makespan.
     uint64_t issue_ns;
     uint64_t expected_ns;
-    uint64_t saved_ns; // of the makespan, by the search that `effort` asked for
     braid_limit limit;
     // A plan for several devices: their number, the copies between them (behind the graph's nodes
     // in num_nodes), and their bytes. Then the makespan on the best device alone; 0: none.

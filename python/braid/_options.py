@@ -128,7 +128,6 @@ class PlanOptions(TypedDict, total=False):
     policy: Policy
     ignore_costs: bool
     costs: CostModel
-    effort: int
     places: Places
 
 
@@ -239,8 +238,7 @@ def read_exec(struct: Any) -> ExecOptions:
         way["costs"] = CostModel(**costs)
     for name, value in (("no_early_start", struct.no_early_start), ("profile", struct.profile), ("frames", struct.frames),
                         ("max_lanes", struct.plan.max_lanes), ("fixed_lanes", struct.plan.fixed_lanes),
-                        ("ignore_costs", struct.plan.ignore_costs),
-                        ("effort", struct.plan.effort)):
+                        ("ignore_costs", struct.plan.ignore_costs)):
         if value:
             way[name] = value  # type: ignore[literal-required]
     return way

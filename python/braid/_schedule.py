@@ -53,7 +53,6 @@ class ScheduleInfo:
     num_island_nodes: int
     issue_ns: int
     expected_ns: int
-    saved_ns: int
     limit: str
     num_places: int
     num_copies: int

@@ -11,9 +11,7 @@
 enum {
     MOST_OF_A_MODE = 6, // plans that are timed, besides what is tried on the best of them
     MOST_LANES = 32,    // where the program sets no limit
-    SEARCH_STEPS = 200,
-    MOST_FRAMES = 3,      // in flight: no more run one behind the other when they are timed
-    MOST_SEARCHED = 2000, // nodes: 200 plans of more would take longer than timing them
+    MOST_FRAMES = 3,    // in flight: no more run one behind the other when they are timed
 };
 
 // A plan that is this much longer than the best of its mode is not timed: measured costs are not
@@ -26,11 +24,11 @@ static void name_trial(struct tune_trial *trial)
     char frames[32] = "";
     if (trial->way.frames > 1)
         snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames);
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
              way->mode == BRAID_MODE_GRAPH ? "graph" : "streams", trial->num_lanes,
              trial->num_lanes == 1 ? "" : "s",
              way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
-             way->plan.ignore_costs ? ", costs ignored" : "", way->plan.effort ? ", searched" : "",
+             way->plan.ignore_costs ? ", costs ignored" : "",
              way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
@@ -176,22 +174,6 @@ static size_t find_best(const struct tune_trials *trials, size_t first)
     return best;
 }
 
-// A search is worth a trial where it found something.
-static braid_status add_searched(struct tune_trials *trials, const braid_exec_options *way,
-                                 uint64_t listed_ns)
-{
-    braid_exec_options searched = *way;
-    bool made = false;
-    if (braid_graph_num_nodes(trials->graph) > MOST_SEARCHED)
-        return BRAID_OK;
-    searched.plan.effort = SEARCH_STEPS;
-    braid_status status = add_trial(trials, &searched, &made);
-    size_t last = trials->trials.num - 1;
-    if (!status && made && trial_at(trials, last)->planned_ns >= listed_ns)
-        remove_trial(trials, last);
-    return status;
-}
-
 // Frames that cannot overlap gain nothing over one frame in flight.
 static braid_status add_depths(struct tune_trials *trials, const braid_exec_options *way)
 {
@@ -212,8 +194,8 @@ static braid_status add_depths(struct tune_trials *trials, const braid_exec_opti
     return status;
 }
 
-// Of the plan that promises most: with more frames in flight, searched for a shorter one, without
-// early starts, and without islands.
+// Of the plan that promises most: with more frames in flight, without early starts, and without
+// islands.
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);
@@ -234,8 +216,6 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
         status = add_trial(trials, &way, &made);
         way.islands = BRAID_ISLANDS_AUTO;
     }
-    if (!status && trial_at(trials, best)->num_lanes > 1)
-        status = add_searched(trials, &way, trial_at(trials, best)->planned_ns);
     return status;
 }
 

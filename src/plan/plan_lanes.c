@@ -24,17 +24,17 @@
 // With a fixed number of lanes, a graph of up to so many units and edges gets all numbers that it
 // has a use for. A larger one gets a part of one try.
 #define MOST_FOR_ALL_FEWER 200000
-#define TRIES_FOR_ALL_FEWER 32
+#define TRIES_FOR_ALL_FEWER 64
 #define PART_FOR_FEWER 4 // one part in
 
 // Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
 #define PRICE_OF_GUESSES 2 // one part in
 
 // Numbers that are tried, as far as they are allowed.
-static const uint32_t candidates[] = { 2,   3,    4,    5,    6,    7,     8,    9,   10,  11,
-                                       12,  13,   14,   15,   16,   18,    20,   22,  24,  28,
-                                       32,  40,   48,   56,   64,   80,    96,   112, 128, 256,
-                                       512, 1024, 2048, 4096, 8192, 16384, 32768 };
+static const uint32_t candidates[] = { 1,   2,   3,    4,    5,    6,    7,     8,    9,   10,
+                                       11,  12,  13,   14,   15,   16,   18,    20,   22,  24,
+                                       28,  32,  40,   48,   56,   64,   80,    96,   112, 128,
+                                       256, 512, 1024, 2048, 4096, 8192, 16384, 32768 };
 #define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
 #define MOST_LANES_CHOSEN 128
 
@@ -317,11 +317,14 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     if (status)
         return status;
     uint64_t most_visits = visits_below_fixed(tries);
-    for (uint32_t num = tries->most_lanes; num > 1 && !status;) {
-        if (braid_plan_lower_bound(tries->costs, --num) >= best.makespan_ns ||
+    uint32_t most = tries->most_lanes;
+    for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
+        if (candidates[i] >= most)
+            continue;
+        if (braid_plan_lower_bound(tries->costs, candidates[i]) >= best.makespan_ns ||
             tries->num_visits >= most_visits)
             break;
-        const struct plan_limits fewer = { num, true, best.makespan_ns - 1 };
+        const struct plan_limits fewer = { candidates[i], true, best.makespan_ns - 1 };
         status = braid_plan_try(tries, &fewer, &other);
         if (!status)
             braid_plan_keep_shorter(tries, &best, &other);
@@ -335,7 +338,7 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
 
 braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
                              const braid_schedule_options *options,
-                             struct plan_placement *out_placement, uint64_t *out_saved_ns)
+                             struct plan_placement *out_placement)
 {
     bool fixed = options->fixed_lanes && options->max_lanes;
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
@@ -349,16 +352,10 @@ braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_co
     else
         status = fixed ? place_fixed(&tries, limit, &best)
                        : choose(&tries, round_limit(&tries, limit), &best);
-    uint64_t listed_ns = best.makespan_ns;
-    if (!status && options->effort)
-        status = braid_plan_search(&tries, options->effort, &best);
     braid_plan_tries_finish(&tries);
-    if (status) {
+    if (status)
         braid_plan_placement_finish(&best);
-    } else {
+    else
         *out_placement = best;
-        // A frame that starts sooner may have the longer makespan.
-        *out_saved_ns = listed_ns > best.makespan_ns ? listed_ns - best.makespan_ns : 0;
-    }
     return status;
 }

@@ -10,11 +10,10 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
                                const braid_schedule_options *options);
 
 // Places the graph on the number of lanes that the cost model predicts to be best. On a tie or a
-// small gain these are the fewest; if the gain over one lane is small, it is one lane. If the
-// options ask for it, a shorter plan is searched for then; out_saved_ns is the gain in makespan.
-// Errors: BRAID_NO_MEMORY.
+// small gain these are the fewest; if the gain over one lane is small, it is one lane. Errors:
+// BRAID_NO_MEMORY.
 braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_costs *costs,
                              const braid_schedule_options *options,
-                             struct plan_placement *out_placement, uint64_t *out_saved_ns);
+                             struct plan_placement *out_placement);
 
 #endif

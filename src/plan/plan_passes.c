@@ -96,8 +96,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
         status = braid_plan_chains(plan, &passes->costs, &passes->placement);
     else if (!status)
-        status = braid_plan_best(plan, &passes->costs, options, &passes->placement,
-                                 &schedule->info.saved_ns);
+        status = braid_plan_best(plan, &passes->costs, options, &passes->placement);
     if (!status)
         fill_info(schedule, &passes->costs);
     schedule->info.makespan_ns = passes->placement.makespan_ns;

@@ -2,8 +2,7 @@
 // Forward-backward improvement (J. D. Wiest, 1964; K. Y. Li and R. J. Willis, 1992), from the plan
 // at hand and from orders near it. A pass backward puts units as late as they can be, in the order
 // in which they ended. A pass forward then puts them as early as they can be, in the order in which
-// they start there. Both choose lanes anew. In a device with other limits than lanes, list
-// scheduling takes the place of the pass forward.
+// they start there. Both choose lanes anew.
 #include "plan/plan_search.h"
 
 #include <string.h>
@@ -15,9 +14,14 @@
 
 // The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
-#define MOST_VISITS_OF_STARTS 5000
-#define MOST_VISITS_OF_STEPS 20000
-#define MOST_STEPS 128
+#define MOST_VISITS_OF_STARTS 20000
+#define MOST_VISITS_OF_STEPS 200000
+#define MOST_STEPS 512
+// With fewer edges a unit, an edge that others imply changes no number of steps.
+#define USUAL_EDGES 8
+// Where the number of lanes is chosen, many numbers are tried, each with this part of the visits.
+#define PART_IF_CHOSEN 16 // one part in
+#define STEPS_AT_A_PLAN 32
 #define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
 
@@ -27,8 +31,8 @@ struct search {
     struct plan_tries *tries;
     struct plan_pass pass;
     struct plan_placement *best;
-    bool is_limited;    // by more than lanes
     uint64_t length_ns; // of the plan that the search is at, as the pass has it
+    uint64_t least_ns;  // of all plans, likewise
     uint32_t num_equals;
     uint64_t *keys;     // of that plan: when units start at the latest
     uint32_t *lane_of;  // likewise
@@ -49,8 +53,7 @@ static bool is_limited(const struct plan_costs *costs, uint32_t max_lanes)
            (uint64_t)costs->most_share * max_lanes > PLAN_WHOLE_DEVICE;
 }
 
-// List scheduling in the place of passes takes too long for every plan, so that is left to
-// `effort`.
+// A pass knows no other limit of a device than lanes.
 static bool is_improved(const struct plan_graph *plan, const struct plan_costs *costs,
                         uint32_t max_lanes)
 {
@@ -129,35 +132,16 @@ static void go_back(struct search *search)
     braid_plan_pass_turn(&search->pass);
 }
 
-static braid_status place_forward(struct search *search)
-{
-    struct plan_pass *pass = &search->pass;
-    const struct plan_limits limits = { pass->max_lanes, true, UINT64_MAX };
-    struct plan_placement plan;
-    braid_plan_pass_rank(pass);
-    braid_status status = braid_plan_list(pass->plan, pass->costs, &pass->ranks, &limits, &plan);
-    if (status)
-        return status;
-    load(search, &plan);
-    braid_plan_keep_shorter(search->tries, search->best, &plan);
-    return BRAID_OK;
-}
-
-static braid_status go_forward(struct search *search)
-{
-    if (search->is_limited)
-        return place_forward(search);
-    braid_plan_pass_run(&search->pass, true);
-    return BRAID_OK;
-}
-
 // Makes a plan of the pass if that may be a better one: it is shorter. A few times it is made if it
 // is as long, since it may have fewer waits.
-static braid_status realise(struct search *search, bool shorter)
+static braid_status realise(struct search *search)
 {
     struct plan_placement plan;
-    if (!shorter && search->num_equals++ >= MOST_EQUALS)
+    uint64_t length_ns = search->pass.makespan_ns;
+    if (length_ns > search->least_ns ||
+        (length_ns == search->least_ns && search->num_equals++ >= MOST_EQUALS))
         return BRAID_OK;
+    search->least_ns = length_ns;
     braid_status status = braid_plan_realise(&search->pass, &plan);
     if (!status)
         braid_plan_keep_shorter(search->tries, search->best, &plan);
@@ -169,11 +153,10 @@ static braid_status accept(struct search *search)
 {
     struct plan_pass *pass = &search->pass;
     size_t num = pass->plan->num_units;
-    bool shorter = pass->makespan_ns < search->length_ns;
     if (pass->makespan_ns > search->length_ns)
         return BRAID_OK;
     search->length_ns = pass->makespan_ns;
-    braid_status status = search->is_limited ? BRAID_OK : realise(search, shorter);
+    braid_status status = realise(search);
     if (status)
         return status;
     pass->mode = PASS_BY_KEY;
@@ -206,15 +189,15 @@ static uint32_t draw_neighbour(struct search *search, uint32_t unit, bool forwar
     return best;
 }
 
-// Most units stay on their lanes; those of some path go to one.
-static void move_path(struct search *search)
+// All but a share of the units, one in so many, stay on their lanes; those of some path go to one.
+static void move_path(struct search *search, uint32_t share)
 {
     struct plan_pass *pass = &search->pass;
     uint32_t num = pass->plan->num_units, lane = (uint32_t)draw(search, pass->max_lanes);
     bool forward = draw(search, 2);
     for (uint32_t i = 0; i < num; i++) {
         uint32_t unit = search->order[i];
-        pass->pins[unit] = draw(search, 8) ? search->lane_of[unit] : PLAN_NONE;
+        pass->pins[unit] = draw(search, share) ? search->lane_of[unit] : PLAN_NONE;
     }
     uint32_t unit = search->order[draw(search, num)];
     while (unit != PLAN_NONE) {
@@ -241,7 +224,7 @@ static void disturb(struct search *search, uint32_t step)
     }
     memcpy(pass->lane_of, search->lane_of, num * sizeof(*pass->lane_of));
     if (search->tries->costs->model.wait_ns && pass->plan->num_places == 1 && step % 5 < 4)
-        move_path(search);
+        move_path(search, 2u << step % 4);
     else
         unpin(search);
     for (uint32_t unit = 0; pass->plan->hint_of && unit < num; unit++)
@@ -249,24 +232,40 @@ static void disturb(struct search *search, uint32_t step)
             pass->pins[unit] = search->lane_of[unit];
 }
 
-// Goes forward with the keys at hand, and once back and forward again if that is too long.
-static braid_status improve(struct search *search)
+// Units stay on the lanes of the plan in the pass.
+static void pin_all(struct search *search)
 {
-    braid_status status = go_forward(search);
-    if (!status && search->pass.makespan_ns <= search->length_ns)
-        return accept(search);
-    if (status)
-        return status;
-    unpin(search);
-    go_back(search);
-    status = go_forward(search);
-    return status ? status : accept(search);
+    struct plan_pass *pass = &search->pass;
+    memcpy(pass->pins, pass->lane_of, pass->plan->num_units * sizeof(*pass->pins));
 }
 
+// Goes forward with the keys at hand. If that is too long, back and forward again: on the same
+// lanes where a wait takes time, then on others.
+static braid_status improve(struct search *search)
+{
+    struct plan_pass *pass = &search->pass;
+    braid_plan_pass_run(pass, true);
+    if (pass->makespan_ns > search->length_ns && search->tries->costs->model.wait_ns) {
+        pin_all(search);
+        go_back(search);
+        pin_all(search);
+        braid_plan_pass_run(pass, true);
+    }
+    if (pass->makespan_ns > search->length_ns) {
+        unpin(search);
+        go_back(search);
+        braid_plan_pass_run(pass, true);
+    }
+    return accept(search);
+}
+
+// Now and then a longer plan is taken, from which steps may lead further than from the best one.
 static braid_status step_once(struct search *search, uint32_t step)
 {
     disturb(search, step);
     search->pass.mode = step / 2 % NUM_PASS_MODES;
+    if (step % STEPS_AT_A_PLAN == STEPS_AT_A_PLAN - 1)
+        search->length_ns = UINT64_MAX;
     return improve(search);
 }
 
@@ -302,14 +301,12 @@ static void set_bottom_keys(struct search *search, uint64_t edge_ns)
 static braid_status begin(struct search *search)
 {
     load(search, search->best);
-    search->length_ns = UINT64_MAX;
+    search->length_ns = search->least_ns = UINT64_MAX;
     unpin(search);
     go_back(search);
-    braid_status status = go_forward(search);
-    if (!status)
-        status = accept(search);
-    uint32_t next = search->is_limited ? NUM_PASS_MODES : 1; // list scheduling has no modes
-    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i += next) {
+    braid_plan_pass_run(&search->pass, true);
+    braid_status status = accept(search);
+    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i++) {
         load(search, search->best);
         unpin(search);
         set_bottom_keys(search, i < NUM_PASS_MODES ? search->tries->costs->model.wait_ns : 0);
@@ -329,8 +326,6 @@ static braid_status search_all(struct search *search)
 
 static braid_status run_search(struct search *search, uint32_t max_lanes)
 {
-    const struct plan_tries *tries = search->tries;
-    search->is_limited = is_limited(tries->costs, max_lanes);
     braid_status status = allocate(search, max_lanes)
                               ? search_all(search)
                               : braid_error_no_memory("the search for a plan");
@@ -338,12 +333,15 @@ static braid_status run_search(struct search *search, uint32_t max_lanes)
     return status;
 }
 
-static braid_status improve_cheaply(struct plan_tries *tries, uint32_t max_lanes,
-                                    struct plan_placement *placement)
+static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lanes,
+                                      struct plan_placement *placement)
 {
     const struct plan_graph *plan = tries->plan;
     uint32_t lanes = useful_lanes(plan, max_lanes);
     uint64_t visits = braid_plan_pass_visits(plan, lanes) + 1;
+    uint64_t edges = (uint64_t)plan->num_units * USUAL_EDGES;
+    visits += edges > plan->num_edges ? edges - plan->num_edges : 0;
+    visits *= tries->by_makespan ? 1 : PART_IF_CHOSEN;
     struct search search = { .tries = tries,
                              .best = placement,
                              .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
@@ -351,36 +349,23 @@ static braid_status improve_cheaply(struct plan_tries *tries, uint32_t max_lanes
     return run_search(&search, lanes);
 }
 
-// While the number of lanes is chosen, many numbers are tried: so plans are improved only for a
-// number that the program fixes. A list plan that is improved may be too long before, so it is not
-// given up.
+// A list plan that is improved may be too long before, so it is not given up.
 braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
                             struct plan_placement *out_placement)
 {
     struct plan_placement best;
     struct plan_limits own = *limits;
-    bool improves = tries->by_makespan && is_improved(tries->plan, tries->costs, limits->max_lanes);
+    bool improves = is_improved(tries->plan, tries->costs, limits->max_lanes);
     if (improves)
         own.give_up_ns = UINT64_MAX;
     braid_status status = braid_plan_try_lists(tries, &own, &best);
     if (status)
         return status;
     if (improves)
-        status = improve_cheaply(tries, limits->max_lanes, &best);
+        status = improve_placement(tries, limits->max_lanes, &best);
     if (status)
         braid_plan_placement_finish(&best);
     else
         *out_placement = best;
     return status;
-}
-
-braid_status braid_plan_search(struct plan_tries *tries, uint32_t num_steps,
-                               struct plan_placement *placement)
-{
-    struct search search = {
-        .tries = tries, .best = placement, .num_steps = num_steps, .random = 1
-    };
-    if (placement->most_lanes < 2)
-        return BRAID_OK;
-    return run_search(&search, placement->most_lanes);
 }

@@ -12,9 +12,4 @@
 braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *limits,
                             struct plan_placement *out_placement);
 
-// Takes that many more steps, on as many lanes as the placement has. Errors: BRAID_NO_MEMORY, and
-// the placement is as it was or a shorter one.
-braid_status braid_plan_search(struct plan_tries *tries, uint32_t num_steps,
-                               struct plan_placement *placement);
-
 #endif

@@ -215,8 +215,7 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
     braid_schedule_options options = { .max_lanes = flags & 7,
                                        .fixed_lanes = flags & 8,
                                        .policy = flags & 16 ? BRAID_POLICY_MAX_CONCURRENCY
-                                                            : BRAID_POLICY_DEFAULT,
-                                       .effort = (flags & 40) == 40 ? 3 : 0 };
+                                                            : BRAID_POLICY_DEFAULT };
     bool huge = (flags & 192) == 192;
     if (flags & 64)
         options.costs = (braid_cost_model){ .default_cost_ns = choose_time(input, huge),

@@ -346,7 +346,6 @@ static void chains_and_searches_know_places(void **state)
         const braid_schedule_options options = {
             .places = &model,
             .costs.wait_ns = 5,
-            .effort = i == 2 ? 20 : 0,
             .policy = i ? BRAID_POLICY_DEFAULT : BRAID_POLICY_MAX_CONCURRENCY,
         };
         braid_schedule_destroy(plan_with(graph, &options));
@@ -363,9 +362,9 @@ static void no_device_has_more_lanes_than_allowed(void **state)
         add_user(graph, &(struct user){ "step", 40 + i * 7 % 30, BRAID_PLACE(i % 3 ? 0 : 1) });
     const braid_place_model model = { .num_places = 2, .link = slow };
     for (uint32_t most = 1; most <= 3; most++) {
-        const braid_schedule_options options = {
-            .places = &model, .max_lanes = most, .fixed_lanes = true, .effort = 20
-        };
+        const braid_schedule_options options = { .places = &model,
+                                                 .max_lanes = most,
+                                                 .fixed_lanes = true };
         braid_schedule *schedule = plan_with(graph, &options);
         uint64_t lanes[2] = { 0 };
         for (uint32_t i = 0; i < 24; i++) {

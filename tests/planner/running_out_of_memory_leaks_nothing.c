@@ -50,8 +50,7 @@ static void planning(void **state)
     braid_graph *graph = everything();
     plan_until_it_works(graph, NULL);
     plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .fixed_lanes = true });
-    plan_until_it_works(
-        graph, &(braid_schedule_options){ .max_lanes = 3, .costs.wait_ns = 5, .effort = 8 });
+    plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .costs.wait_ns = 5 });
     plan_until_it_works(graph, &(braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY });
     braid_graph_destroy(graph);
 }

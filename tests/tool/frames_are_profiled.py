@@ -228,10 +228,6 @@ def values_that_no_tuning_writes_are_refused():
                                 (dict(way=dict(found["way"], max_lanes=2.5)), "way.max_lanes is 2.5, and must be"),
                                 (dict(way=dict(found["way"], max_lanes=65536)),
                                  "way.max_lanes is 65536, and must be a whole number from 0 to 65535"),
-                                (dict(way=dict(found["way"], effort=4294967295)),
-                                 "way.effort is 4294967295, and must be a whole number from 0 to 1000"),
-                                (dict(way=dict(found["way"], effort=-1)), "way.effort is -1, and must be"),
-                                (dict(way=dict(found["way"], effort=None)), "way.effort is null, and must be"),
                                 (dict(costs_ns=[1.5] + costs[1:]), "costs_ns[0] is 1.5, and must be a whole number "
                                  "from 0 to 9223372036854775807"),
                                 (dict(costs_ns=costs[:1] + ["7"] + costs[2:]), 'costs_ns[1] is "7", and must be'),
@@ -262,8 +258,7 @@ def write_way(folder, way):
 def a_way_and_options_that_say_another_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, _, _ = tune(folder)
-        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "graph"], ["--max-concurrency"],
-                       ["--effort", "5"]):
+        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "graph"], ["--max-concurrency"]):
             result = braid("run", "-", "--device", "cpu", "--workers", "2", "--tuned", path, *option, text=FORK)
             assert result.status == 2 and f"--tuned and {option[0]} both" in result.err, (option, result.err)
             assert result.out == "" and result.err.count("\n") == 1, result.err

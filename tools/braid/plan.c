@@ -33,9 +33,8 @@ static const char help[] =
     "  --call-cost N     what it takes inside an island, a kernel of several nodes: those that "
     "the\n"
     "                    file says may be inside are planned so where that is shorter\n"
-    "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in nanoseconds\n"
-    "  --effort N        N steps of a search for a shorter plan; each takes as long as "
-    "planning\n" PLACES_HELP DOT_LIMITS_HELP
+    "  --costs FILE      with the costs that 'braid run --costs FILE' measured, in "
+    "nanoseconds\n" PLACES_HELP DOT_LIMITS_HELP
     "  --table           print behind the figures which node runs on which lane, and when\n"
     "  --dot OUT         draw the plan: braid plan FILE --dot - | dot -Tsvg -o plan.svg\n"
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
@@ -58,7 +57,6 @@ enum {
     OPTION_START_COST,
     OPTION_CALL_COST,
     OPTION_COSTS,
-    OPTION_EFFORT,
     OPTION_TABLE,
     OPTION_DOT,
     OPTION_SVG,
@@ -73,7 +71,6 @@ static const struct option long_options[] = {
     { "start-cost", required_argument, NULL, OPTION_START_COST },
     { "call-cost", required_argument, NULL, OPTION_CALL_COST },
     { "costs", required_argument, NULL, OPTION_COSTS },
-    { "effort", required_argument, NULL, OPTION_EFFORT },
     PLACES_OPTIONS,
     DOT_LIMITS_OPTION,
     { "table", no_argument, NULL, OPTION_TABLE },
@@ -112,11 +109,6 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
     case OPTION_COSTS:
         arguments->costs = optarg;
         return EXIT_DONE;
-    case OPTION_EFFORT:
-        status = argument_read_number("--effort", optarg, 0, UINT32_MAX, &number);
-        if (status == EXIT_DONE)
-            arguments->options.effort = (uint32_t)number;
-        return status;
     case DOT_LIMITS_MOST:
         return dot_limits_take_option(optarg, &arguments->limits);
     case OPTION_TABLE:
@@ -171,7 +163,7 @@ static void print_time(const char *what, const struct dot_file *file, uint64_t t
 }
 
 static void print_figures(const struct dot_file *file, const braid_schedule *schedule,
-                          uint32_t effort, uint64_t plan_ns)
+                          uint64_t plan_ns)
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
@@ -189,10 +181,6 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
         printf("islands    %" PRIu32 " of %" PRIu32 " node%s\n", info.num_islands,
                info.num_island_nodes, output_plural(info.num_island_nodes));
     print_time("makespan", file, info.makespan_ns);
-    double listed_ns = (double)(info.makespan_ns + info.saved_ns);
-    if (effort && info.num_nodes)
-        printf("effort     %" PRIu32 " step%s made it %.2f %% shorter\n", effort,
-               output_plural(effort), 100 * (double)info.saved_ns / listed_ns);
     print_time("bound", file, info.bound_ns);
     printf("ratio      %.4f\n", ratio);
     print_time("one lane", file, info.one_lane_ns);
@@ -220,7 +208,7 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
         json_decref(json);
     }
     if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
-        print_figures(file, schedule, arguments->options.effort, plan_ns);
+        print_figures(file, schedule, plan_ns);
     if (status == EXIT_DONE && arguments->is_table)
         status = plan_table_print(file, schedule, graph);
     return status;

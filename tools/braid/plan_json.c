@@ -74,8 +74,7 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
         plan_json_time(file, info.makespan_ns, unit_ns), "bound",
         plan_json_time(file, info.bound_ns, unit_ns), "work",
         plan_json_time(file, info.work_ns, unit_ns), "one_lane",
-        plan_json_time(file, info.one_lane_ns, unit_ns), "saved",
-        plan_json_time(file, info.saved_ns, unit_ns), "limit",
+        plan_json_time(file, info.one_lane_ns, unit_ns), "limit",
         plan_json_text(name_limit(info.limit)));
     if (!json || !numbers || json_object_update(json, numbers) != 0 ||
         !places_add_counts(json, file, &info, unit_ns)) {

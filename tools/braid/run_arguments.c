@@ -20,7 +20,6 @@ static const char help[] =
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay on the device)\n"
     "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
-    "  --effort N        N steps of a search for a shorter plan, as for 'braid plan'\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
     "  --places N        as N devices: each place is the device again, with lanes and memory of\n"
     "                    its own, and what nodes need from others is copied\n"
@@ -48,7 +47,6 @@ enum {
     OPTION_FRAMES = 256,
     OPTION_LANES,
     OPTION_MAX_CONCURRENCY,
-    OPTION_EFFORT,
     OPTION_DEVICE,
     OPTION_PLACES,
     OPTION_WORKERS,
@@ -67,7 +65,6 @@ static const struct option long_options[] = {
     { "frames", required_argument, NULL, OPTION_FRAMES },
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
-    { "effort", required_argument, NULL, OPTION_EFFORT },
     { "device", required_argument, NULL, OPTION_DEVICE },
     { "places", required_argument, NULL, OPTION_PLACES },
     { "workers", required_argument, NULL, OPTION_WORKERS },
@@ -141,8 +138,6 @@ static enum exit_status take_option(int option, struct run_arguments *arguments)
     case OPTION_MAX_CONCURRENCY:
         arguments->plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
         return EXIT_DONE;
-    case OPTION_EFFORT:
-        return read_count("--effort", UINT32_MAX, &arguments->plan.effort);
     case OPTION_DEVICE:
         return run_arguments_read_device(optarg, arguments);
     case OPTION_PLACES:
@@ -213,8 +208,7 @@ static enum exit_status check_tuned(const struct run_arguments *arguments)
         bool is_given;
     } options[] = { { "--lanes", arguments->plan.fixed_lanes },
                     { "--mode", arguments->mode != BRAID_MODE_AUTO },
-                    { "--max-concurrency", arguments->plan.policy != BRAID_POLICY_DEFAULT },
-                    { "--effort", arguments->plan.effort > 0 } };
+                    { "--max-concurrency", arguments->plan.policy != BRAID_POLICY_DEFAULT } };
     for (size_t i = 0; arguments->tuned && i < sizeof(options) / sizeof(options[0]); i++) {
         if (options[i].is_given)
             return fail(EXIT_BAD_FILE, "--tuned and %s both say how to play the graph: give one",

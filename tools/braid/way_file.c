@@ -14,8 +14,7 @@
 #include "output.h"
 
 enum { DIGEST_CHARACTERS = 17 };
-// Tuning writes an effort of 200. Each step takes as long as planning.
-enum { MOST_LANES = 65535, MOST_EFFORT = 1000 };
+enum { MOST_LANES = 65535 };
 
 static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
 {
@@ -73,12 +72,12 @@ static enum exit_status read_word(const char *path, const char *field, const str
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack(
-        "{s:s, s:I, s:b, s:b, s:b, s:I, s:b, s:s}", "mode", name_value(modes, (int)way->mode),
-        "max_lanes", (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
-        "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY, "ignore_costs",
-        way->plan.ignore_costs, "effort", (json_int_t)way->plan.effort, "early_start",
-        !way->no_early_start, "islands", name_value(islands, (int)way->islands));
+    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b, s:s}", "mode",
+                     name_value(modes, (int)way->mode), "max_lanes",
+                     (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
+                     "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY,
+                     "ignore_costs", way->plan.ignore_costs, "early_start", !way->no_early_start,
+                     "islands", name_value(islands, (int)way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -193,7 +192,7 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
 {
     const char *mode_name = NULL, *islands_name = NULL;
     int mode = 0, island = 0;
-    json_int_t lanes = 0, effort = 0;
+    json_int_t lanes = 0;
     int fixed = 0, early = 0, most = 0, blind = 0;
     if (json_unpack(json, "{s:s, s:b, s:b, s:b, s:b, s:s}", "mode", &mode_name, "fixed_lanes",
                     &fixed, "max_concurrency", &most, "ignore_costs", &blind, "early_start", &early,
@@ -201,9 +200,6 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
     enum exit_status status =
         read_number(path, "way.max_lanes", json_object_get(json, "max_lanes"), MOST_LANES, &lanes);
-    if (status == EXIT_DONE)
-        status =
-            read_number(path, "way.effort", json_object_get(json, "effort"), MOST_EFFORT, &effort);
     if (status == EXIT_DONE)
         status = read_word(path, "way.mode", modes, mode_name, &mode);
     if (status == EXIT_DONE)
@@ -215,8 +211,7 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
         .plan = { .policy = most ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
                   .max_lanes = (uint32_t)lanes,
                   .fixed_lanes = fixed,
-                  .ignore_costs = blind,
-                  .effort = (uint32_t)effort },
+                  .ignore_costs = blind },
         .no_early_start = !early,
         .islands = (braid_islands)island,
     };
