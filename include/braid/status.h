@@ -65,8 +65,8 @@ BRAID_API const char *braid_error_details(void);
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 
 // Sets the process-wide log callback; NULL (the default) turns logging off. When this returns, the
-// previous callback no longer runs. Inside a callback this does nothing. Hold no lock that the
-// callback takes.
+// previous callback no longer runs, unless it made this call itself. Hold no lock that the callback
+// takes.
 BRAID_API void braid_log_set(braid_log_function *function, void *user);
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +14,18 @@ static _Thread_local char message[ERROR_MESSAGE_BYTES];
 static _Thread_local bool in_attempt; // nothing is logged
 static _Thread_local bool is_logging; // this thread runs the callback
 
-// Calls of the callback hold it for reading.
-static pthread_rwlock_t log_lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t log_ended = PTHREAD_COND_INITIALIZER;
 static braid_log_function *log_function; // guarded by log_lock
 static void *log_user;                   // guarded by log_lock
+static uint64_t num_log_sets;            // guarded by log_lock
+
+// A call of the callback that is being made, on the stack of its thread.
+struct log_call {
+    struct log_call *next;
+    uint64_t set; // by which braid_log_set the callback came: their number then
+};
+static struct log_call *log_calls; // guarded by log_lock
 
 const char *braid_status_name(braid_status status)
 {
@@ -46,27 +55,57 @@ const char *braid_error_message(void)
     return message;
 }
 
-void braid_log_set(braid_log_function *function, void *user)
+static bool an_older_call_is_made(uint64_t set)
 {
-    if (is_logging)
-        return;
-    pthread_rwlock_wrlock(&log_lock);
-    log_function = function;
-    log_user = user;
-    pthread_rwlock_unlock(&log_lock);
+    for (const struct log_call *call = log_calls; call; call = call->next) {
+        if (call->set < set)
+            return true;
+    }
+    return false;
 }
 
-// Errors inside the callback are not logged: that would not end.
+// This does not wait for calls of the new callback, since one may always be running.
+void braid_log_set(braid_log_function *function, void *user)
+{
+    pthread_mutex_lock(&log_lock);
+    log_function = function;
+    log_user = user;
+    uint64_t set = ++num_log_sets;
+    while (!is_logging && an_older_call_is_made(set))
+        pthread_cond_wait(&log_ended, &log_lock);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void remove_call(struct log_call *ended)
+{
+    struct log_call **link = &log_calls;
+    while (*link != ended)
+        link = &(*link)->next;
+    *link = ended->next;
+}
+
+// The callback runs without the lock, so that a slow one holds up no other thread. Errors inside
+// the callback are not logged: that would not end.
 static void log_message(braid_status status)
 {
     if (in_attempt || is_logging)
         return;
-    pthread_rwlock_rdlock(&log_lock);
+    pthread_mutex_lock(&log_lock);
+    braid_log_function *function = log_function;
+    void *user = log_user;
+    struct log_call call = { .next = log_calls, .set = num_log_sets };
+    if (function)
+        log_calls = &call;
+    pthread_mutex_unlock(&log_lock);
+    if (!function)
+        return;
     is_logging = true;
-    if (log_function)
-        log_function(log_user, status, message);
+    function(user, status, message);
     is_logging = false;
-    pthread_rwlock_unlock(&log_lock);
+    pthread_mutex_lock(&log_lock);
+    remove_call(&call);
+    pthread_cond_broadcast(&log_ended);
+    pthread_mutex_unlock(&log_lock);
 }
 
 // Cuts names, which formats write as '%s', so that the words behind a name still fit. False if the
