@@ -96,6 +96,11 @@ static void loops_refuse_null(void **state)
     refuses(braid_graph_begin_if(all->graph, NULL, NULL), "branch");
     refuses(braid_graph_else(NULL), "graph");
     refuses(braid_graph_end(NULL), "graph");
+    size_t num_running;
+    refuses(braid_exec_get_running(NULL, NULL, 0, &num_running), "exec");
+    refuses(braid_exec_get_running(all->exec, NULL, 0, NULL), "out_num");
+    refuses(braid_exec_get_running(all->exec, NULL, 1, &num_running), "nodes");
+    refuses(braid_exec_cancel(NULL), "exec");
     refuses(braid_exec_get_iterations(NULL, all->node, &num), "exec");
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
 }

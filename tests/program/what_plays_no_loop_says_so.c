@@ -62,19 +62,6 @@ static braid_device *open_cpu(void)
     return device;
 }
 
-static void times_of_frames_are_refused(void **state)
-{
-    (void)state;
-    struct nodes nodes = make_graph();
-    braid_device *device = open_cpu();
-    braid_exec *exec;
-    check_fails(
-        braid_exec_create(device, nodes.graph, &(braid_exec_options){ .profile = 1 }, &exec),
-        BRAID_UNSUPPORTED, "an exec that keeps times plays no loop, and node 1 'until 0' is one");
-    check_ok(braid_device_close(device));
-    braid_graph_destroy(nodes.graph);
-}
-
 static void several_devices_are_refused(void **state)
 {
     (void)state;
@@ -228,7 +215,6 @@ static void digests_differ_by_loops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_of_frames_are_refused),
         cmocka_unit_test(several_devices_are_refused),
         cmocka_unit_test(values_of_a_loop_are_not_set),
         cmocka_unit_test(a_plan_made_anew_knows_loops),

@@ -65,7 +65,7 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
     braid_schedule_get_info(schedule, &info);
     json_t *json = output_start_json(kind);
     json_t *numbers = json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "file",
         plan_json_text(file->text.path), "nodes", integer(file->num_nodes), "edges",
         integer(file->num_edges), "without_cost", integer(file->without_cost), "guessed",
         integer(info.num_guessed), "num_lanes", integer(info.num_lanes), "num_waits",
