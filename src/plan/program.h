@@ -155,4 +155,15 @@ bool braid_program_issue_posts_first(struct program *program);
 // Frees the arrays of a schedule's program.
 void braid_program_free(struct program *program);
 
+// Whether an island has the operation. Operations are asked for in issue order of a lane, and
+// *island, 0 at first, follows them.
+static inline bool program_in_island(const struct program *program, size_t op, uint32_t *island)
+{
+    const struct program_island *islands = program->islands;
+    while (*island < program->num_islands &&
+           islands[*island].first_op + islands[*island].num_ops <= op)
+        ++*island;
+    return *island < program->num_islands && islands[*island].first_op <= op;
+}
+
 #endif

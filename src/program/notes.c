@@ -34,15 +34,6 @@ static uint32_t find_row(const struct program *program, uint32_t lane)
     return PLAN_NONE;
 }
 
-static bool in_island(const struct program *program, size_t op, uint32_t *island)
-{
-    const struct program_island *islands = program->islands;
-    while (*island < program->num_islands &&
-           islands[*island].first_op + islands[*island].num_ops <= op)
-        ++*island;
-    return *island < program->num_islands && islands[*island].first_op <= op;
-}
-
 void braid_notes_place(const struct program *program, struct task_note *notes)
 {
     uint32_t island = 0, last = find_last(program);
@@ -52,7 +43,7 @@ void braid_notes_place(const struct program *program, struct task_note *notes)
         for (size_t k = 0; k < program->lanes[i].num_ops; k++) {
             const braid_step *op = program_lane_op(program, i, k);
             bool waits = op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
-            bool is_inside = in_island(program, program->lanes[i].first_op + k, &island);
+            bool is_inside = program_in_island(program, program->lanes[i].first_op + k, &island);
             if (!waits && !has_note(program, op))
                 continue;
             if (before != PLAN_NONE)

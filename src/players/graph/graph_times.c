@@ -62,15 +62,6 @@ static uint32_t spread_of(const struct backend_task *task, uint32_t most)
     return num;
 }
 
-static bool in_island(const struct program *program, size_t op, uint32_t *island)
-{
-    const struct program_island *islands = program->islands;
-    while (*island < program->num_islands &&
-           islands[*island].first_op + islands[*island].num_ops <= op)
-        ++*island;
-    return *island < program->num_islands && islands[*island].first_op <= op;
-}
-
 static uint32_t span_of_stamps(uint32_t num)
 {
     return num == 1 ? 1 : num * GPU_STAMPS_APART;
@@ -91,7 +82,7 @@ static uint64_t place_stamps(struct graph_times *times, const struct stage *stag
         const struct backend_task *task = &stage->frame->tasks[op->node];
         struct stamp_place *place = &times->places[times->num_places];
         place->first = (uint32_t)end;
-        place->num = in_island(program, i, &island) ? 1 : spread_of(task, most);
+        place->num = program_in_island(program, i, &island) ? 1 : spread_of(task, most);
         times->nodes[op->node].place = times->num_places++;
         end += span_of_stamps(place->num);
     }
