@@ -12,6 +12,7 @@ import sys
 import header_text
 
 PARTS = {"Errors": "ERRORS", "Thread-safety": "THREAD SAFETY"}
+RULES = "braid_status"  # the errors and lifetimes that all functions share
 MARK = re.compile(rf"(?:^|(?<= ))({'|'.join(PARTS)}):(?: |$)")
 
 
@@ -71,7 +72,7 @@ def page(entry, about, siblings, version):
     for name, texts in _sections(entry).items():
         if texts:
             lines += [f".SH {name}"] + _paragraphs(texts)
-    others = [name for name in siblings if name not in entry.names]
+    others = [name for name in dict.fromkeys([RULES, *siblings]) if name not in entry.names]
     lines += [".SH SEE ALSO", ",\n".join(f"\\fB{name}\\fP(3)" for name in others)]
     return "\n".join(lines) + "\n"
 
