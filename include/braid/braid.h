@@ -17,14 +17,10 @@
 #include <braid/timings.h>
 #include <braid/tune.h>
 
-// Cancelling threads (pthread_cancel). No call that waits for work of the CPU is a cancellation
-// point, nor are kernels and host calls that it runs. Other calls may open files, write messages or
-// be in a driver: a thread that may be cancelled must disable cancellation round them
-// (pthread_setcancelstate). A thread with asynchronous cancellation, or a signal handler, must not
-// call Braid.
-//
-// Calling Braid from code that Braid calls: each function type says which calls it may make
-// (braid_cpu_function, braid_host_function, braid_queue_function, braid_log_function).
+// Each function type says which calls its functions may make: braid_cpu_function,
+// braid_host_function, braid_queue_function, braid_log_function. A signal handler calls
+// braid_exec_get_running only. A thread that may be cancelled (pthread_cancel) disables
+// cancellation round calls: see docs/book/reliability.md.
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,7 +31,7 @@ extern "C" {
 #define BRAID_VERSION_MINOR 1
 #define BRAID_VERSION_PATCH 0
 
-// The version of the library in use, for example "0.1.0". Thread-safety: any thread.
+// The version of the library in use, for example "0.1.0".
 BRAID_API const char *braid_version(void);
 
 #ifdef __cplusplus

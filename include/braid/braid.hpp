@@ -2,12 +2,13 @@
 // All of Braid for C++17 and later: objects that free themselves, kernels with typed arguments,
 // lambdas as kernels and calls. Header only, over the C interface; a program can mix both.
 //
-// The names here throw braid::error. The same types of namespace braid::checked throw nothing:
-// their functions return a braid::expected.
+// Include this header, which includes those of cpp/. Each member does as the C function or field of
+// its name, with its errors and thread-safety. The names here throw braid::error. The same types of
+// namespace braid::checked throw nothing: their functions return a braid::expected.
 //
 // All that a graph runs, with lambdas and their captures, lives as long as the graph and every exec
-// made from it. A lambda that throws while a frame runs ends the program. Everything made from a
-// device is destroyed before it: declare the device first. Thread-safety: as the C objects.
+// made from it. A lambda that throws while a frame runs ends the program. Objects made from a
+// device must go before it: declare the device first.
 #ifndef BRAID_BRAID_HPP
 #define BRAID_BRAID_HPP
 

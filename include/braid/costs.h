@@ -12,16 +12,17 @@ extern "C" {
 #endif
 
 // Writes the costs of all nodes of a graph as JSON (docs/json.md), with the graph's digest, the
-// backend, and the device's name. Braid writes a new file and then renames it: if that fails, the
-// old file stays. Errors: BRAID_IO_ERROR. Thread-safety: as reading the graph.
+// backend, and the device's name. If that fails, an older file stays.
+// Errors: BRAID_IO_ERROR.
+// Thread-safety: as reading the graph.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_save_costs(const braid_graph *graph,
                                                                const braid_device *device,
                                                                const char *path);
 
-// Gives the nodes of a graph the costs of a file: all of them or none. `device` is the device that
-// the costs must be of; NULL: any.
-// Errors: BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (no such file of Braid's, another format, graph or
-// device, costs whose sum is over INT64_MAX).
+// Gives all nodes of a graph the costs of a file. `device` is the device that they must be of;
+// NULL: any.
+// Errors: BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (no file of costs, another format, graph or
+// device, a sum over INT64_MAX).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_load_costs(braid_graph *graph,
                                                                const braid_device *device,
                                                                const char *path);

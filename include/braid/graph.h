@@ -16,17 +16,20 @@
 extern "C" {
 #endif
 
-// A DAG of work. A call that fails leaves the graph as it was. Thread-safety: one thread at a time
-// for calls that change it; otherwise any number may read or plan it.
+// A DAG of work. A call that fails leaves the graph as it was. Empty names and sizes of 0 bytes are
+// refused. Thread-safety: one thread at a time for calls that change it; otherwise any number may
+// read or plan it.
 typedef struct braid_graph braid_graph;
 
 // A node of one graph; { 0 } is none. Node i in the order of adding, from 0, has index i.
 typedef struct braid_node {
     uint32_t index;
-    uint32_t graph; // which graph made it; 0: no node
+    uint32_t graph; // which graph made it
 } braid_node;
 
-// A resource that nodes access: a buffer, a list, an allocator, a communicator. { 0 } is none.
+// A resource that nodes access: a buffer, a list, an allocator, a communicator. { 0 } is none. A
+// field `x_resource` gives a node the resource's address in place of `x`, which is then NULL: see
+// braid_resource_address.
 typedef struct braid_resource {
     uint32_t index;
     uint32_t graph;
@@ -41,18 +44,18 @@ typedef enum braid_access_mode {
     BRAID_ACCUMULATE = 5, // changes it so that the order does not matter: atomic sums, appends
 } braid_access_mode;
 
-// An argument of a kernel node: the address of a buffer or a range, which was declared with its
-// address. A transient buffer gets its address when an exec is made, one for each frame in flight.
-// The node must declare an access to it. The handle is read during the call.
+// An argument of a kernel node: the address of a buffer or range. It was declared with its address,
+// or execs allocate its memory, one for each frame in flight. The node must declare an access to
+// it, unless it is scratch. The handle is read during the call.
 static inline braid_arg braid_resource_address(const braid_resource *resource)
 {
     braid_arg arg = { resource, BRAID_ADDRESS_OF };
     return arg;
 }
 
-// An argument of a kernel node that is also an access: BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y),
-// BRAID_ARG(dt)). It is the address of a resource that the node reads (BRAID_IN), writes
-// (BRAID_OUT), or both (BRAID_INOUT). `resource` is a variable, which is read during the call.
+// An argument of a kernel node, the address of a resource, that is also an access:
+// BRAID_ARGS(BRAID_IN(x), BRAID_OUT(y), BRAID_ARG(dt)). The node reads it, writes it, or both.
+// `resource` is a variable, which is read during the call.
 #define BRAID_IN(resource) braid_resource_argument(&(resource), BRAID_READ)
 #define BRAID_OUT(resource) braid_resource_argument(&(resource), BRAID_WRITE)
 #define BRAID_INOUT(resource) braid_resource_argument(&(resource), BRAID_READ_WRITE)
@@ -65,8 +68,7 @@ static inline braid_arg braid_resource_argument(const braid_resource *resource,
 
 // The access of a node to a resource. Edges follow in insertion order: read after write, write
 // after read, write after write. An exclusive access is ordered with every other. Accumulating
-// accesses are free among each other; for others they are writes that read. M readers behind N
-// accumulating nodes make N * M edges. If both are many, put one empty node between.
+// accesses are free among each other; for others they are writes that read (docs/book/buffers.md).
 typedef struct braid_access {
     braid_resource resource;
     braid_access_mode mode;
@@ -79,26 +81,19 @@ typedef struct braid_access {
 
 // The options of every kind of node. Zero everywhere is valid.
 typedef struct braid_node_options {
-    const char *name;             // NULL: the kernel's name, or the kind of node
-    const braid_node *after;      // nodes that must end before this one starts
-    size_t num_after;             // how many
-    const braid_access *accesses; // its accesses
-    size_t num_accesses;          // how many
-    uint64_t cost_ns;             // how long it runs; 0: not known, the planner takes
-                                  // braid_cost_model.default_cost_ns
-    uint32_t lane_hint;           // nodes with one non-zero hint share a lane, in insertion order
-    braid_node prelude_of;        // this node is a prelude of that one: see below
-    braid_node epilogue_of;       // this node is an epilogue of that one
-    uint32_t place;               // of several devices: BRAID_PLACE(i), the one it runs on; 0: the
-                    // planner chooses. Preludes and epilogues: that of their main node
+    const char *name;        // NULL: the kernel's name, or the kind of node
+    const braid_node *after; // nodes that must end before this one starts
+    size_t num_after;
+    const braid_access *accesses;
+    size_t num_accesses;
+    uint64_t cost_ns;       // how long it runs; 0: not known (braid_cost_model.default_cost_ns)
+    uint32_t lane_hint;     // nodes with one non-zero hint share a lane, in insertion order
+    braid_node prelude_of;  // this node runs just before that one, on its lane
+                            // (docs/book/preludes.md)
+    braid_node epilogue_of; // this node runs just after that one, likewise
+    uint32_t place; // of several devices: BRAID_PLACE(i), the one it runs on; 0: the planner
+                    // chooses
 } braid_node_options;
-
-// Preludes and epilogues. A prelude runs just before its main node, on the same lane; an epilogue
-// runs just after it. Several run in the order of adding. Nothing runs in between. The bundle has
-// the insertion order of its main node. Edges and accesses belong to each node. A node that uses
-// the result of its prelude must declare an access to it. A task with several consumers is no
-// prelude but a node with an edge to each. An edge from a member of a bundle to one that runs
-// before it is a cycle. So are bundles that wait for each other.
 
 #ifndef __cplusplus
 // Fills .node.after and .node.num_after: BRAID_AFTER(load, blur).
@@ -121,30 +116,27 @@ typedef struct braid_kernel_node {
     braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
     uint32_t shared_bytes;      // dynamic shared memory of a block
     int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
-    const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel.
-                                // One that is an address in a buffer needs an access to that
+    const braid_arg *args; // copied; as many, of the same sizes, in all nodes of one kernel. An
+                           // address in a buffer needs an access to that
     size_t num_args;
-    // A grid that the device reads when the node's turn comes: the address of three uint32_t.
-    // Earlier nodes of the frame write them, and the node declares an access. `grid` is the largest
-    // grid. A 0 runs no block. CUDA needs source or PTX; HIP refuses it. All nodes of one kernel
-    // have it, or none.
-    const void *grid_from;             // NULL: `grid` is the grid
-    braid_resource grid_from_resource; // instead of `grid_from`: see braid_resource_address
+    // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
+    // earlier nodes of the frame write. The node declares an access; `grid` is the largest grid.
+    // All nodes of one kernel have it, or none (docs/book/buffers.md).
+    const void *grid_from; // NULL: `grid` is the grid
+    braid_resource grid_from_resource;
     // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid. False:
     // a 0 counts as 1.
     bool may_be_empty;
 } braid_kernel_node;
 
 // An asynchronous copy between any two memories that the device can reach. `to` and `from` declare
-// no access. If one lies in a buffer declared with its address, the node must declare an access.
-// The copy must not go beyond the buffer's end. On a GPU a host thread copies between host
-// memories. Pageable memory goes through as much pinned memory, which the device keeps.
+// no access. If one lies in a buffer with an address, the node must declare an access, and the copy
+// must not go beyond the buffer's end. docs/book/buffers.md has copies of host memory.
 typedef struct braid_copy {
     braid_node_options node;
     void *to;
     const void *from;
     uint64_t bytes; // more than 0
-    // Instead of `to` or `from`, which is then NULL: see braid_resource_address.
     braid_resource to_resource, from_resource;
 } braid_copy;
 
@@ -155,8 +147,8 @@ typedef struct braid_fill {
     void *to;
     uint32_t value;
     uint32_t value_bytes;
-    uint64_t num_values;        // more than 0
-    braid_resource to_resource; // instead of `to`, as in a copy
+    uint64_t num_values; // more than 0
+    braid_resource to_resource;
 } braid_fill;
 
 // A function that runs on a host thread when its turn comes. It must not call the driver, and of
@@ -166,21 +158,17 @@ typedef struct braid_host_call {
     braid_node_options node;
     braid_host_function *call;
     void *user;
-    braid_resource user_resource; // `user` is its address, see braid_resource_address. A transient
+    braid_resource user_resource;
     // The call mostly sleeps: it waits for a file, a camera, a network. A thread of its own makes
-    // it on the CPU, on HIP's streams and by CUDA drivers from 11.7 on. So no worker and no other
-    // host call waits for it. If its whole bundle is such calls, it gets a lane and does not count
-    // as a node that runs.
+    // it, where the backend can (docs/book/pipelines.md).
     bool blocking;
 } braid_host_call;
 
-// Work that the program itself queues (cuBLAS, NCCL, cuFFT). Each launch calls the function on the
-// launching thread with the lane's stream. The function queues work on braid_stream_handle() or by
-// Braid's stream functions. On a GPU the device (CUDA: its context) is current. A driver graph
-// calls it once, under capture. If it cannot be captured or returns BRAID_UNSUPPORTED,
-// BRAID_MODE_AUTO takes streams. It must not block, keep the stream, nor launch, change, wait for
-// or destroy its own exec. A status other than BRAID_OK fails the launch. `user` must live as long
-// as every exec of the graph.
+// Work that the program itself queues (cuBLAS, NCCL, cuFFT), on braid_stream_handle() or by Braid's
+// stream functions. Each launch calls the function on the launching thread with the lane's stream;
+// a driver graph calls it once, under capture (docs/book/library-calls.md). It must not block, keep
+// the stream, nor launch, change, wait for or destroy its own exec. A status other than BRAID_OK
+// fails the launch. `user` must live as long as every exec of the graph.
 typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
 // A node that calls a braid_queue_function.
@@ -188,7 +176,7 @@ typedef struct braid_queue_call {
     braid_node_options node;
     braid_queue_function *call;
     void *user;
-    braid_resource user_resource; // `user` is its address, see braid_resource_address
+    braid_resource user_resource;
 } braid_queue_call;
 
 // A node without work: a join, or a point to order others by.
@@ -202,80 +190,66 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_create(braid_graph **out_gra
 // Frees the graph. Schedules and execs made from it stay valid.
 BRAID_API void braid_graph_destroy(braid_graph *graph);
 
-// Declares a buffer of `bytes` > 0 bytes. Braid never touches its memory. Declare each buffer once,
-// and its parts with braid_graph_add_range: two buffers never conflict. If `address` is not NULL,
-// planning refuses overlapping buffers, and nodes with a pointer into a buffer to which they
+// Declares a buffer of `bytes` bytes, which Braid never touches by itself. Declare each buffer
+// once, and its parts with braid_graph_add_range: two buffers never conflict. If `address` is not
+// NULL, planning refuses overlapping buffers, and nodes with a pointer into a buffer to which they
 // declare no access. A BRAID_UNCHECKED_POINTER and the `user` of calls are not checked.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, beyond the end of the address space).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,
                                                                const void *address, uint64_t bytes,
                                                                braid_resource *out_resource);
 
-// Names a part of a buffer: an access through out_range touches those bytes only. Ranges conflict
-// where they overlap each other or the whole buffer. `buffer` is no range. All ranges together cut
-// a buffer into parts, and planning looks at an access once for each part.
-// Errors: BRAID_INVALID_ARGUMENT (zero size, beyond the buffer's end).
+// Names a part of a buffer, in bytes: an access through out_range touches those bytes only. Ranges
+// conflict where they overlap each other or the whole buffer. `buffer` is no range, and contains
+// the part.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph,
                                                               braid_resource buffer,
                                                               uint64_t offset, uint64_t bytes,
                                                               braid_resource *out_range);
 
-// Declares a buffer of `bytes` > 0 bytes whose memory the plan chooses. It lives from its first to
-// its last access in a frame, and shares memory with others that are never alive at the same time.
-// Nodes get its address by braid_resource_address and the like. Its first access, in insertion
-// order, must be BRAID_WRITE or BRAID_EXCLUSIVE. `alignment` is a power of two up to 65,536; 0:
-// 256.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, another alignment).
+// Declares a buffer of `bytes` bytes whose memory the plan chooses. It lives from its first to its
+// last access in a frame, and shares memory with others that are never alive at the same time. Its
+// first access, in insertion order, must be BRAID_WRITE or BRAID_EXCLUSIVE. `alignment` is a power
+// of two up to 65,536; 0: 256.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   uint64_t alignment,
                                                                   braid_resource *out_resource);
 
-// Declares scratch. Each node with its address (braid_resource_address, .user_resource and the
-// like) has `bytes` bytes of its own while it runs, with unspecified content. Scratch has no
-// accesses, no ranges, and orders nothing. Its memory is shared like that of transient buffers.
-// Errors: as braid_graph_add_transient.
+// Declares scratch. Each node with its address has `bytes` bytes of its own while it runs, with
+// unspecified content. Scratch has no accesses, no ranges, and orders nothing. Its memory is shared
+// like that of transient buffers.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_scratch(braid_graph *graph,
                                                                 const char *name, uint64_t bytes,
                                                                 uint64_t alignment,
                                                                 braid_resource *out_resource);
 
-// Declares a buffer with `num_versions` (2 to 16) memories of `bytes` > 0 bytes. Frame f uses
-// number f modulo num_versions. Later frames can read it as an earlier version while they write
-// their own. `addresses`: one of each, without shared bytes; NULL: each exec allocates zeroed
-// memory. Nodes get the address by braid_resource_address and the like, and must declare an access.
-// Launches change the address, so the program must not. It has no ranges.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, another number of versions, zero size, an address
-// that is NULL, versions that share bytes).
+// Declares a buffer with `num_versions` (2 to 16) memories of `bytes` bytes. Frame f uses number f
+// modulo num_versions; later frames can read it as an earlier version. `addresses`: one of each,
+// not NULL, without shared bytes; or NULL: each exec allocates zeroed memory. It has no ranges.
+// Launches change its address in nodes, so the program must not (docs/book/pipelines.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_versioned_buffer(
     braid_graph *graph, const char *name, void *const *addresses, uint32_t num_versions,
     uint64_t bytes, braid_resource *out_resource);
 
 // Names the version of a versioned buffer `frames_before` (1 to num_versions - 1) frames before. In
-// the first frames no frame has written it. The same version again is the same resource. Nodes
-// access and address it like any resource.
-// Errors: BRAID_INVALID_ARGUMENT (not a versioned buffer, another number of frames).
+// the first frames no frame has written it. The same version again is the same resource.
 BRAID_API BRAID_MUST_CHECK braid_status
 braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
                                 uint32_t frames_before, braid_resource *out_resource);
 
-// Sets the device that holds a buffer with an address or with versions: BRAID_PLACE(i), or
-// BRAID_EVERYWHERE; 0: the first. For a resource without bytes: the place of its users unless they
-// name one. It counts if the graph is planned for several devices (braid_place_model).
-// Errors: BRAID_INVALID_ARGUMENT (a range, a transient buffer, scratch).
+// Sets the device of a group that holds a buffer with an address or with versions: BRAID_PLACE(i),
+// or BRAID_EVERYWHERE; 0: the first. For a resource without bytes: the place of its users unless
+// they name one.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
                                                              braid_resource resource,
                                                              uint32_t place);
 
 // Declares a named resource without bytes: a list, an allocator, RNG state.
-// Errors: BRAID_INVALID_ARGUMENT (empty name).
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
                                                                  const char *name,
                                                                  braid_resource *out_resource);
 
 // Each adds one node. out_node may be NULL.
-// Errors: BRAID_INVALID_ARGUMENT (a range without bytes or out of bounds, a grid that overflows).
-// The message names the node.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
                                                                const braid_kernel_node *launch,
                                                                braid_node *out_node);
@@ -301,45 +275,38 @@ typedef struct braid_parameter {
     uint32_t graph;
 } braid_parameter;
 
-// Declares a parameter of `bytes` > 0 bytes. Until braid_exec_set_param, its users have the
-// arguments that they were added with.
-// Errors: BRAID_INVALID_ARGUMENT (empty name, zero size, over 4096 bytes).
+// Declares a parameter of `bytes` bytes, up to 4096. Until braid_exec_set_param, its users have the
+// values that they were added with.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   braid_parameter *out_parameter);
 
-// A value of a node, and its type, for braid_graph_use_parameter and braid_exec_set.
+// A value of a node, and its type, for braid_graph_use_parameter and braid_exec_set. A 0 in a grid
+// is no block: the kernel does nothing until it has another grid (docs/book/buffers.md).
 typedef enum braid_target {
-    BRAID_TARGET_ARGUMENT = 0,   // of a kernel: an argument, of its own type; a parameter may go to
-                                 // a part of one
-    BRAID_TARGET_GRID = 1,       // of a kernel: a braid_dim3; with a 0 in it, x, y or z, the kernel
-                                 // has no block, and does nothing until it has another grid. Of
-                                 // kernels with .grid_from it is the largest grid. braid_exec_set
-                                 // takes a y and z of 0 as 1, as braid_kernel_node.grid does
-    BRAID_TARGET_GRID_X = 2,     // of a kernel: a uint32_t; 0 likewise
-    BRAID_TARGET_GRID_Y = 3,     // likewise
-    BRAID_TARGET_GRID_Z = 4,     // likewise
-    BRAID_TARGET_TO = 5,         // of a copy or fill: a pointer (void *), not NULL
-    BRAID_TARGET_FROM = 6,       // of a copy: a pointer (const void *), not NULL
-    BRAID_TARGET_BYTES = 7,      // of a copy: a uint64_t, not 0
-    BRAID_TARGET_VALUE = 8,      // of a fill: an integer of its value_bytes; of a parameter also a
-                                 // uint32_t
+    BRAID_TARGET_ARGUMENT = 0, // of a kernel: an argument, of its own type; a parameter may go to a
+                               // part of one
+    BRAID_TARGET_GRID = 1,     // of a kernel: a braid_dim3, with .grid_from the largest grid; by
+                               // braid_exec_set a y and z of 0 count as 1
+    BRAID_TARGET_GRID_X = 2,   // of a kernel: a uint32_t
+    BRAID_TARGET_GRID_Y = 3,   // likewise
+    BRAID_TARGET_GRID_Z = 4,   // likewise
+    BRAID_TARGET_TO = 5,       // of a copy or fill: a pointer (void *), not NULL
+    BRAID_TARGET_FROM = 6,     // of a copy: a pointer (const void *), not NULL
+    BRAID_TARGET_BYTES = 7,    // of a copy: a uint64_t, not 0
+    BRAID_TARGET_VALUE = 8,    // of a fill: an integer of its value_bytes; of a parameter also a
+                               // uint32_t
     BRAID_TARGET_NUM_VALUES = 9, // of a fill: a uint64_t, not 0
-    BRAID_TARGET_USER = 10,      // of a host or queue call: a pointer (void *). In a CUDA or HIP
-                                 // graph a queue call is captured again by this, and must queue
-                                 // the same work with other parameters
+    BRAID_TARGET_USER = 10,      // of a host or queue call: a pointer (void *)
     BRAID_TARGET_ENABLED = 11, // of any node but a communication, a loop or a branch: a bool; of a
-                               // parameter also a uint32_t. At first all nodes do their work. A
-                               // disabled node keeps its edges, and ends as soon as all nodes
-                               // before it have ended. Memory that it would have written stays as
-                               // it was; a transient buffer may have any content. CUDA and HIP
-                               // graphs cannot disable queue calls, nor fills outside of islands
+                               // parameter also a uint32_t. A disabled node keeps its edges, and
+                               // writes nothing
     BRAID_TARGET_COPY = 12,    // of a copy: a braid_copy_values, by braid_exec_set only
     BRAID_TARGET_FILL = 13,    // of a fill: a braid_fill_values, by braid_exec_set only
-    BRAID_TARGET_TIMES = 14,   // of a loop: a uint64_t, not 0; how many iterations run at most
+    BRAID_TARGET_TIMES = 14,   // of a loop: a uint64_t, not 0; the most iterations that run
 } braid_target;
 
-// The values of a copy that can change, together. NULL and 0 leave the node's own.
+// Values of a copy that change together. NULL and 0 leave the node's own.
 typedef struct braid_copy_values {
     void *to;
     const void *from;
@@ -356,26 +323,22 @@ typedef struct braid_fill_values {
 // A use of a parameter: which of its bytes a node takes, and for which target.
 typedef struct braid_parameter_use {
     braid_node node;
-    size_t argument;          // BRAID_TARGET_ARGUMENT: which of the kernel's arguments
-    uint64_t argument_offset; // BRAID_TARGET_ARGUMENT: where in the argument, in bytes
+    size_t argument;          // of BRAID_TARGET_ARGUMENT: which of the kernel's arguments
+    uint64_t argument_offset; // of BRAID_TARGET_ARGUMENT: where in it, in bytes
     uint64_t offset;          // from where in the parameter
-    uint64_t bytes;           // how many; 0: all from `offset` to the parameter's end, but no more
-                              // than the target has, where that is no argument
+    uint64_t bytes; // how many; 0: all from `offset` on, but no more than a target has that is no
+                    // argument
     braid_target target;
 } braid_parameter_use;
 
 // Makes a node use a parameter. Both may have several uses. If two write the same bytes, the one
-// set last counts. Accesses and edges must hold for every value, since the plan does not depend on
-// it. A node whose grid is a parameter, or that a parameter disables, is never inside an island. If
-// the driver cannot change a CUDA or HIP graph so, streams play it (braid_exec_info.reason).
-// Errors: BRAID_INVALID_ARGUMENT (a node without such a target or argument, a part of 0 bytes or
-// beyond the end, another size than the target's). The message names parameter and node.
+// set last counts. Accesses and edges must hold for every value. docs/book/buffers.md tells how
+// uses limit islands and driver graphs.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *graph,
                                                                   braid_parameter parameter,
                                                                   const braid_parameter_use *use);
 
-// Orders two nodes: `from` ends before `to` starts. Planning finds cycles.
-// Errors: BRAID_INVALID_ARGUMENT (from equals to).
+// Orders two different nodes: `from` ends before `to` starts. Planning finds cycles.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,
                                                              braid_node to);
 

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-// Sizes of a grid in blocks or of a block in threads. A zero counts as 1: .grid.x = 64 is a grid of
-// 64 blocks. See braid_kernel_node.may_be_empty.
+// Sizes of a grid in blocks or of a block in threads. A zero counts as 1, except where
+// braid_kernel_node.may_be_empty says otherwise.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;
@@ -36,9 +36,9 @@ typedef void braid_cpu_function(const braid_blocks *blocks, void *const *args);
 // Device code for one GPU vendor: a loaded function, or an image with an entry.
 typedef struct braid_image {
     const void *data;  // PTX (NUL-terminated), cubin, fatbin, or HIP code object; NULL: none
-    size_t bytes;      // 0: PTX or another self-describing image, its length is in the data
+    size_t bytes;      // 0: the image tells its length
     const char *entry; // the function's name in the image; NULL: the kernel's name
-    void *function; // an existing CUfunction or hipFunction_t, used instead of data; never unloaded
+    void *function;    // an existing CUfunction or hipFunction_t instead of data; never unloaded
 } braid_image;
 
 // A text that source may include by name, instead of a file.
@@ -51,54 +51,47 @@ typedef struct braid_header {
 // and exec that uses it is destroyed. Kernels with one image or source pointer, and equal compile
 // options, share one loaded module.
 typedef struct braid_kernel {
-    const char *name;        // required: appears in messages and plans
+    const char *name;        // required, for messages and plans
     braid_cpu_function *cpu; // NULL: cannot run on the CPU
-    const char *source; // CUDA C that is also HIP C++, compiled when an exec is created and kept on
-                        // disk (braid_device_options.cache); or NULL.
-                        // Its entry must be declared extern "C" under the name above, or be
-                        // named by name_expression.
+    const char *source; // CUDA C that is also HIP C++, or NULL. Creating an exec compiles it and
+                        // keeps the code (braid_device_options.cache)
     braid_image cuda;   // preferred to source on CUDA when given
     braid_image hip;    // preferred to source on HIP when given
-    bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they read
-                        // or write any memory, also threads that return at once. So the kernel may
-                        // be launched while its lane predecessor still runs. Source and PTX without
-                        // it get it from Braid: see braid_exec_options.no_early_start.
-    void *user; // CPU: handed to each call as blocks->user, for code that carries data along
-                // (a closure). Kernels that differ in nothing else are different kernels.
+    bool programmatic;  // CUDA: all threads of the kernel call griddepcontrol.wait before they use
+                        // memory or end, so that it may start early (docs/cuda.md)
+    void *user; // CPU: blocks->user of each call, for code with data (a closure). Kernels that
+                // differ in nothing else are different kernels
 
     // How `source` is compiled. The CPU, and a device that has an image, ignore these fields.
-    const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4". Braid adds the
-                                // architecture. An option that the compiler refuses is an error.
+    const char *const *options; // for NVRTC or hiprtc, one string each: "-DWIDTH=4"; Braid adds the
+                                // architecture
     size_t num_options;
     const char *const *include_folders; // where the compiler looks for included files
     size_t num_include_folders;
     const braid_header *headers; // texts that the source may include by name
     size_t num_headers;
-    const char *name_expression; // the entry as C++ names it, for templates and namespaces:
-                                 // "scale<float, 4>"; NULL: it is extern "C" under `name`
+    const char *name_expression; // the entry as C++ names it: "scale<float, 4>"; NULL: it is extern
+                                 // "C" under `name`
 } braid_kernel;
 
-// One argument: `bytes` bytes at `data`, copied during the call. braid_exec_set_arg gives later
-// launches another value.
+// One argument: `bytes` bytes at `data`, copied during the call.
 typedef struct braid_arg {
     const void *data;
-    size_t bytes; // or BRAID_ADDRESS_OF or BRAID_ADDRESS_AND_ACCESS, in nodes: see
-                  // braid_resource_address and BRAID_IN; or BRAID_UNCHECKED_POINTER
+    size_t bytes; // or one of the sizes below
 } braid_arg;
 
 // The size of an argument that is the address of a resource: see braid_resource_address.
 #define BRAID_ADDRESS_OF ((size_t)-1)
 
-// The size of a pointer, without a check of its value. Planning refuses other arguments of that
-// size if they are addresses in a buffer to which the node declares no access. Use it for pointers
-// that need no ordering, and for numbers that look like a pointer.
+// The size of a pointer that planning does not check, or of a number that looks like one. Planning
+// refuses other arguments that are addresses in a buffer to which the node declares no access.
 #define BRAID_UNCHECKED_POINTER ((size_t)-2)
 
 // The size of an argument that is an address and an access of this mode: see BRAID_IN.
 #define BRAID_ADDRESS_AND_ACCESS(mode) ((size_t)-3 - (size_t)(mode))
 
-// After the end of a frame in which a kernel wrote a code that is not 0 here, one wait returns
-// BRAID_TRAPPED and clears it.
+// Where a kernel reports an error: payload, then a code that is not 0. One wait after the frame's
+// end returns BRAID_TRAPPED and clears it (docs/book/reliability.md).
 typedef struct braid_trap {
     uint32_t code, unused;
     unsigned char payload[16];
@@ -114,8 +107,7 @@ static inline braid_arg braid_trap_argument(void)
 #define BRAID_TRAP() braid_trap_argument()
 
 // An argument from a variable: BRAID_ARG(radius). C refuses an array, since most kernels expect a
-// pointer. Give it a variable that points to the array, or { array, sizeof(array) } for the
-// elements.
+// pointer: give a variable that points to it, or { array, sizeof(array) } for the elements.
 #ifdef __cplusplus
 #define BRAID_ARG(variable) (braid_arg{ &(variable), sizeof(variable) })
 #else
@@ -139,8 +131,7 @@ static inline braid_arg braid_trap_argument(void)
 #define BRAID_REFUSE_ARRAY(variable) 0
 #endif
 
-// Fills .args and .num_args of a braid_kernel_node. C only, as all macros that fill fields: C++ has
-// no literals of arrays.
+// Fills .args and .num_args of a braid_kernel_node. C only, as all macros that fill fields.
 #define BRAID_ARGS(...)                                                                            \
     .args = (const braid_arg[]){ __VA_ARGS__ },                                                    \
     .num_args = sizeof((const braid_arg[]){ __VA_ARGS__ }) / sizeof(braid_arg)

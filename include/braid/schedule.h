@@ -16,36 +16,34 @@
 extern "C" {
 #endif
 
-// An immutable plan: a pure function of the graph and the options, the same on every machine.
+// An immutable plan: a pure function of the graph and the options, the same on every machine. Names
+// and lists that it gives live as long as it does. Nodes and resources are given by index, and
+// places from 0.
 typedef struct braid_schedule braid_schedule;
 
-// The costs of ordering on a device. They set the number of lanes and the predicted makespan. All
-// zero: waits and launches are free.
+// The costs of ordering on a device (docs/planner.md). They set the number of lanes and the
+// predicted makespan. All zero: waits and launches are free.
 typedef struct braid_cost_model {
-    // The cost of a node without a known cost; 0: 1 ns. Host calls: a hundred times as much. Empty
-    // nodes: 1 ns.
+    // A node without a known cost; 0: 1 ns. Host calls: a hundred times as much. Empty nodes: 1 ns.
     uint64_t default_cost_ns;
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
     uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
     uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
-    // 1: the host starts nodes (issue_ns, below), 0: the device does.
+    // 1: the host starts nodes, 0: the device does.
     uint32_t host_issues;
-    // The number of kernel threads that the device really runs at once (a block counts as 64 at
-    // least). Larger kernels run one after another. 0: no limit.
+    // Kernel threads that the device really runs at once (a block counts as 64 at least); larger
+    // kernels run one after another. 0: no limit.
     uint64_t max_threads;
-    // The time to start nodes one at a time, by the device or by the host that queues them. A frame
-    // takes at least the sum, with any number of lanes.
+    // The time to start nodes one at a time, which a frame takes with any number of lanes.
     uint64_t issue_ns;      // for every node
     uint64_t issue_wait_ns; // for every wait
-    // The gain of a kernel that is launched while its lane predecessor, also a kernel, still runs;
-    // 0: none.
+    // The gain of a kernel that starts early, behind another on its lane; 0: none does.
     uint64_t early_ns;
-    // Inside an island, from the end of a call to the start of the next on its lane; 0: there are
-    // no islands.
+    // Inside an island, from the end of a call to the start of the next on its lane; 0: no islands.
     uint64_t island_call_ns;
-    // The extra cost of starting an island over a kernel. The least cost of each further round, if
-    // not all blocks of a call run side by side.
+    // The start of an island, beyond that of a kernel. At least island_round_ns comes for each
+    // further round, if blocks of a call do not all run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
 } braid_cost_model;
@@ -54,14 +52,13 @@ typedef struct braid_cost_model {
 typedef struct braid_place_link {
     uint64_t latency_ns;   // the time of a copy without its bytes
     uint64_t bytes_per_us; // how fast they go; 0: at once
-    uint64_t wait_ns; // from the end of a node there to the start of one here that waits for it,
-                      // instead of braid_cost_model.wait_ns
-    bool is_direct;   // the device there writes the memory here by itself; otherwise copies go
-                      // through host memory, on streams. Only told: the planner reads the costs
+    uint64_t wait_ns;      // from the end of a node there; instead of braid_cost_model.wait_ns
+    bool is_direct; // the device there reaches the memory here; only told: the planner reads the
+                    // costs
 } braid_place_link;
 
-// A model of several devices. Each has the cost model; a device of another speed takes the costs of
-// nodes times 1000 / speed.
+// A model of several devices (docs/places.md). Each has the cost model; the costs of its nodes
+// are multiplied by 1000 / speed.
 typedef struct braid_place_model {
     uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
     const uint32_t *speeds;        // of each; 1000: the costs as given; NULL: all 1000
@@ -78,23 +75,20 @@ typedef enum braid_policy {
 
 // Options of braid_schedule_create.
 typedef struct braid_schedule_options {
-    // 0: the planner chooses, up to 128. If costs are missing, it takes as many lanes as nodes may
-    // run at once (docs/planner.md). If lanes would take over half a gibibyte, it takes fewer; with
-    // fixed_lanes, BRAID_NO_MEMORY names the lanes.
+    // The most lanes; 0: the planner chooses, up to 128 (docs/planner.md).
     uint32_t max_lanes;
     // True: use max_lanes lanes if there is work for them, however small the gain; fewer only if
-    // that shortens the plan.
+    // that shortens the plan. If they take too much memory: BRAID_NO_MEMORY.
     bool fixed_lanes;
-    braid_policy policy;    // 0: list scheduling
-    bool ignore_costs;      // plan as if nobody had given the graph's nodes a cost
-    braid_cost_model costs; // all zero: waits and launches are free
-    // Several devices, with max_lanes for each (docs/places.md). The planner chooses a place for
-    // every node that names none, and adds copies. NULL: one device; places of nodes do not count.
+    braid_policy policy;
+    bool ignore_costs; // plan as if nodes had no costs
+    braid_cost_model costs;
+    // Several devices, with max_lanes for each: the planner chooses places and adds copies. NULL:
+    // one device; places of nodes do not count.
     const braid_place_model *places;
 } braid_schedule_options;
 
-// Plans a graph. NULL options know no device: lanes, waits and launches are free. For a device,
-// give the costs of braid_device_get_cost_model.
+// Plans a graph. For a device, give the costs of braid_device_get_cost_model.
 // Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_INVALID_ARGUMENT (overlapping
 // buffers, a pointer into a buffer without a declared access, a copy or fill beyond a buffer's
 // end).
@@ -102,68 +96,65 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_create(const braid_graph 
                                                               const braid_schedule_options *options,
                                                               braid_schedule **out_schedule);
 
-// Frees a schedule. NULL does nothing.
+// Frees a schedule.
 BRAID_API void braid_schedule_destroy(braid_schedule *schedule);
 
 // The kind of a step. Steps of all lanes have one issue order. Submitting them in that order is
-// correct on any device that keeps the ordering laws.
+// correct on any device that keeps the ordering laws (docs/book/concepts.md).
 typedef enum braid_step_kind {
     BRAID_STEP_RUN = 0,    // run `node`
     BRAID_STEP_RECORD = 1, // record `position`: `node` and all before it on the lane has ended
     BRAID_STEP_WAIT = 2,   // wait for `position` of another lane: the end of `node` there
-    BRAID_STEP_LOOP = 3,   // run the body of the loop or branch `node` as often as that says; the
-                           // steps of a body are not among these, and `position` counts the bodies
-                           // from 0: a second arm is the one behind the first
+    BRAID_STEP_LOOP = 3,   // run the body of the loop or branch `node` as often as that says. Steps
+                           // of bodies are not listed; `position` counts the bodies from 0, a
+                           // second arm behind the first
 } braid_step_kind;
 
 // One step of a lane.
 typedef struct braid_step {
     braid_step_kind kind;
     uint32_t lane;
-    uint32_t node;     // index of the node run, recorded or waited for
+    uint32_t node;     // the node run, recorded or waited for
     uint32_t position; // record and wait: each position is recorded once; they count from 0 in
-                       // issue order. BRAID_STEP_LOOP: see there. Otherwise 0.
+                       // issue order
 } braid_step;
 
 // A copy of a part of a buffer that the plan added. It runs on `from`, the device that wrote the
-// part last or has read it since. At the end of the frame it may go back to the buffer's home.
+// part last or has read it since.
 typedef struct braid_planned_copy {
-    uint32_t node;             // its index, at least the number of nodes of the graph
-    uint32_t from, to;         // places, from 0
-    uint32_t resource;         // index of the buffer
-    uint64_t offset, bytes;    // which part of it
-    bool is_return;            // back to its home, for the frames that come
-    const char *resource_name; // lives as long as the schedule
+    uint32_t node; // its index, at least the number of nodes of the graph
+    uint32_t from, to;
+    uint32_t resource;      // the buffer
+    uint64_t offset, bytes; // which part of it
+    bool is_return;         // at the end of the frame, back to the buffer's home
+    const char *resource_name;
 } braid_planned_copy;
 
 // The cause that two nodes run one after the other although data flow leaves them free.
 typedef enum braid_serialisation_cause {
-    BRAID_SERIALISED_BY_RESOURCE = 0, // both use a resource, and no data flows between them
-    BRAID_SERIALISED_BY_LANES = 1,    // there was no idle lane
-    BRAID_SERIALISED_BY_HINT = 2,     // a lane hint put them on one lane
-    // By the cost model, although lanes were idle: there the second node would have waited and
-    // started no earlier. Or as many nodes ran as may run at once.
-    BRAID_SERIALISED_BY_WAIT_COST = 3,
-    BRAID_SERIALISED_BY_MAX_CONCURRENT = 4,
+    BRAID_SERIALISED_BY_RESOURCE = 0,       // both use a resource, and no data flows between them
+    BRAID_SERIALISED_BY_LANES = 1,          // there was no idle lane
+    BRAID_SERIALISED_BY_HINT = 2,           // a lane hint put them on one lane
+    BRAID_SERIALISED_BY_WAIT_COST = 3,      // on an idle lane it would have started no earlier
+    BRAID_SERIALISED_BY_MAX_CONCURRENT = 4, // as many nodes ran as may run at once
 } braid_serialisation_cause;
 
 // A pair of nodes that the graph leaves free and the plan orders.
 typedef struct braid_serialisation {
-    uint32_t first, second; // node indices; `second` had to wait for `first`
+    uint32_t first, second; // `second` had to wait for `first`
     braid_serialisation_cause cause;
-    uint32_t resource;         // index of the resource, for BRAID_SERIALISED_BY_RESOURCE
-    const char *resource_name; // "" for other causes; lives as long as the schedule
+    uint32_t resource;         // for BRAID_SERIALISED_BY_RESOURCE
+    const char *resource_name; // "" for other causes
 } braid_serialisation;
 
 // The main limit of a planned frame.
 typedef enum braid_limit {
-    BRAID_LIMITED_BY_NOTHING = 0,        // there are no nodes
-    BRAID_LIMITED_BY_CRITICAL_PATH = 1,  // its nodes run one after another, almost without a gap
-    BRAID_LIMITED_BY_LANES = 2,          // all are busy nearly all the time
-    BRAID_LIMITED_BY_LAUNCH_COST = 3,    // starting nodes and waits one after another takes longest
-    BRAID_LIMITED_BY_RESOURCES = 4,      // more pairs of nodes are kept apart by accesses
-                                         // than for lack of lanes
-    BRAID_LIMITED_BY_WAIT_COST = 5,      // more by the cost of waits between lanes
+    BRAID_LIMITED_BY_NOTHING = 0,       // there are no nodes
+    BRAID_LIMITED_BY_CRITICAL_PATH = 1, // its nodes run one after another, almost without a gap
+    BRAID_LIMITED_BY_LANES = 2,         // all are busy nearly all the time
+    BRAID_LIMITED_BY_LAUNCH_COST = 3,   // starting nodes and waits one after another takes longest
+    BRAID_LIMITED_BY_RESOURCES = 4, // accesses keep more pairs of nodes apart than lack of lanes
+    BRAID_LIMITED_BY_WAIT_COST = 5, // the cost of waits keeps more apart
     BRAID_LIMITED_BY_PATH_AND_LANES = 6, // none of these alone
 } braid_limit;
 
@@ -172,42 +163,39 @@ typedef struct braid_schedule_info {
     uint32_t num_nodes;
     uint32_t num_lanes;
     uint64_t num_waits;
-    uint64_t num_records;      // positions: one for each distinct node waited on
-    uint64_t makespan_ns;      // planned, with the cost model
-    uint64_t bound_ns;         // max(critical path, work / lanes allowed): no plan without islands
-                               // is shorter
+    uint64_t num_records; // positions: one for each distinct node waited on
+    uint64_t makespan_ns; // planned, with the cost model
+    uint64_t bound_ns;    // max(critical path, work / lanes allowed): no plan without islands is
+                          // shorter
     uint64_t critical_path_ns; // the heaviest path of the graph
     uint64_t work_ns;          // the sum of all costs
     uint64_t one_lane_ns;      // the planned makespan on one lane
-    // Nodes without a given cost, empty ones apart. If there are any, times are guesses, and the
-    // plan aims at concurrency.
+    // Nodes without a given cost, empty ones apart. If there are any, the plan aims at concurrency.
     uint32_t num_guessed;
     // Stretches of lanes that are one kernel each, and the nodes in them (empty ones apart).
     uint32_t num_islands;
     uint32_t num_island_nodes;
-    // The time to start all nodes and waits one after another, by the cost model. The expected time
-    // of a frame is at least this and the makespan.
+    // The time to start all nodes and waits one after another. A frame is expected to take at least
+    // this and the makespan.
     uint64_t issue_ns;
     uint64_t expected_ns;
     braid_limit limit;
-    // A plan for several devices: their number, the copies between them (behind the graph's nodes
-    // in num_nodes), and their bytes. Then the makespan on the best device alone; 0: none.
+    // Of several devices: their number, the copies between them (nodes behind the graph's), their
+    // bytes, and the makespan on the best device alone (0: none).
     uint32_t num_places;
     uint32_t num_copies;
     uint64_t copy_bytes;
     uint64_t one_place_ns;
-    // Lists, which live as long as the schedule.
-    const uint32_t *critical_path; // nodes of the heaviest path, first to last, by index
+    const uint32_t *critical_path; // nodes of the heaviest path, first to last
     uint32_t num_critical;
     uint32_t num_serialisations;
-    const braid_serialisation *serialisations; // pairs that the graph leaves free and the plan does
-                                               // not, in a stable order
+    const braid_serialisation *serialisations; // in a stable order
     const braid_planned_copy *copies;          // num_copies
     const braid_step *steps;                   // of all lanes, in issue order
     size_t num_steps;
 } braid_schedule_info;
 
-// Writes the info of a schedule; for NULL a struct of zeros.
+// Writes the info of a schedule.
 BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
                                        braid_schedule_info *out_info);
 
@@ -217,7 +205,7 @@ typedef struct braid_placement {
     uint64_t start_ns, end_ns;
     // Less than info.num_islands: the node is a call inside that island. Otherwise BRAID_NO_ISLAND.
     uint32_t island;
-    uint32_t place; // the device, from 0
+    uint32_t place; // the device
 } braid_placement;
 
 // The island of a node that is in none.
@@ -230,10 +218,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_get_placement(
 // Writes one line into a buffer of `size` > 0 bytes, cut to fit and always ended by a NUL:
 // - 0 nodes: the limit of the planned frame (info.limit) and its size.
 // - 1 node: its island, or why it is in none, and the values that parameters change.
-// - 2 nodes: their order and its cause. "serialised by list:ptr (written by listgen of p2g, cleared
-//   by clear_list of g2p)".
-//
-// Errors: BRAID_INVALID_ARGUMENT (a node of another graph, more than two nodes).
+// - 2 nodes: their order and its cause (docs/book/preludes.md has an example).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_schedule *schedule,
                                                                const braid_node *nodes,
                                                                size_t num_nodes, char *out_text,
@@ -245,8 +230,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 // - No wait can block for ever, and event reuse is safe.
 // - Islands are stretches of lanes without waits inside or from outside.
 //
-// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered),
-// BRAID_INVALID_ARGUMENT (another graph).
+// Errors: BRAID_INTERNAL (the message names the first pair that is not ordered).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 

@@ -16,22 +16,21 @@ extern "C" {
 #endif
 
 // General rules for the whole library:
-// - Every fallible function returns a braid_status. It writes outputs only on BRAID_OK.
-// - Every such function may return BRAID_INVALID_ARGUMENT (NULL where none is allowed, a handle of
-//   another graph), BRAID_NO_MEMORY, and BRAID_DEVICE_ERROR. "Errors:" lists all others. The
-//   message names the argument or object.
+// - A function that can fail returns a braid_status, and writes outputs only on BRAID_OK.
+// - It may always return BRAID_NO_MEMORY, BRAID_DEVICE_ERROR and BRAID_INVALID_ARGUMENT. The last
+//   is for a value that the description does not allow: NULL, a handle of another graph, a number
+//   out of range. "Errors:" lists all others. The message names the argument or object.
 // - Descriptions and options need to live only during the call. Braid copies names and argument
 //   bytes, but no braid_kernel (kernel.h). NULL options, or zero everywhere, are the defaults.
 // - Sizes are bytes and times are nanoseconds, and their names say so.
 // - A function without a status does nothing to a NULL output. For a NULL object it answers 0,
 //   NULL, "" or a struct of zeros. Destroy functions take NULL.
+// - Destroying and closing free all host memory, and all of the driver's that it still accepts.
+//   Those that return nothing report a failure to the log (braid_log_set).
 // - Thread-safety: any thread may make any call, unless the object's type says otherwise.
 // - In a process with more rights than its user (setuid), Braid reads no environment variable.
-// - A device has failed if the driver repeats an error for every later call, or if work can neither
-//   be recorded nor awaited. Each later call on it, its streams, events and execs returns
-//   BRAID_DEVICE_ERROR with the first error in the message.
-// - Destroying and closing free all host memory and release all that the driver still accepts.
-//   Those that return nothing report a failure to the log (braid_log_set) only.
+// - Each call on a device that has failed (docs/book/reliability.md), or on its streams, events and
+//   execs, returns BRAID_DEVICE_ERROR with the first error.
 typedef enum braid_status {
     BRAID_OK = 0,
     BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it
@@ -40,13 +39,12 @@ typedef enum braid_status {
     BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message lists the attempts
     BRAID_UNSUPPORTED = 5,      // this device or mode cannot do it; the message says why
     BRAID_NOT_READY = 6,        // a query: the work has not ended yet (no message is written)
-    BRAID_DEVICE_ERROR = 7,     // the driver or a queue call reported a failure, or the device
-                                // has failed before
-    BRAID_IO_ERROR = 8,         // a file could not be written or read
-    BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
-    BRAID_BUSY = 10,            // still in use; the message names the users
-    BRAID_TIMEOUT = 11, // the time limit of a wait passed; the message names the awaited work
-    BRAID_TRAPPED = 12, // a kernel wrote a trap; the message has its node, code and payload
+    BRAID_DEVICE_ERROR = 7, // the driver or a queue call failed, or the device has failed before
+    BRAID_IO_ERROR = 8,     // a file could not be written or read
+    BRAID_INTERNAL = 9,     // Braid broke one of its own laws; please report it
+    BRAID_BUSY = 10,        // still in use; the message names the users
+    BRAID_TIMEOUT = 11,     // the time limit of a wait passed; the message names the awaited work
+    BRAID_TRAPPED = 12,     // a kernel wrote a trap; the message has its node, code and payload
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.
@@ -56,17 +54,16 @@ BRAID_API const char *braid_status_name(braid_status status);
 // any. It is valid until the next failing call on this thread.
 BRAID_API const char *braid_error_message(void);
 
-// The whole output of a run-time compiler for that failure; "" for other failures. It is valid as
-// long as the message.
+// More of that failure, as long as its message: the output of a run-time compiler, or the arguments
+// of running nodes; else "".
 BRAID_API const char *braid_error_details(void);
 
 // Receives each error message when it is first written, on the thread that found the error. Several
-// threads may call it at once. It must call nothing else of Braid.
+// threads may call it at once. It must call nothing of Braid.
 typedef void braid_log_function(void *user, braid_status status, const char *message);
 
-// Sets the process-wide log callback; NULL (the default) turns logging off. When this returns, the
-// previous callback no longer runs, unless it made this call itself. Hold no lock that the callback
-// takes.
+// Sets the process-wide log callback; NULL (the default): none. When this returns, the previous
+// callback no longer runs, unless it made this call itself. Hold no lock that the callback takes.
 BRAID_API void braid_log_set(braid_log_function *function, void *user);
 
 #ifdef __cplusplus

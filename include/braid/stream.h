@@ -24,7 +24,7 @@ typedef struct braid_stream braid_stream;
 // once if there is none. An event may be recorded again while older waits are pending.
 typedef struct braid_event braid_event;
 
-// A function of the program that runs on a host thread.
+// A function of the program that runs on a host thread. braid_host_call has its rules.
 typedef void braid_host_function(void *user);
 
 // Options of braid_stream_create.
@@ -37,7 +37,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_stream_create(braid_device *device
                                                             const braid_stream_options *options,
                                                             braid_stream **out_stream);
 
-// Wraps a CUstream or hipStream_t of the program. Braid never destroys it. NULL is the null stream.
+// Wraps a CUstream or hipStream_t of the program (NULL: the null stream). Braid never destroys it.
 // Errors: BRAID_UNSUPPORTED (the CPU).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wrap(braid_device *device, void *handle,
                                                           braid_stream **out_stream);
@@ -49,12 +49,12 @@ BRAID_API void braid_stream_destroy(braid_stream *stream);
 // The CUstream or hipStream_t. On the CPU: the braid_stream itself. For a group: NULL.
 BRAID_API void *braid_stream_handle(braid_device *device, braid_stream *stream);
 
-// Blocks until all work queued on the stream so far has ended. On the CPU the waiting thread may
-// run that work itself, as in every call that waits.
+// Blocks until all work queued so far has ended. On the CPU the waiting thread may run that work
+// itself, as in every call that waits.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_synchronize(braid_device *device,
                                                                  braid_stream *stream);
 
-// BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY.
+// Returns BRAID_OK if all work queued so far has ended, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_query(braid_device *device,
                                                            braid_stream *stream);
 
@@ -78,7 +78,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_record(braid_event *event,
 // Work queued on the stream from now on starts after the event's latest record.
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_wait(braid_stream *stream, braid_event *event);
 
-// BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
+// Returns BRAID_OK if the latest record has been reached or there is none, else BRAID_NOT_READY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_query(braid_event *event);
 
 // Blocks until the latest record has been reached.
@@ -89,15 +89,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *eve
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
                                                             uint64_t *out_ns);
 
-// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. On a GPU the copy
-// may read host memory at once and wait for earlier work on the stream. This holds between host
-// memories, and for memory unknown to the driver (from malloc). Copies in graphs do neither.
+// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. For copies between
+// host memories, and of memory unknown to the driver (malloc), a GPU's call may block and read it
+// at once (docs/book/library-calls.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
 // Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each. For host memory,
-// HIP may block the calling thread until the stream's work has ended (docs/hip.md).
+// HIP may block (docs/hip.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           uint32_t value, uint32_t value_bytes,

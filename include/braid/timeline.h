@@ -26,26 +26,24 @@ typedef struct braid_timeline_options {
     // planned.
     const braid_interval *intervals;
     size_t num_frames; // 0: 1. A picture shows the first
-    // The unit of times shown: `unit_ns` nanoseconds are one `unit`. "": bare numbers. NULL: ns,
-    // us, ms and s.
+    // The unit shown: `unit_ns` nanoseconds are one `unit`. "": bare numbers. NULL: ns, us, ms and
+    // s.
     const char *unit;
     uint64_t unit_ns; // 0: 1
-    // When the host launched each frame, by the clock of the intervals (braid_timings.frames).
-    // NULL: none. Time 0 is then the begin of the first launch. `error_ns` is the uncertainty
-    // between the clocks.
+    // When the host launched each frame, by the clock of the intervals. NULL: none. Time 0 is then
+    // the begin of the first launch. `error_ns` is the uncertainty between the clocks.
     const braid_interval *launches;
     uint64_t error_ns;
 } braid_timeline_options;
 
-// Writes a timeline to scale as a self-contained SVG (docs/drawings.md). Lanes are rows, waits are
-// thin lines, and the critical path is red. The text depends on its arguments alone.
-// Errors: BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (an interval that ends before it starts).
+// Writes a timeline to scale as a self-contained SVG (docs/drawings.md). The text depends on its
+// arguments alone.
+// Errors: BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
 
-// Writes a trace as Chrome's JSON, for Perfetto, chrome://tracing and Speedscope. Tracks are lanes,
-// flows are waits, and frames are marked. The host's launches have their own track. `unit` is not
-// used.
+// Writes a trace as Chrome's JSON, for Perfetto, chrome://tracing and Speedscope
+// (docs/drawings.md). `unit` is not used.
 // Errors: as braid_schedule_write_svg.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(
     const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-// With braid_exec_options.profile an exec keeps the times of its last frames (docs/profile.md).
+// With braid_exec_options.profile an exec keeps the times of its last frames (docs/profile.md). All
+// intervals are by the host's clock (CLOCK_MONOTONIC); nodes are given by index.
 
 // The index of no node.
 #define BRAID_NO_NODE UINT32_MAX
@@ -25,23 +26,20 @@ typedef struct braid_spread {
     uint64_t least_ns, median_ns, most_ns;
 } braid_spread;
 
-// One of the frames kept. All intervals of timings are by the host's clock (CLOCK_MONOTONIC).
+// One of the frames kept.
 typedef struct braid_frame_timing {
     braid_interval launch; // on the host: the call that launched it, without waiting for a slot
     // On the device, from the begin of the first node (on streams: of the frame) to the end of the
-    // last. With several frames in flight a later frame may end first; waits and callbacks report
-    // its end after those of all frames before.
+    // last. Of several frames in flight a later one may end first here.
     braid_interval frame;
-    // The largest offset between times of the device and the host's clock. Times of the device have
-    // none against each other.
+    // The largest offset between times of the device, which have none against each other, and of
+    // the host.
     uint64_t error_ns;
 } braid_frame_timing;
 
-// How a node is timed. On the CPU's walker and on streams, marks around nodes give their times. In
-// a driver graph of CUDA, kernels with source or PTX, and calls of islands, write their own times.
-// Two small kernels stand around all other nodes. The log says why a kernel is timed around.
+// How a node is timed (docs/profile.md).
 typedef enum braid_timed_by {
-    BRAID_TIMED_NOT,    // nothing: it has no work (an empty node), or its times are not known
+    BRAID_TIMED_NOT,    // it has no work (an empty node), or its times are not known
     BRAID_TIMED_AROUND, // from the end of the work before it, or a mark there: its start is in it
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
@@ -61,7 +59,7 @@ typedef struct braid_lane_timing {
     uint64_t waiting_ns; // waited for other lanes, or for frames before
     uint64_t idle_ns;    // neither: before its first node, behind its last, and between
     uint32_t num_nodes;
-    uint32_t waited_for;    // index of the node that it waited for longest; BRAID_NO_NODE: for none
+    uint32_t waited_for;    // the node that it waited for longest; BRAID_NO_NODE: for none
     uint64_t waited_for_ns; // and how long
 } braid_lane_timing;
 
@@ -69,11 +67,11 @@ typedef struct braid_lane_timing {
 // Waits that others make unnecessary are left out.
 typedef struct braid_wait_timing {
     uint32_t lane;
-    uint32_t node;       // index of the node that runs behind it; BRAID_NO_NODE: none does
-    uint32_t waited_for; // index of the node that it waits for
+    uint32_t node; // that runs behind it; BRAID_NO_NODE: none does
+    uint32_t waited_for;
     uint32_t waited_for_lane;
     braid_spread wait;
-    uint32_t frames_before; // how much earlier the frame is whose node it waits for; 0: its own
+    uint32_t frames_before; // how much earlier the awaited node's frame is; 0: the same frame
 } braid_wait_timing;
 
 // The times of the frames kept.
@@ -87,26 +85,23 @@ typedef struct braid_timings {
     // frames. Otherwise 0.
     uint64_t island_wait_ns;
     const braid_frame_timing *frames; // num_frames, the oldest first
-    const braid_node_timing *nodes;   // num_nodes, by index
+    const braid_node_timing *nodes;   // num_nodes
     const braid_lane_timing *lanes;   // num_lanes
     const braid_wait_timing *waits;   // num_waits
-    // As in braid_timeline_options: node i in frame f has intervals[f * num_nodes + i]; zero of a
-    // node in a loop or branch.
+    // As in braid_timeline_options; zero of a node in a loop or branch.
     const braid_interval *intervals;
 } braid_timings;
 
-// Waits for the exec's last launch and reads the times of the frames kept. The exec owns the
-// arrays; they stay valid until the next such call or its end.
-// Errors: BRAID_INVALID_ARGUMENT (the exec keeps no times). Thread-safety: one thread at a time for
-// each exec.
+// Waits for the exec's last launch and reads the times of the frames kept. The arrays are the
+// exec's, and valid until the next such call.
+// Errors: BRAID_INVALID_ARGUMENT (the exec keeps no times).
+// Thread-safety: one thread at a time for each exec.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
                                                                braid_timings *out_timings);
 
-// Runs `num_frames` frames on the device's default stream, each after the end of the one before. 0:
-// as many as are kept, at least 3. Then it gives every node of the graph the median of its times as
-// cost. It subtracts the start of a node and of events. The cost is at least the resolution of the
-// times. Costs include slowdown by other work on the device. `graph` is the exec's; it may have new
-// nodes since.
+// Runs `num_frames` frames (0: as many as are kept, at least 3) one after another on the device's
+// default stream. Then it gives every node of the graph the median of its times as cost
+// (docs/profile.md). `graph` is the exec's; it may have new nodes since.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

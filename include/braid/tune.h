@@ -30,40 +30,34 @@ typedef struct braid_tune_trial {
 // Receives each trial at the end, fastest first, dropped ones last. It must not launch or tune.
 typedef void braid_tune_report(void *user, const braid_tune_trial *trial);
 
-// Receives the time used and the time that tuning takes in total, before and while frames are
-// timed. The total is the budget, or the least that frames need if that is longer. It must not
-// launch or tune.
+// Receives the time used and the total that tuning takes (the budget, or the least that frames
+// need), before and while frames are timed. It must not launch or tune.
 typedef void braid_tune_progress(void *user, uint64_t used_ns, uint64_t total_ns);
 
 // Options of braid_exec_tune.
 typedef struct braid_tune_options {
-    // Time for timing frames; 0: two seconds. Measuring costs (three to ten frames) and planning
-    // come on top. Even with a short budget, each way runs two frames (three with `max_frames`),
-    // the faster half a third, and half of that a fourth.
+    // Time for timing frames; 0: two seconds. Measuring costs and planning come on top, and slow
+    // frames take longer (docs/book/tuning.md).
     uint64_t budget_ns;
-    uint32_t max_lanes;  // that are tried, as far as so many nodes may run at once; 0: up to 32
+    uint32_t max_lanes;  // to try, as far as so many nodes may run at once; 0: up to 32
     bool keep_costs;     // plan with the graph's costs; otherwise they are measured first, and set
-    uint32_t max_frames; // in flight, that are tried: 2 or 3; 0 or 1: one, since frames overlap
-                         // rightly only where nodes declare all that they access
-    braid_tune_report *report; // NULL: nobody is told
-    void *user;
-    braid_tune_progress *progress; // NULL: nobody is told; with the same user
+    uint32_t max_frames; // in flight, to try: up to 3; 0 or 1: one. More are right only if nodes
+                         // declare all that they access
+    braid_tune_report *report;     // NULL: none
+    void *user;                    // of both functions
+    braid_tune_progress *progress; // NULL: none
 } braid_tune_options;
 
-// Runs frames of the graph on the device's default stream (with `max_frames`: on its own) and
-// writes the options of the fastest exec. First it measures the costs of the nodes
-// (braid_exec_measure). Then it plans the graph in many ways and times the most promising in turns
-// (docs/profile.md). Ways within 1 % and the 95 % interval of the median count as equally fast.
-// Among these it takes the fewest lanes, then the fewest frames in flight. Kernels and calls run
-// with the arguments they were added with, as often as the budget allows.
+// Runs frames of the graph and writes the options of the fastest exec (docs/book/tuning.md).
+// Kernels and calls run with the arguments they were added with, as often as the budget allows.
 // Errors: those of braid_exec_create and braid_exec_launch.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
                                                         const braid_tune_options *options,
                                                         braid_exec_options *out_way);
 
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
-// accesses. Costs, arguments and addresses have no influence. Thus a file of costs can name its
-// graph. Thread-safety: as reading the graph.
+// accesses, but no costs, arguments or addresses. Thus a file of costs can name its graph.
+// Thread-safety: as reading the graph.
 BRAID_API uint64_t braid_graph_digest(const braid_graph *graph);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices, their memory, streams and events in C++. Include braid.hpp.
+// Devices, their memory, streams and events in C++. Sizes of memory, copies and fills are in
+// elements.
 #ifndef BRAID_CPP_DEVICE_HPP
 #define BRAID_CPP_DEVICE_HPP
 
@@ -83,7 +84,6 @@ template <class Errors> class basic_device
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    // The best device that is here, or the one asked for. Errors: as braid_device_open.
     static result<basic_device> open(const char *backend = nullptr, std::uint32_t num_workers = 0)
     {
         braid_device_options options = {};
@@ -97,8 +97,8 @@ template <class Errors> class basic_device
         braid_status status = braid_device_open(&options, &device);
         return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
     }
-    // A group of devices, which it borrows. It takes a vector or array of devices or of pointers to
-    // them. Errors: as braid_device_open_group.
+    // A group of devices, which it borrows: from a vector or array of devices, or of pointers to
+    // them.
     template <class Devices> static result<basic_device> open_group(const Devices &members)
     {
         std::vector<braid_device *> list;
@@ -125,7 +125,7 @@ template <class Errors> class basic_device
         braid_device_get_cost_model(get(), mode, &model);
         return model;
     }
-    // Errors: as braid_memory_allocate, and BRAID_INVALID_ARGUMENT for more than memory can hold.
+    // More than memory can hold is BRAID_INVALID_ARGUMENT.
     template <class T>
     result<basic_memory<T>> allocate(std::size_t size,
                                      braid_memory_kind kind = BRAID_MEMORY_DEVICE) const
@@ -166,7 +166,6 @@ template <class Errors> class basic_stream
         return Errors::template from<basic_stream>(status,
                                                    [&] { return basic_stream(device, stream); });
     }
-    // A CUstream or hipStream_t of the program.
     static result<basic_stream> wrap(braid_device *device, void *handle)
     {
         braid_stream *stream = nullptr;
@@ -182,21 +181,19 @@ template <class Errors> class basic_stream
     {
         return Errors::template from<void>(braid_stream_wait(get(), event), [] {});
     }
-    // Queues a copy of `size` elements.
     template <class T>
     result<void> copy(T *to, const std::remove_const_t<T> *from, std::size_t size) const
     {
         return Errors::template from<void>(
             braid_stream_copy(device_, get(), to, from, size * sizeof(T)), [] {});
     }
-    // Queues a fill of `size` elements.
     template <class T> result<void> fill(T *to, T value, std::size_t size) const
     {
         braid_status status =
             braid_stream_fill(device_, get(), to, detail::fill_bits(value), sizeof(T), size);
         return Errors::template from<void>(status, [] {});
     }
-    // Queues a call on a host thread. It must not call Braid. Its captures live until then.
+    // The captures live until the call. It must not call Braid.
     template <class Call> result<void> host(Call call) const
     {
         static_assert(std::is_invocable_v<Call &>, "a host call takes no arguments");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execs in C++: frames, the values that change between them, and their times. Include braid.hpp.
+// Execs in C++: frames, the values that change between them, and their times.
 #ifndef BRAID_CPP_EXEC_HPP
 #define BRAID_CPP_EXEC_HPP
 
@@ -21,9 +21,7 @@ template <class Errors> class basic_exec
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    // Makes a graph ready to run on a device, or on the members of a group. The graph may be
-    // destroyed afterwards: the exec keeps everything that its nodes run. Errors: as
-    // braid_exec_create.
+    // The graph may be destroyed afterwards: the exec keeps everything that its nodes run.
     static result<basic_exec> create(braid_device *device, const basic_graph<Errors> &graph,
                                      const braid_exec_options &options = {})
     {
@@ -33,8 +31,7 @@ template <class Errors> class basic_exec
                                                  [&] { return basic_exec(exec, graph.kept()); });
     }
     basic_exec(basic_exec &&) noexcept = default;
-    // Destroys the previous exec, after its frames in flight. An exec that is moved onto itself
-    // stays as it is.
+    // Destroys the previous exec, after its frames in flight.
     basic_exec &operator=(basic_exec &&other) noexcept
     {
         basic_exec moved(std::move(other));
@@ -57,14 +54,13 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_wait(get()), [] {});
     }
-    // For so many nanoseconds at most; whether a frame, counted from 0 in launch order, or the last
-    // one has ended.
+    // Whether a frame, or the last one, has ended after so many nanoseconds at most.
     result<bool> wait_until(std::uint64_t ns, std::uint64_t frame = BRAID_LAST_FRAME) const
     {
         const braid_status status = braid_exec_wait_until(get(), frame, ns);
         return detail::ready<Errors>(status == BRAID_TIMEOUT ? BRAID_NOT_READY : status);
     }
-    // Until a frame, counted from 0 in launch order, has ended.
+    // Waits until a frame has ended.
     result<void> wait_frame(std::uint64_t frame) const
     {
         return Errors::template from<void>(braid_exec_wait_until(get(), frame, UINT64_MAX), [] {});
@@ -73,14 +69,13 @@ template <class Errors> class basic_exec
     {
         return braid_exec_num_frames(get());
     }
-    // Of a loop, in the last frame.
     result<std::uint64_t> iterations(braid_node loop) const
     {
         std::uint64_t num = 0;
         const braid_status status = braid_exec_get_iterations(get(), loop, &num);
         return Errors::template from<std::uint64_t>(status, [&] { return num; });
     }
-    // The nodes that run now: see braid_exec_get_running.
+    // The nodes that run now, at most 64.
     result<std::vector<braid_running_node>> running() const
     {
         std::vector<braid_running_node> nodes(64);
@@ -101,8 +96,8 @@ template <class Errors> class basic_exec
         return detail::ready<Errors>(braid_exec_query(get()));
     }
 
-    // Replaces argument `Index` of a node for later launches. The value is converted to the type of
-    // the kernel's argument, or this does not compile.
+    // The value is converted to the type of the kernel's argument `Index`, or this does not
+    // compile.
     template <std::size_t Index, class... Args, class Value>
     result<void> set_arg(const kernel_node<Args...> &node, Value &&value) const
     {
@@ -113,7 +108,6 @@ template <class Errors> class basic_exec
         return Errors::template from<void>(braid_exec_set_arg(get(), node, Index, arg), [] {});
     }
 
-    // Replaces all arguments of a node, converted likewise.
     template <class... Args, class... Values>
     result<void> set_args(const kernel_node<Args...> &node, Values &&...values) const
     {
@@ -125,7 +119,7 @@ template <class Errors> class basic_exec
     {
         return Errors::template from<void>(braid_exec_set_param(get(), parameter, &value), [] {});
     }
-    // A value for each frame of the next launch_many, of a vector, array or span.
+    // Rows are a vector, array or span.
     template <class T, class Rows>
     result<void> set_param_rows(const typed_parameter<T> &parameter, const Rows &rows) const
     {
@@ -163,25 +157,23 @@ template <class Errors> class basic_exec
         return set(node, BRAID_TARGET_ENABLED, &enabled);
     }
 
-    // Of a loop: how many iterations run at most.
     result<void> set_times(braid_node loop, std::uint64_t times) const
     {
         return set(loop, BRAID_TARGET_TIMES, &times);
     }
 
-    // Of an exec made with braid_exec_options.profile; see timings.h. The arrays are the exec's.
+    // The arrays are the exec's.
     result<braid_timings> timings() const
     {
         braid_timings timings = {};
         braid_status status = braid_exec_get_timings(get(), &timings);
         return Errors::template from<braid_timings>(status, [&] { return timings; });
     }
-    // Runs frames, and gives the nodes of the graph the median of their times as costs.
     result<void> measure(braid_graph *graph, std::uint32_t num_frames = 0) const
     {
         return Errors::template from<void>(braid_exec_measure(get(), graph, num_frames), [] {});
     }
-    // Tries how a graph is best played, and returns how to create that exec.
+    // Returns how to create the fastest exec.
     static result<braid_exec_options> tune(braid_device *device, braid_graph *graph,
                                            const braid_tune_options &options = {})
     {
@@ -190,7 +182,7 @@ template <class Errors> class basic_exec
         return Errors::template from<braid_exec_options>(status, [&] { return way; });
     }
 
-    // The plan that it runs; to be used as long as the exec is there.
+    // To be used as long as the exec is there.
     basic_schedule<Errors> schedule() const
     {
         return basic_schedule<Errors>::lent(braid_exec_schedule(get()));

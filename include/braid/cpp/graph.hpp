@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs in C++: buffers from containers, nodes from lambdas and typed kernels. Include braid.hpp.
+// Graphs in C++: buffers from containers, nodes from lambdas and typed kernels.
 #ifndef BRAID_CPP_GRAPH_HPP
 #define BRAID_CPP_GRAPH_HPP
 
@@ -72,8 +72,8 @@ template <class Errors> class basic_graph
         braid_status status = braid_graph_add_resource(get(), name, &resource);
         return Errors::template from<braid_resource>(status, [&] { return resource; });
     }
-    // Memory that execs have: kernels with a pointer take it as an argument, copies and fills as an
-    // end, calls as their user. See braid_graph_add_transient, _add_scratch, _add_versioned_buffer.
+    // Memory that execs have: an argument of kernels that take a pointer, an end of copies and
+    // fills, the user of calls.
     result<braid_resource> transient(const char *name, std::uint64_t bytes,
                                      std::uint64_t alignment = 0)
     {
@@ -142,7 +142,6 @@ template <class Errors> class basic_graph
         return Errors::template from<braid_resource>(status, [&] { return resource; });
     }
 
-    // Which of several devices it lies on: BRAID_PLACE(i) or BRAID_EVERYWHERE.
     result<void> set_home(braid_resource resource, std::uint32_t place)
     {
         return Errors::template from<void>(braid_graph_set_home(get(), resource, place), [] {});
@@ -231,8 +230,7 @@ template <class Errors> class basic_graph
                                          sizeof(T),      num_values, to };
         return added(&braid_graph_add_fill, description);
     }
-    // Runs a callable on a host thread. It must not call Braid or the driver. `blocking`: it mostly
-    // sleeps, see braid_host_call.
+    // Runs a callable on a host thread, by the rules of braid_host_call.
     template <class Call>
     result<braid_node> host(const task &what, Call call, bool blocking = false)
     {
@@ -248,7 +246,7 @@ template <class Errors> class basic_graph
         keep(kept);
         return added(&braid_graph_add_host_call, description);
     }
-    // Runs a function whose user is the address of a resource: memory of the frame.
+    // Runs a function whose user is the address of a resource.
     result<braid_node> host(const task &what, braid_resource user, braid_host_function *call,
                             bool blocking = false)
     {
@@ -260,7 +258,7 @@ template <class Errors> class basic_graph
         const braid_queue_call description = { what.options(), call, nullptr, user };
         return added(&braid_graph_add_queue_call, description);
     }
-    // Work that the callable queues by itself on the stream it is handed; see braid_queue_call.
+    // The callable queues work on the stream it is handed, by the rules of braid_queue_function.
     template <class Call> result<braid_node> queue_call(const task &what, Call call)
     {
         static_assert(std::is_invocable_r_v<braid_status, Call &, braid_device *, braid_stream *>,
@@ -282,7 +280,7 @@ template <class Errors> class basic_graph
         const braid_empty description = { what.options() };
         return added(&braid_graph_add_empty, description);
     }
-    // A loop whose body the callable adds. The task says its name, edges and lane; see braid_loop.
+    // A loop whose body the callable adds. The task has its name, edges and lane.
     template <class Body> result<braid_node> loop(const task &what, braid_loop how, Body &&body)
     {
         how.node = what.options();
@@ -295,9 +293,9 @@ template <class Errors> class basic_graph
     {
         return added(&braid_graph_begin_if, braid_if{ what.options(), condition }, body, other...);
     }
-    // A communicator as a resource, and operations on it. As in a copy, the task declares their
-    // accesses. send, receive, broadcast and all_reduce take `count` elements of type T, of the
-    // program's memory or a resource's. communicate takes all other operations.
+    // A communicator as a resource, and operations on it, whose accesses the task declares. They
+    // take `count` elements of type T, of the program's memory or a resource's. communicate takes
+    // all other operations.
     result<braid_resource> communicator(braid_communicator *communicator)
     {
         braid_resource resource = {};
@@ -340,7 +338,6 @@ template <class Errors> class basic_graph
         operation.reduction = reduction;
         return communicate(what, operation);
     }
-    // A buffer that a rank of the communicator owns; nullptr: memory that the plan chooses.
     result<braid_resource> owned(braid_resource communicator, std::uint32_t owner, const char *name,
                                  const void *address, std::uint64_t bytes)
     {
@@ -349,7 +346,6 @@ template <class Errors> class basic_graph
                                                            address, bytes, &resource);
         return Errors::template from<braid_resource>(status, [&] { return resource; });
     }
-    // Whether adding the task would do anything on this rank.
     bool takes_part(const task &what) const
     {
         const braid_node_options options = what.options();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose arguments have types, from a lambda, a function or source. Include braid.hpp.
+// Kernels whose arguments have types, from a lambda, a function or source.
 #ifndef BRAID_CPP_KERNEL_HPP
 #define BRAID_CPP_KERNEL_HPP
 
@@ -46,9 +46,8 @@ template <class... Args> void run_body(const braid_blocks *blocks, void *const *
 }
 } // namespace detail
 
-// A kernel with arguments of these types, written kernel<void(float *, int)>. Copies share one
-// kernel; graphs and execs keep it alive. All that code on a GPU sees of the arguments is their
-// bytes: give the types of its source.
+// A kernel with arguments of these types: kernel<void(float *, int)>. Copies share one kernel;
+// graphs and execs keep it alive. Give the types of its source, since a GPU sees only bytes.
 template <class Signature> class kernel;
 
 template <class... Args> class kernel<void(Args...)>
@@ -76,16 +75,13 @@ template <class... Args> class kernel<void(Args...)>
         state_->kernel.user = state_.get();
     }
 
-    // CUDA C that is also HIP C++, its entry extern "C" under the kernel's name. To be called, as
-    // all that follow, before the kernel is given to a graph.
+    // To be called, as all that follow, before the kernel is given to a graph.
     kernel &source(std::string text)
     {
         state_->source = std::move(text);
         state_->kernel.source = state_->source.c_str();
         return *this;
     }
-    // How the source is compiled (braid_kernel): one more option, a folder to look in, a text that
-    // the source may include by name. For templates: the entry as C++ names it.
     kernel &option(std::string text)
     {
         state_->options.push_back(state_->texts.emplace_back(std::move(text)).c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes in C++. Include braid.hpp.
+// Several processes in C++.
 #ifndef BRAID_CPP_RANKS_HPP
 #define BRAID_CPP_RANKS_HPP
 
@@ -21,7 +21,6 @@ class communicator
     explicit communicator(braid_communicator *given) noexcept : communicator_(given)
     {
     }
-    // Which of its ranks this is, and how many it has.
     braid_ranks_info info() const
     {
         braid_ranks_info info;
@@ -53,7 +52,7 @@ template <class Errors> class basic_ranks
         braid_status status = braid_ranks_open(&options, &ranks);
         return Errors::template from<basic_ranks>(status, [&] { return basic_ranks(ranks); });
     }
-    // As the destructor, which reports no failure. After BRAID_BUSY the ranks stay open.
+    // The destructor reports no failure. After BRAID_BUSY the ranks stay open.
     result<void> close()
     {
         braid_status status = braid_ranks_close(get());
@@ -62,14 +61,12 @@ template <class Errors> class basic_ranks
         return Errors::template from<void>(status, [] {});
     }
 
-    // Which rank this is, and how many there are.
     braid_ranks_info info() const
     {
         braid_ranks_info info;
         braid_ranks_get_info(get(), &info);
         return info;
     }
-    // Fails after an operation of this rank or another has.
     result<void> check() const
     {
         return Errors::template from<void>(braid_ranks_check(get()), [] {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How C++ hears of a failure: an exception, or a value that may hold an error. Include braid.hpp.
+// How C++ hears of a failure: an exception, or a value that may hold an error.
 #ifndef BRAID_CPP_RESULT_HPP
 #define BRAID_CPP_RESULT_HPP
 
@@ -29,7 +29,6 @@ class error : public std::runtime_error
     {
         return status_;
     }
-    // As braid_error_details() when it was thrown.
     const std::string &details() const noexcept
     {
         return details_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules in C++. Include braid.hpp.
+// Schedules in C++.
 #ifndef BRAID_CPP_SCHEDULE_HPP
 #define BRAID_CPP_SCHEDULE_HPP
 
@@ -20,7 +20,6 @@ template <class Errors> class basic_schedule
     template <class T> using result = typename Errors::template result<T>;
 
   public:
-    // Plans a graph. Errors: as braid_schedule_create.
     static result<basic_schedule> plan(const braid_graph *graph,
                                        const braid_schedule_options &options = {})
     {
@@ -53,8 +52,6 @@ template <class Errors> class basic_schedule
         const braid_schedule_info found = info();
         return { found.critical_path, found.num_critical };
     }
-    // One line. For no node: the limit of the planned frame. For one: its island, or why it has
-    // none. For two: their order and its cause.
     template <class... Nodes> result<std::string> explain(Nodes... nodes) const
     {
         const std::array<braid_node, sizeof...(nodes)> list = { nodes... };
@@ -62,26 +59,22 @@ template <class Errors> class basic_schedule
             return braid_schedule_explain(get(), list.data(), list.size(), text, size);
         });
     }
-    // Where and when a node is planned.
     result<braid_placement> placement(braid_node node) const
     {
         braid_placement place = {};
         braid_status status = braid_schedule_get_placement(get(), node, &place);
         return Errors::template from<braid_placement>(status, [&] { return place; });
     }
-    // Copies between devices that the plan put in.
     view<const braid_planned_copy> copies() const
     {
         const braid_schedule_info found = info();
         return { found.copies, found.num_copies };
     }
-    // Pairs that the graph leaves free and the plan does not.
     view<const braid_serialisation> serialisations() const
     {
         const braid_schedule_info found = info();
         return { found.serialisations, found.num_serialisations };
     }
-    // A timeline to scale for browsers, and a trace for Perfetto and chrome://tracing.
     result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
     {
         return Errors::template from<void>(braid_schedule_write_svg(get(), &options, file), [] {});
@@ -92,7 +85,6 @@ template <class Errors> class basic_schedule
         return Errors::template from<void>(braid_schedule_write_chrome_trace(get(), &options, file),
                                            [] {});
     }
-    // The plan's picture, as Graphviz DOT.
     result<void> write_dot(std::FILE *file) const
     {
         return Errors::template from<void>(braid_schedule_write_dot(get(), file), [] {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions of nodes in C++: accesses, shapes, arguments, ends. Include braid.hpp.
+// Descriptions of nodes in C++: accesses, shapes, arguments, ends.
 #ifndef BRAID_CPP_TASK_HPP
 #define BRAID_CPP_TASK_HPP
 
@@ -24,7 +24,6 @@ class task
     }
     task(const task &) = default;
     task(task &&) noexcept = default;
-    // A task that is assigned or moved onto itself stays as it is.
     task &operator=(task other) noexcept
     {
         std::swap(options_, other.options_);
@@ -106,8 +105,8 @@ class task
     std::vector<braid_access> accesses_;
 };
 
-// The blocks of a kernel, of one to three sizes. With a size of 0 there is none, and the kernel
-// does nothing. A braid_dim3 has the meaning of braid_exec_set: its y and z may be left out.
+// The blocks of a kernel, of one to three sizes. With a size of 0 the kernel does nothing. A
+// braid_dim3 may leave out y and z, as in braid_exec_set.
 struct grid_size {
     std::uint32_t x, y, z;
 
@@ -142,8 +141,7 @@ struct shape {
         : grid(blocks), block(threads), shared_bytes(shared)
     {
     }
-    // The device reads the grid from three uint32_t when the node's turn comes; `grid` is the
-    // largest.
+    // The device reads the grid when the node's turn comes; `grid` is the largest.
     shape &from(const void *counts)
     {
         grid_from = counts;
@@ -174,8 +172,8 @@ template <class T, braid_access_mode mode> struct accessed {
 };
 
 // An argument that is an access as well: graph.kernel(add, 64, in(x), out(y), 2.0f). For an input
-// the kernel takes a pointer to const; for the others it takes a pointer to elements that it can
-// write. Otherwise this does not compile.
+// the kernel takes a pointer to const, else one to elements that it can write, or this does not
+// compile.
 template <class T> accessed<T, BRAID_READ> in(const typed_resource<T> &resource)
 {
     return { resource };
@@ -201,7 +199,7 @@ inline accessed<void, BRAID_READ_WRITE> inout(const braid_resource &resource)
     return { resource };
 }
 
-// An end of a copy or fill: memory of the program, or a resource that execs give memory to.
+// An end of a copy or fill: memory of the program, or a resource.
 template <class Pointer> struct operand {
     Pointer address = nullptr;
     braid_resource resource = {};
@@ -214,7 +212,7 @@ template <class Pointer> struct operand {
     }
 };
 
-// As an argument: the address of the node's own trap, see BRAID_TRAP.
+// As an argument: BRAID_TRAP.
 struct trap {
 };
 
@@ -239,7 +237,6 @@ template <class T, class Value, class = void> inline constexpr bool is_kept_v = 
 template <class T, class Value>
 inline constexpr bool is_kept_v<T, Value, std::void_t<decltype(T{ std::declval<Value>() })>> = true;
 
-// The value as a kernel's argument.
 template <class T, class Value> T converted(Value &&value)
 {
     static_assert(is_kept_v<T, Value>,
