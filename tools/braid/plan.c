@@ -201,12 +201,8 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
         status = output_write_timeline(arguments->timeline, schedule, &options);
     if (arguments->trace && status == EXIT_DONE)
         status = output_write_trace(arguments->trace, schedule, &options);
-    if (arguments->json && status == EXIT_DONE) {
-        json_t *json = plan_json_create(file, schedule, graph, plan_ns);
-        status = json ? output_write_json(arguments->json, json)
-                      : fail(EXIT_FAILED, "out of memory for the JSON of the plan");
-        json_decref(json);
-    }
+    if (arguments->json && status == EXIT_DONE)
+        status = plan_json_write(arguments->json, file, schedule, graph, plan_ns);
     if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
         print_figures(file, schedule, plan_ns);
     if (status == EXIT_DONE && arguments->is_table)

@@ -19,8 +19,9 @@ json_t *plan_json_time(const struct dot_file *file, uint64_t time_ns, uint64_t u
 json_t *plan_json_summary(const char *kind, const struct dot_file *file,
                           const braid_schedule *schedule, uint64_t unit_ns);
 
-// The whole plan. NULL when memory runs out.
-json_t *plan_json_create(const struct dot_file *file, const braid_schedule *schedule,
-                         const braid_graph *graph, uint64_t plan_ns);
+// Writes the whole plan to `path` ("-": standard output). Reports a failure.
+enum exit_status plan_json_write(const char *path, const struct dot_file *file,
+                                 const braid_schedule *schedule, const braid_graph *graph,
+                                 uint64_t plan_ns);
 
 #endif

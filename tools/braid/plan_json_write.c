@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a plan as JSON, item by item: as a tree in memory a large plan would take gigabytes.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "output.h"
+#include "places.h"
+#include "plan_json.h"
+#include "task_graph.h"
+
+// The nodes of each lane or island, in issue order.
+struct lists {
+    uint32_t num;
+    uint32_t *first, *last; // of each list; DOT_NONE: it is empty
+    uint32_t *next;         // of each node
+};
+
+struct plan_json {
+    const struct dot_file *file;
+    const braid_schedule *schedule;
+    const braid_graph *graph;
+    braid_schedule_info info;
+    json_t *head, *copies;
+    struct lists lanes, islands;
+    uint32_t *waiters; // of each wait
+    FILE *stream;
+    const char *separator; // before the next item
+    bool is_broken;
+};
+
+static bool lists_create(struct lists *lists, uint32_t num, uint32_t num_nodes)
+{
+    lists->num = num;
+    lists->first = calloc((size_t)num + 1, sizeof(*lists->first));
+    lists->last = calloc((size_t)num + 1, sizeof(*lists->last));
+    lists->next = num ? calloc((size_t)num_nodes + 1, sizeof(*lists->next)) : NULL;
+    for (uint32_t i = 0; i < num && lists->first; i++)
+        lists->first[i] = DOT_NONE;
+    return lists->first && lists->last && (lists->next || !num);
+}
+
+static void lists_append(struct lists *lists, uint32_t list, uint32_t node)
+{
+    lists->next[node] = DOT_NONE;
+    if (lists->first[list] == DOT_NONE)
+        lists->first[list] = node;
+    else
+        lists->next[lists->last[list]] = node;
+    lists->last[list] = node;
+}
+
+static void lists_finish(struct lists *lists)
+{
+    free(lists->first);
+    free(lists->last);
+    free(lists->next);
+}
+
+// Islands are stretches of lanes; of copies there are none.
+static bool fill_lists(struct plan_json *json)
+{
+    const braid_step *steps = json->info.steps;
+    for (size_t i = 0; i < json->info.num_steps; i++) {
+        braid_placement placement;
+        if (!task_graph_is_node(&steps[i]))
+            continue;
+        const uint32_t node = steps[i].node;
+        lists_append(&json->lanes, steps[i].lane, node);
+        if (!json->info.num_islands || node >= json->file->num_nodes)
+            continue;
+        if (braid_schedule_get_placement(json->schedule, braid_graph_node(json->graph, node),
+                                         &placement) != BRAID_OK)
+            return false;
+        if (placement.island != BRAID_NO_ISLAND)
+            lists_append(&json->islands, placement.island, node);
+    }
+    return true;
+}
+
+// A wait is for the next node run on its lane: going backwards, the latest one seen.
+static bool find_waiters(struct plan_json *json)
+{
+    uint32_t *next_run = calloc((size_t)json->info.num_lanes + 1, sizeof(*next_run));
+    json->waiters = calloc((size_t)json->info.num_waits + 1, sizeof(*json->waiters));
+    const braid_step *steps = json->info.steps;
+    uint64_t num = json->info.num_waits;
+    for (size_t i = json->info.num_steps; i-- > 0 && next_run && json->waiters;) {
+        if (task_graph_is_node(&steps[i]))
+            next_run[steps[i].lane] = steps[i].node;
+        else if (steps[i].kind == BRAID_STEP_WAIT)
+            json->waiters[--num] = next_run[steps[i].lane];
+    }
+    free(next_run);
+    return next_run && json->waiters;
+}
+
+static void begin_item(struct plan_json *json)
+{
+    fputs(json->separator, json->stream);
+    json->separator = ",";
+}
+
+static void begin_array(struct plan_json *json, const char *name)
+{
+    fprintf(json->stream, ",\"%s\":[", name);
+    json->separator = "";
+}
+
+static bool is_plain(const char *text)
+{
+    while (*text >= ' ' && *text < 0x7f && *text != '"' && *text != '\\')
+        text++;
+    return !*text;
+}
+
+static void write_value(struct plan_json *json, json_t *value)
+{
+    if (!value || json_dumpf(value, json->stream, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+        json->is_broken = true;
+    json_decref(value);
+}
+
+static void write_text(struct plan_json *json, const char *text)
+{
+    if (is_plain(text))
+        fprintf(json->stream, "\"%s\"", text);
+    else
+        write_value(json, plan_json_text(text));
+}
+
+static void write_id(struct plan_json *json, uint32_t node)
+{
+    struct place_id room;
+    write_text(json, places_node_id(json->file, node, &room));
+}
+
+static void write_time(struct plan_json *json, const char *name, uint64_t time_ns)
+{
+    fprintf(json->stream, ",\"%s\":", name);
+    write_value(json, plan_json_time(json->file, time_ns, json->file->unit_ns));
+}
+
+// An array for each list: the ids of its nodes.
+static void write_lists(struct plan_json *json, const char *name, const struct lists *lists)
+{
+    begin_array(json, name);
+    for (uint32_t i = 0; i < lists->num; i++) {
+        begin_item(json);
+        fputc('[', json->stream);
+        json->separator = "";
+        for (uint32_t node = lists->first[i]; node != DOT_NONE; node = lists->next[node]) {
+            begin_item(json);
+            write_id(json, node);
+        }
+        fputc(']', json->stream);
+        json->separator = ",";
+    }
+    fputc(']', json->stream);
+}
+
+static void write_waits(struct plan_json *json)
+{
+    const braid_step *steps = json->info.steps;
+    begin_array(json, "waits");
+    for (size_t i = 0, num = 0; i < json->info.num_steps; i++) {
+        if (steps[i].kind != BRAID_STEP_WAIT)
+            continue;
+        begin_item(json);
+        fputc('[', json->stream);
+        write_id(json, steps[i].node);
+        fputc(',', json->stream);
+        write_id(json, json->waiters[num++]);
+        fputc(']', json->stream);
+    }
+    fputc(']', json->stream);
+}
+
+static void write_critical_path(struct plan_json *json)
+{
+    begin_array(json, "critical_path");
+    for (uint32_t i = 0; i < json->info.num_critical; i++) {
+        begin_item(json);
+        write_id(json, json->info.critical_path[i]);
+    }
+    fputc(']', json->stream);
+}
+
+static void write_task(struct plan_json *json, uint32_t node, const braid_placement *placement)
+{
+    const struct dot_node *task = &json->file->nodes[node];
+    begin_item(json);
+    fputs("{\"id\":", json->stream);
+    write_text(json, task->id);
+    fputs(",\"name\":", json->stream);
+    write_text(json, task_graph_name(task));
+    fprintf(json->stream, ",\"lane\":%" PRIu32, placement->lane);
+    write_time(json, "start", placement->start_ns);
+    write_time(json, "end", placement->end_ns);
+    if (json->info.num_places > 1)
+        fprintf(json->stream, ",\"place\":%" PRIu32, placement->place);
+    if (task->changes) {
+        fputs(",\"changes\":", json->stream);
+        write_text(json, task->changes);
+    }
+    fputc('}', json->stream);
+}
+
+// When each node is planned, in the order of the file.
+static void write_tasks(struct plan_json *json)
+{
+    begin_array(json, "tasks");
+    for (uint32_t i = 0; i < json->file->num_nodes; i++) {
+        braid_placement placement;
+        if (braid_schedule_get_placement(json->schedule, braid_graph_node(json->graph, i),
+                                         &placement) != BRAID_OK)
+            json->is_broken = true;
+        else
+            write_task(json, i, &placement);
+    }
+    fputc(']', json->stream);
+}
+
+static void write_members(struct plan_json *json, const json_t *object)
+{
+    if (json_dumpf(object, json->stream, JSON_COMPACT | JSON_EMBED) != 0)
+        json->is_broken = true;
+}
+
+static braid_status write(FILE *stream, const void *user)
+{
+    struct plan_json json = *(const struct plan_json *)user;
+    json.stream = stream;
+    fputc('{', stream);
+    write_members(&json, json.head);
+    write_lists(&json, "lanes", &json.lanes);
+    write_lists(&json, "islands", &json.islands);
+    write_waits(&json);
+    write_critical_path(&json);
+    write_tasks(&json);
+    if (json_object_size(json.copies)) {
+        fputc(',', stream);
+        write_members(&json, json.copies);
+    }
+    fputs("}\n", stream);
+    return json.is_broken ? BRAID_NO_MEMORY : BRAID_OK;
+}
+
+static bool make_head(struct plan_json *json, uint64_t plan_ns)
+{
+    const struct dot_file *file = json->file;
+    json->head = plan_json_summary("plan", file, json->schedule, file->unit_ns);
+    json->copies = json_object();
+    return json->head && json->copies &&
+           (!file->cost_unit ||
+            json_object_set_new(json->head, "cost_unit", plan_json_text(file->cost_unit)) == 0) &&
+           json_object_set_new(json->head, "plan_ns", json_integer((json_int_t)plan_ns)) == 0 &&
+           places_add_copies(json->copies, file, json->graph, json->schedule);
+}
+
+enum exit_status plan_json_write(const char *path, const struct dot_file *file,
+                                 const braid_schedule *schedule, const braid_graph *graph,
+                                 uint64_t plan_ns)
+{
+    struct plan_json json = { .file = file, .schedule = schedule, .graph = graph };
+    braid_schedule_get_info(schedule, &json.info);
+    const uint32_t num_nodes = (uint32_t)json.info.num_nodes;
+    bool done = make_head(&json, plan_ns) &&
+                lists_create(&json.lanes, json.info.num_lanes, num_nodes) &&
+                lists_create(&json.islands, json.info.num_islands, num_nodes) &&
+                find_waiters(&json) && fill_lists(&json);
+    enum exit_status status = done ? output_write(path, write, &json)
+                                   : fail(EXIT_FAILED, "out of memory for the JSON of the plan");
+    json_decref(json.head);
+    json_decref(json.copies);
+    lists_finish(&json.lanes);
+    lists_finish(&json.islands);
+    free(json.waiters);
+    return status;
+}
