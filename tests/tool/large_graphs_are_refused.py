@@ -76,7 +76,7 @@ COUNTED = [
     ('"a" + "b" -> ab; "a\\"b" -> "c;d -> e"', 3, 2),
     ("a -> <<b>x; y</b>> // -> c\n", 2, 1),
     ("node [label=\"x -> y\"]; edge [w=1]; x = y; rank=\"same\"\n a\n-> b [w=2;v=3][u=4]\n c", 3, 1),
-    ("-1.5 -> .5 -> 7 Node Edge\n[w=1]\n nodes", 4, 2),
+    ("-1.5 -> .5 -> 7 Node [w=1] Edge\n[w=1]\n nodes", 4, 2),
 ]
 
 

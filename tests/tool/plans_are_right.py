@@ -168,10 +168,37 @@ def names_of_any_kind_come_through():
     assert {'a "b"', "ä", "{}", "", "n"} <= names, names
 
 
-def subgraphs_defaults_and_strictness_are_cgraphs():
-    found = plan("strict digraph { node [cost=7]; a -> {b c} -> d; a -> b; "
-                 "subgraph cluster_x { e [cost=1] } }")
-    assert found["nodes"] == 5 and found["edges"] == 4 and found["bound"] == 21
+# What Graphviz reads in a text: the names of its nodes, their costs and the number of its edges.
+LANGUAGE = [
+    ("strict digraph { node [cost=7]; a -> {b c} -> d; a -> b; subgraph cluster_x { e [cost=1] } }",
+     "a7 b7 c7 d7 e1", 4),
+    ("digraph { a -> b [key=k]; a -> b [key=k]; a -> b [key=l]; a -> b; a -> b }", "a1 b1", 4),
+    ("digraph { a; node [cost=2] b; { node [cost=3] a b c; { d } node [cost=4] e } f }",
+     "a1 b2 c3 d3 e4 f2", 0),
+    ("digraph { subgraph x { node [cost=2] } subgraph x { a } subgraph y { subgraph x { b } } }", "a2 b1", 0),
+    ("digraph { subgraph x { b } a -> subgraph x { c; c -> d [cost=9] } [cost=8] }", "b1 a1 c1 d1", 4),
+    ("digraph { a, b:p:n [cost=2] [cost=3, color=red; label=q] c:p }", "q3 q3 c1", 0),
+    ("digraph { node [cost=2]; a [cost=\"\"]; b [cost=<3>]; c [cost=\"1\" + \"2\"] }", "a1 b1 c12", 0),
+    ("digraph { 1abc; -.5; 1.2.3; \"x\\\ny\" }", "11 abc1 -.51 1.21 .31 xy1", 0),
+    ("DIGRAPH g { Node [cost=2]; \"node\"; SUBGRAPH { a } }", "node2 a2", 0),
+    ("digraph { edge [implied=access]; a -> b; { edge [implied=\"\"]; b -> c }; c -> d [implied=\"\"] }",
+     "a1 b1 c1 d1", 2),
+    ("strict digraph { a -> b; a -> b [implied=access]; b -> c }", "a1 b1 c1", 1),
+]
+
+
+def the_language_is_that_of_graphviz():
+    for text, nodes, edges in LANGUAGE:
+        found = plan(text)
+        tasks = " ".join(f"{task['name']}{task['end'] - task['start']}" for task in found["tasks"])
+        assert tasks == nodes and found["edges"] == edges, f"{text}: {tasks}, {found['edges']} edges"
+
+
+def long_and_deep_statements_are_read():
+    chain = " -> ".join(f"n{i}" for i in range(20000))
+    assert plan(f"digraph {{ {chain} }}")["edges"] == 19999
+    assert plan("digraph {" + "{" * 20000 + "a" + "}" * 20000 + "}")["nodes"] == 1
+    assert plan("digraph { " + "x" * 2000000 + " }")["nodes"] == 1
 
 
 def labels_are_the_names_in_drawings():
@@ -318,8 +345,7 @@ def measured_costs_are_times_whatever_the_files_unit():
 
 
 def long_comments_take_no_time():
-    """9 MB in one comment; Graphviz alone would take most of a minute of a processor. What else the
-    machine does is not counted."""
+    """9 MB in one comment. What else the machine does is not counted."""
     long = "x " * 1500000
     text = f"digraph {{ // {long}\n a /* {long} */ -> /**/ b # {long}\n }}\n# {long}"
     process = subprocess.run([sys.argv[1], "plan", "-"], input=text.encode(),
@@ -509,7 +535,8 @@ if __name__ == "__main__":
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,
         names_of_any_kind_come_through,
-        subgraphs_defaults_and_strictness_are_cgraphs,
+        the_language_is_that_of_graphviz,
+        long_and_deep_statements_are_read,
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,
         no_unit_is_invented,

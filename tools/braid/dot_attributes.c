@@ -9,14 +9,13 @@
 
 #include "dot_cost.h"
 #include "dot_label.h"
-#include "dot_line.h"
 #include "dot_unknown.h"
 
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what)
 {
     const struct dot_node *refused = &file->nodes[node];
-    return fail_in_file(file->text.path, dot_line_of_attribute(&file->text, refused->place, name),
+    return fail_in_file(file->text.path, dot_given_line(file, node, name),
                         "node '%s' has %s '%s': %s", refused->id, name, text, what);
 }
 
@@ -174,115 +173,156 @@ static const struct {
     { "tests_first", dot_tests_first_read, DOT_TEXT },
 };
 
-static enum exit_status read_attribute(struct dot_file *file, Agraph_t *graph, size_t index)
+// Reads an attribute of each node that has it.
+static enum exit_status read_each(struct dot_file *file, const char *name, enum dot_limit kind,
+                                  bool is_html_read, attribute_reader *read)
 {
-    Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)attributes[index].name, NULL);
-    if (!symbol)
+    const struct dot_attribute *attribute = dot_given_find(&file->given, name);
+    if (!attribute || !attribute->values)
         return EXIT_DONE;
-    enum exit_status status = dot_texts_count(file, graph, symbol, attributes[index].kind);
-    for (Agnode_t *node = agfstnode(graph); node && status == EXIT_DONE;
-         node = agnxtnode(graph, node)) {
-        char *text = agxget(node, symbol);
-        if (*text && !aghtmlstr(text))
-            status = attributes[index].read(file, dot_node_index(node), text);
+    enum exit_status status = dot_texts_count(file, attribute, kind);
+    for (uint32_t i = 0; i < file->num_nodes && status == EXIT_DONE; i++) {
+        const struct dot_string *text = dot_given_read(file, dot_given_value(attribute, i));
+        if (!text)
+            status = EXIT_FAILED;
+        else if (text->length && (is_html_read || !text->is_html))
+            status = read(file, i, text->data);
     }
     return status;
 }
 
-static enum exit_status read_role(struct dot_file *file, Agraph_t *graph, const char *name,
+static enum exit_status read_role(struct dot_file *file, uint32_t node, const char *text,
                                   enum dot_role role)
 {
-    Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)name, NULL);
-    enum exit_status status = symbol ? dot_texts_count(file, graph, symbol, DOT_TEXT) : EXIT_DONE;
-    if (!symbol || status != EXIT_DONE)
-        return status;
-    for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
-        char *text = agxget(node, symbol);
-        uint32_t index = dot_node_index(node);
-        if (!*text)
-            continue;
-        Agnode_t *main = agnode(graph, text, 0);
-        if (!main || main == node)
-            return dot_attribute_refuse(file, index, name, text,
-                                        main ? "that is the node itself" : "there is no such node");
-        if (file->nodes[index].role != DOT_MAIN)
-            return dot_attribute_refuse(file, index, name, text, "it has prelude_of as well");
-        file->nodes[index].role = role;
-        file->nodes[index].main = dot_node_index(main);
-    }
+    const char *name = role == DOT_PRELUDE ? "prelude_of" : "epilogue_of";
+    const uint32_t main = dot_names_find(&file->ids, text);
+    if (main == DOT_NONE || main == node)
+        return dot_attribute_refuse(file, node, name, text,
+                                    main == node ? "that is the node itself"
+                                                 : "there is no such node");
+    if (file->nodes[node].role != DOT_MAIN)
+        return dot_attribute_refuse(file, node, name, text, "it has prelude_of as well");
+    file->nodes[node].role = role;
+    file->nodes[node].main = main;
     return EXIT_DONE;
+}
+
+static enum exit_status read_prelude(struct dot_file *file, uint32_t node, const char *text)
+{
+    return read_role(file, node, text, DOT_PRELUDE);
+}
+
+static enum exit_status read_epilogue(struct dot_file *file, uint32_t node, const char *text)
+{
+    return read_role(file, node, text, DOT_EPILOGUE);
 }
 
 // Whose body a node is directly in.
-static enum exit_status read_around(struct dot_file *file, Agraph_t *graph, const char *name,
+static enum exit_status read_around(struct dot_file *file, uint32_t node, const char *text,
                                     bool is_else)
 {
-    Agsym_t *symbol = agattr(graph, AGNODE, (char *)(uintptr_t)name, NULL);
-    enum exit_status status = symbol ? dot_texts_count(file, graph, symbol, DOT_TEXT) : EXIT_DONE;
-    if (!symbol || status != EXIT_DONE)
-        return status;
-    for (Agnode_t *node = agfstnode(graph); node; node = agnxtnode(graph, node)) {
-        char *text = agxget(node, symbol);
-        struct dot_node *inside = &file->nodes[dot_node_index(node)];
-        if (!*text)
-            continue;
-        Agnode_t *around = agnode(graph, text, 0);
-        const char *why = NULL;
-        if (!around)
-            why = "there is no such node";
-        else if (inside->around != DOT_NONE)
-            why = "it has body_of as well";
-        if (why)
-            return dot_attribute_refuse(file, dot_node_index(node), name, text, why);
-        inside->around = dot_node_index(around);
-        inside->is_else = is_else;
-    }
+    struct dot_node *inside = &file->nodes[node];
+    const char *name = is_else ? "else_of" : "body_of";
+    const uint32_t around = dot_names_find(&file->ids, text);
+    if (around == DOT_NONE)
+        return dot_attribute_refuse(file, node, name, text, "there is no such node");
+    if (inside->around != DOT_NONE)
+        return dot_attribute_refuse(file, node, name, text, "it has body_of as well");
+    inside->around = around;
+    inside->is_else = is_else;
     return EXIT_DONE;
 }
 
-static enum exit_status read_graph(struct dot_file *file, Agraph_t *graph)
+static enum exit_status read_body(struct dot_file *file, uint32_t node, const char *text)
 {
-    static char unit_name[] = "cost_unit", resources_name[] = "resources";
-    static char parameters_name[] = "parameters";
-    const char *unit = agget(graph, unit_name);
-    const char *resources = agget(graph, resources_name);
-    const char *parameters = agget(graph, parameters_name);
-    if (unit && *unit && !(file->cost_unit = message_one_line(unit)))
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    return read_around(file, node, text, false);
+}
+
+static enum exit_status read_else(struct dot_file *file, uint32_t node, const char *text)
+{
+    return read_around(file, node, text, true);
+}
+
+// Names of nodes, which are read after all other attributes.
+static const struct {
+    char name[16];
+    attribute_reader *read;
+} links[] = {
+    { "prelude_of", read_prelude },
+    { "epilogue_of", read_epilogue },
+    { "body_of", read_body },
+    { "else_of", read_else },
+};
+
+static enum exit_status read_unit(struct dot_file *file, const char *text)
+{
+    file->cost_unit = message_one_line(text);
+    return file->cost_unit ? EXIT_DONE
+                           : fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+}
+
+// Of the graph, in the order in which they are read.
+static const struct {
+    char name[16];
+    enum exit_status (*read)(struct dot_file *file, const char *text);
+} of_graph[] = {
+    { "cost_unit", read_unit },
+    { "resources", dot_resources_read },
+    { "parameters", dot_parameters_read },
+};
+
+static enum exit_status read_graph(struct dot_file *file)
+{
     enum exit_status status = EXIT_DONE;
-    if (resources && *resources)
-        status = dot_resources_read(file, resources);
-    if (status == EXIT_DONE && parameters && *parameters)
-        status = dot_parameters_read(file, parameters);
-    return status;
-}
-
-static void tell_unknown(const struct dot_file *file, Agraph_t *graph)
-{
-    enum { NUM = sizeof(attributes) / sizeof(attributes[0]) };
-    const char *names[NUM + 4] = { "prelude_of", "epilogue_of", "body_of", "else_of" };
-    for (size_t i = 0; i < NUM; i++)
-        names[i + 4] = attributes[i].name;
-    dot_unknown_tell(file, graph, names, NUM + 4);
-}
-
-enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph)
-{
-    file->without_cost = file->num_nodes;
-    enum exit_status status = read_graph(file, graph);
-    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]) && status == EXIT_DONE; i++)
-        status = read_attribute(file, graph, i);
-    if (status == EXIT_DONE)
-        status = read_role(file, graph, "prelude_of", DOT_PRELUDE);
-    if (status == EXIT_DONE)
-        status = read_role(file, graph, "epilogue_of", DOT_EPILOGUE);
-    if (status == EXIT_DONE)
-        status = read_around(file, graph, "body_of", false);
-    if (status == EXIT_DONE)
-        status = read_around(file, graph, "else_of", true);
-    if (status == EXIT_DONE) {
-        dot_cost_choose_unit(file);
-        tell_unknown(file, graph);
+    for (size_t i = 0; i < sizeof(of_graph) / sizeof(of_graph[0]) && status == EXIT_DONE; i++) {
+        const struct dot_attribute *attribute = dot_given_find(&file->given, of_graph[i].name);
+        const struct dot_string *text = dot_given_read(file, attribute ? attribute->graph : 0);
+        if (!text)
+            status = EXIT_FAILED;
+        else if (text->length)
+            status = of_graph[i].read(file, text->data);
     }
     return status;
+}
+
+enum {
+    NUM_ATTRIBUTES = sizeof(attributes) / sizeof(attributes[0]),
+    NUM_LINKS = sizeof(links) / sizeof(links[0]),
+    NUM_NAMES = NUM_ATTRIBUTES + NUM_LINKS
+};
+
+static void list_names(const char **names)
+{
+    for (size_t i = 0; i < NUM_LINKS; i++)
+        names[i] = links[i].name;
+    for (size_t i = 0; i < NUM_ATTRIBUTES; i++)
+        names[NUM_LINKS + i] = attributes[i].name;
+}
+
+bool dot_attribute_is_read(const char *name)
+{
+    const char *names[NUM_NAMES];
+    list_names(names);
+    bool is_read = strcmp(name, "implied") == 0 || strcmp(name, "key") == 0;
+    for (size_t i = 0; i < sizeof(of_graph) / sizeof(of_graph[0]); i++)
+        is_read = is_read || strcmp(of_graph[i].name, name) == 0;
+    for (size_t i = 0; i < NUM_NAMES; i++)
+        is_read = is_read || strcmp(names[i], name) == 0;
+    return is_read || dot_unknown_is_near(names, NUM_NAMES, name);
+}
+
+enum exit_status dot_attributes_read(struct dot_file *file)
+{
+    const char *names[NUM_NAMES];
+    list_names(names);
+    file->without_cost = file->num_nodes;
+    enum exit_status status = read_graph(file);
+    for (size_t i = 0; i < NUM_ATTRIBUTES && status == EXIT_DONE; i++)
+        status = read_each(file, attributes[i].name, attributes[i].kind, false, attributes[i].read);
+    for (size_t i = 0; i < NUM_LINKS && status == EXIT_DONE; i++)
+        status = read_each(file, links[i].name, DOT_TEXT, true, links[i].read);
+    if (status != EXIT_DONE)
+        return status;
+    dot_cost_choose_unit(file);
+    return dot_unknown_tell(file, names, NUM_NAMES);
 }

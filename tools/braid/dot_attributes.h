@@ -3,24 +3,14 @@
 #ifndef BRAID_TOOL_DOT_ATTRIBUTES_H
 #define BRAID_TOOL_DOT_ATTRIBUTES_H
 
-#include <graphviz/cgraph.h>
-
 #include "dot_file.h"
-
-// Hung on each cgraph node.
-struct dot_node_record {
-    Agrec_t header;
-    uint32_t index;
-};
-
-static inline uint32_t dot_node_index(Agnode_t *node)
-{
-    return ((const struct dot_node_record *)AGDATA(node))->index;
-}
 
 // Fills in all of the file that is not known from its nodes and edges alone. What cannot be is
 // reported with its line.
-enum exit_status dot_attributes_read(struct dot_file *file, Agraph_t *graph);
+enum exit_status dot_attributes_read(struct dot_file *file);
+
+// Whether values of attributes of that name are kept: what is read, or nearly so.
+bool dot_attribute_is_read(const char *name);
 
 // Each reads one attribute of the whole graph or of a node; `text` is not empty.
 enum exit_status dot_resources_read(struct dot_file *file, const char *text);
@@ -59,7 +49,7 @@ enum exit_status dot_tests_first_read(struct dot_file *file, uint32_t node, cons
 enum exit_status dot_count_add(struct dot_file *file, enum dot_limit kind, uint64_t more);
 
 // Counts the bytes of an attribute of all nodes, and its words as `kind`, before they are read.
-enum exit_status dot_texts_count(struct dot_file *file, Agraph_t *graph, Agsym_t *symbol,
+enum exit_status dot_texts_count(struct dot_file *file, const struct dot_attribute *attribute,
                                  enum dot_limit kind);
 
 // Counts the blocks of memory that a plan would choose.

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes comments out of a DOT file's text, and refuses what would keep Graphviz busy for minutes.
+// Takes comments out of a DOT file's text, and refuses what does not end.
 #include "dot_comment.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-
-#define LONGEST_PIECE ((size_t)1 << 20)
 
 // The text is copied onto itself: what was kept never reaches what is still to be read.
 struct copying {
     struct dot_text *text;
     size_t from, to;
-    size_t longest_at; // where a piece that is too long starts, if there is one
-    bool is_too_long;
 };
 
 static char peek(const struct copying *copying, size_t ahead)
@@ -32,31 +27,19 @@ static void keep(struct copying *copying)
     copying->text->data[copying->to++] = copying->text->data[copying->from++];
 }
 
-static void check_piece(struct copying *copying, size_t start)
-{
-    if (copying->from - start <= LONGEST_PIECE || copying->is_too_long)
-        return;
-    copying->is_too_long = true;
-    copying->longest_at = copying->to;
-}
-
-// Up to the quote that ends it; a backslash keeps the next byte from ending it, and ends a piece.
-// Returns whether it ends.
+// Up to the quote that ends it; a backslash keeps the next byte from ending it. Returns whether it
+// ends.
 static bool keep_string(struct copying *copying)
 {
     keep(copying);
-    size_t start = copying->from;
     while (!is_at_end(copying) && peek(copying, 0) != '"') {
         if (peek(copying, 0) == '\\') {
-            check_piece(copying, start);
             keep(copying);
-            start = copying->from;
             if (is_at_end(copying))
                 break;
         }
         keep(copying);
     }
-    check_piece(copying, start);
     if (is_at_end(copying))
         return false;
     keep(copying);
@@ -66,32 +49,14 @@ static bool keep_string(struct copying *copying)
 // <...> may hold further pairs of such brackets. Returns whether it ends.
 static bool keep_html(struct copying *copying)
 {
-    size_t depth = 0, start = copying->from;
+    size_t depth = 0;
     do {
         char byte = peek(copying, 0);
-        if (byte == '<' || byte == '>' || byte == '\n') {
-            check_piece(copying, start);
-            start = copying->from;
-        }
         depth += byte == '<';
         depth -= byte == '>';
         keep(copying);
     } while (depth > 0 && !is_at_end(copying));
-    check_piece(copying, start);
     return depth == 0;
-}
-
-static bool is_word(char byte)
-{
-    return isalnum((unsigned char)byte) || byte == '_' || byte == '.' || (byte & 0x80);
-}
-
-static void keep_word(struct copying *copying)
-{
-    size_t start = copying->from;
-    while (!is_at_end(copying) && is_word(peek(copying, 0)))
-        keep(copying);
-    check_piece(copying, start);
 }
 
 static void drop_line(struct copying *copying)
@@ -128,14 +93,11 @@ static const char *take_next(struct copying *copying)
         return drop_block(copying) ? NULL : "comment that does not end: is a '*/' missing?";
     if (byte == '#' || (byte == '/' && next == '/'))
         drop_line(copying);
-    else if (is_word(byte))
-        keep_word(copying);
     else
         keep(copying);
     return NULL;
 }
 
-// What does not end would leave Graphviz' scanner within it, for the next text as well.
 enum exit_status dot_comment_remove(struct dot_text *text)
 {
     struct copying copying = { .text = text };
@@ -146,8 +108,5 @@ enum exit_status dot_comment_remove(struct dot_text *text)
             return fail_in_file(text->path, dot_text_line(text, start), "a %s", open);
     }
     text->length = copying.to;
-    if (copying.is_too_long)
-        return fail_in_file(text->path, dot_text_line(text, copying.longest_at),
-                            "a name or string of more than 1 MiB in a piece");
     return EXIT_DONE;
 }

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dot_line.h"
-
 // Sums of all costs, in nanoseconds, stay below this, so that no path can overflow.
 #define LARGEST_WORK_NS ((uint64_t)1 << 62)
 
@@ -148,8 +146,7 @@ enum exit_status dot_cost_check(const struct dot_file *file)
         const struct dot_node *node = &file->nodes[i];
         uint64_t cost = node->cost.whole + (node->cost.billionths > 0 || node->cost.whole == 0);
         if (cost >= left)
-            return fail_in_file(file->text.path,
-                                dot_line_of_attribute(&file->text, node->place, "cost"),
+            return fail_in_file(file->text.path, dot_given_line(file, i, "cost"),
                                 "with the cost of node '%s' all costs sum to %" PRIu64
                                 "%s%s or more: too much to plan",
                                 node->id, most, unit.space, unit.name);

@@ -13,31 +13,34 @@ enum exit_status dot_count_add(struct dot_file *file, enum dot_limit kind, uint6
     return dot_limits_refuse(&file->limits, file->text.path, 1, kind, file->counts[kind]);
 }
 
-// What one text stands for. cgraph keeps equal texts once, so a default is counted once.
+// What one text stands for.
 struct text_count {
-    const char *text;
     uint64_t num_bytes, num_words, num_ids; // ids: "\N"
 };
 
 static struct text_count count_text(const char *text)
 {
-    struct text_count count = { text, strlen(text), dot_words_count(text), 0 };
+    struct text_count count = { strlen(text), dot_words_count(text), 0 };
     for (const char *next = text; (next = strstr(next, "\\N")); next += 2)
         count.num_ids++;
     return count;
 }
 
-enum exit_status dot_texts_count(struct dot_file *file, Agraph_t *graph, Agsym_t *symbol,
+// Nodes in a row that have the same default are given the same place of the text.
+enum exit_status dot_texts_count(struct dot_file *file, const struct dot_attribute *attribute,
                                  enum dot_limit kind)
 {
     struct text_count count = { 0 };
     enum exit_status status = EXIT_DONE;
-    for (Agnode_t *node = agfstnode(graph); node && status == EXIT_DONE;
-         node = agnxtnode(graph, node)) {
-        const char *text = agxget(node, symbol);
-        if (text != count.text)
-            count = count_text(text);
-        const uint64_t ids = count.num_ids ? count.num_ids * strlen(agnameof(node)) : 0;
+    for (uint32_t i = 0, counted = 0; i < file->num_nodes && status == EXIT_DONE; i++) {
+        const uint32_t value = dot_given_value(attribute, i);
+        const struct dot_string *text = dot_given_read(file, value);
+        if (!text)
+            return EXIT_FAILED;
+        if (value != counted)
+            count = count_text(text->data);
+        counted = value;
+        const uint64_t ids = count.num_ids ? count.num_ids * strlen(file->nodes[i].id) : 0;
         status = dot_count_add(file, DOT_TEXT, count.num_bytes + ids);
         if (status == EXIT_DONE && kind != DOT_TEXT)
             status = dot_count_add(file, kind, count.num_words);

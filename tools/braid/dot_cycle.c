@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dot_line.h"
-
 #define NONE UINT32_MAX
 
 // What is left after taking away, again and again, nodes without predecessors.
@@ -107,7 +105,7 @@ static enum exit_status report(const struct peeling *peeling, uint32_t *pred_edg
     write_names(text, file, pred_edge, file->edges[closing].from, path);
     fclose(text);
     enum exit_status status =
-        fail_in_file(file->text.path, dot_line_of_edge(&file->text, file->edges[closing].place),
+        fail_in_file(file->text.path, dot_text_line(&file->text, file->edges[closing].position),
                      "this edge closes a cycle: %s", names ? names : "");
     free(names);
     return status;

@@ -8,8 +8,11 @@
 
 #include <braid/graph.h>
 
+#include "dot_given.h"
 #include "dot_limits.h"
+#include "dot_names.h"
 #include "dot_text.h"
+#include "file_limit.h"
 #include "message.h"
 
 // In units of the file, exactly.
@@ -36,9 +39,9 @@ enum dot_kind {
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
 
 struct dot_node {
-    char *id;      // as in the file
-    char *label;   // what a reader would see in a drawing; NULL: the id
-    char *changes; // what parameters change of it, as in the file; NULL: not given
+    const char *id; // as in the file
+    char *label;    // what a reader would see in a drawing; NULL: the id
+    char *changes;  // what parameters change of it, as in the file; NULL: not given
     struct dot_cost cost;
     enum dot_kind kind;
     bool blocking; // of a host call
@@ -85,9 +88,16 @@ struct dot_use {
     uint32_t argument, argument_offset, offset, bytes; // as in braid_parameter_use
 };
 
+// Whether an edge is the graph's own, or a drawing has it only to show what follows from bundles
+// and accesses, of the same frame or a later one.
+enum dot_implied { DOT_OWN, DOT_IMPLIED, DOT_LATER_FRAME };
+
+#define DOT_MOST_POSITION ((uint32_t)FILE_MOST_MIB * 1024 * 1024 - 1)
+
 struct dot_edge {
-    uint32_t from, to; // indices of nodes
-    uint32_t place;    // its number in the order of the file
+    uint32_t from, to;      // indices of nodes
+    uint32_t position : 30; // in the text, while the file is read
+    uint32_t implied : 2;   // enum dot_implied
 };
 
 struct dot_access {
@@ -109,7 +119,9 @@ struct dot_resource {
 };
 
 struct dot_file {
-    struct dot_text text;
+    struct dot_text text;   // while the file is read; its path stays
+    struct dot_given given; // likewise
+    struct dot_names ids;   // of nodes, by their places
     struct dot_limits limits;
     char *cost_unit;        // NULL: not given
     uint64_t unit_ns;       // how long a unit of cost is planned

@@ -1,161 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphviz' own parser, cgraph, over a text in memory, with calls for what it finds as it finds it.
+// The grammar of DOT: tells a build the statements of a text.
 #include "dot_parse.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "progress.h"
 
-// cgraph has no closures for complaints and for new graphs: one parser at a time.
-static struct dot_parser *current;
-static char complaint[512];
+// What came last in the statement of a level.
+enum { NOTHING, A_STATEMENT, AN_END, AN_ARROW, A_COMMA };
 
-static int keep_complaint(char *text)
+static void refuse(struct dot_build *build, struct dot_token token)
 {
-    size_t used = strlen(complaint);
-    snprintf(complaint + used, sizeof(complaint) - used, "%s", text);
-    return 0;
+    const struct dot_text *text = &build->file->text;
+    if (build->status != EXIT_DONE)
+        return;
+    if (token.kind == DOT_TOKEN_END) {
+        build->status = fail_in_file(text->path, dot_text_line(text, text->length - 1),
+                                     "the file ends inside the graph: is a '}' missing?");
+        return;
+    }
+    enum { MOST_SHOWN = 80 };
+    const uint32_t length = token.end - token.start;
+    build->status =
+        fail_in_file(text->path, dot_text_line(text, token.start), "syntax error near '%.*s'",
+                     (int)(length < MOST_SHOWN ? length : MOST_SHOWN), text->data + token.start);
 }
 
-// Hands over the text up to the end of its line.
-static int read_piece(void *channel, char *buffer, int size)
+// The next token, which must be of that kind.
+static struct dot_token expect(struct dot_build *build, int kind)
 {
-    struct dot_parser *parser = channel;
-    const struct dot_text *text = parser->text;
-    const char *start = text->data + parser->position;
-    size_t length = text->length - parser->position;
-    if (length == 0)
-        return 0;
-    if (length > (size_t)size)
-        length = (size_t)size;
-    const char *newline = memchr(start, '\n', length);
-    if (newline)
-        length = (size_t)(newline - start) + 1;
-    if (parser->by_byte)
-        length = 1;
-    memcpy(buffer, start, length);
-    parser->position += length;
-    progress_show("parsing", parser->position, text->length);
-    return (int)length;
+    const struct dot_token token = dot_token_next(&build->scanner);
+    if (token.kind != kind)
+        refuse(build, token);
+    return token;
 }
 
-static void on_insert(Agraph_t *graph, Agobj_t *object, void *closure)
+// "a=1", of which the first name is there.
+static void take_setting(struct dot_build *build, struct dot_token name)
 {
-    struct dot_parser *parser = closure;
-    (void)graph;
-    if (AGTYPE(object) == AGNODE) {
-        if (parser->events.node)
-            parser->events.node(parser->events.user, (Agnode_t *)object);
-    } else if (AGTYPE(object) != AGRAPH && parser->events.edge) {
-        parser->events.edge(parser->events.user, (Agedge_t *)object);
+    expect(build, '=');
+    const struct dot_token value = expect(build, DOT_TOKEN_NAME);
+    if (build->status == EXIT_DONE)
+        dot_build_name(build, name);
+    if (build->status == EXIT_DONE)
+        dot_build_setting(build, value.start);
+}
+
+// "a=1, b=2]", behind the '['.
+static void take_settings(struct dot_build *build)
+{
+    struct dot_token token;
+    while ((token = dot_token_next(&build->scanner)).kind == DOT_TOKEN_NAME &&
+           build->status == EXIT_DONE) {
+        take_setting(build, token);
+        const char next = dot_token_peek(&build->scanner);
+        build->scanner.position += next == ',' || next == ';';
+    }
+    if (token.kind != ']')
+        refuse(build, token);
+}
+
+static void take_more_settings(struct dot_build *build)
+{
+    while (dot_token_peek(&build->scanner) == '[' && build->status == EXIT_DONE) {
+        dot_token_next(&build->scanner);
+        take_settings(build);
     }
 }
 
-static void on_change(Agraph_t *graph, Agobj_t *object, void *closure, Agsym_t *attribute)
+// Up to two ports, which order nothing.
+static void skip_ports(struct dot_build *build)
 {
-    struct dot_parser *parser = closure;
-    (void)graph;
-    if (AGTYPE(object) == AGNODE && parser->events.attribute)
-        parser->events.attribute(parser->events.user, (Agnode_t *)object, attribute->name);
-}
-
-static void on_delete(Agraph_t *graph, Agobj_t *object, void *closure)
-{
-    (void)graph;
-    (void)object;
-    (void)closure;
-}
-
-static Agcbdisc_t callbacks = { .graph = { on_insert, on_change, on_delete },
-                                .node = { on_insert, on_change, on_delete },
-                                .edge = { on_insert, on_change, on_delete } };
-
-// cgraph calls this for each new graph, before anything is in it: the moment to ask for events.
-static void *on_open(Agraph_t *graph, Agdisc_t *disciplines)
-{
-    if (current->num_graphs++ == 0)
-        agpushdisc(graph, &callbacks, current);
-    return AgIdDisc.open(graph, disciplines);
-}
-
-// cgraph says "...syntax error in line 7 near 'x'"; the line goes to the front, as compilers do.
-static enum exit_status report_complaint(const struct dot_text *text)
-{
-    char *reason = strstr(complaint, "syntax error");
-    // The memory is that of the parser's stack, which Graphviz keeps short.
-    bool is_deep = !reason && strstr(complaint, "memory exhausted");
-    if (!reason)
-        reason = complaint;
-    reason[strcspn(reason, "\n")] = '\0';
-    uint64_t line = dot_text_line(text, text->length > 0 ? text->length - 1 : 0);
-    char *place = strstr(reason, " in line ");
-    if (!place)
-        return fail_in_file(text->path, line, "%s", reason);
-    char *rest;
-    unsigned long number = strtoul(place + strlen(" in line "), &rest, 10);
-    if (!*rest)
-        return fail_in_file(text->path, line, "the file ends inside the graph: is a '}' missing?");
-    if (is_deep)
-        return fail_in_file(text->path, number,
-                            "a statement too long or too deep for Graphviz: break it up,%s", rest);
-    return fail_in_file(text->path, number, "%.*s%s", (int)(place - reason), reason, rest);
-}
-
-static enum exit_status check_graph(const struct dot_parser *parser, Agraph_t *graph)
-{
-    if (*complaint)
-        return report_complaint(parser->text);
-    if (!graph)
-        return fail_in_file(parser->text->path, 1,
-                            "no graph: a file holds 'digraph { a -> b; }' or the like");
-    if (!agisdirected(graph))
-        return fail_in_file(parser->text->path, 1,
-                            "the graph has no directions: write 'digraph' and '->'");
-    return EXIT_DONE;
-}
-
-// What follows the graph must be nothing.
-static enum exit_status check_rest(struct dot_parser *parser, Agdisc_t *disciplines)
-{
-    Agraph_t *more = agread(parser, disciplines);
-    bool is_more = more != NULL || *complaint;
-    if (more)
-        agclose(more);
-    if (is_more)
-        return fail_in_file(parser->text->path, dot_text_line(parser->text, parser->position - 1),
-                            "something follows the graph: a file holds one graph");
-    return EXIT_DONE;
-}
-
-enum exit_status dot_parse(struct dot_parser *parser, Agraph_t **out_graph)
-{
-    // Static, because graphs keep pointers to the first two until they are closed.
-    static Agiodisc_t input;
-    static Agiddisc_t names;
-    Agdisc_t disciplines = AgDefaultDisc;
-    input = AgIoDisc;
-    names = AgIdDisc;
-    input.afread = read_piece;
-    names.open = on_open;
-    disciplines.io = &input;
-    disciplines.id = &names;
-    current = parser;
-    complaint[0] = '\0';
-    agseterr(AGERR);
-    agseterrf(keep_complaint);
-    agreadline(1);
-    Agraph_t *graph = agread(parser, &disciplines);
-    enum exit_status status = check_graph(parser, graph);
-    if (status == EXIT_DONE)
-        status = check_rest(parser, &disciplines);
-    if (status != EXIT_DONE) {
-        if (graph)
-            agclose(graph);
-        return status;
+    for (int i = 0; i < 2 && dot_token_peek(&build->scanner) == ':'; i++) {
+        dot_token_next(&build->scanner);
+        expect(build, DOT_TOKEN_NAME);
     }
-    agpopdisc(graph, &callbacks);
-    *out_graph = graph;
-    return EXIT_DONE;
+}
+
+static void take_name(struct dot_build *build, struct dot_token token)
+{
+    struct dot_level *level = dot_build_level(build);
+    if (level->state <= A_STATEMENT && dot_token_peek(&build->scanner) == '=') {
+        take_setting(build, token);
+        dot_build_defaults(build, DOT_OF_GRAPHS);
+        level->state = A_STATEMENT;
+        return;
+    }
+    const bool is_new_end = level->state != A_COMMA;
+    level->state = AN_END;
+    skip_ports(build);
+    dot_build_name(build, token);
+    if (build->status == EXIT_DONE)
+        dot_build_node(build, is_new_end, token.start);
+}
+
+// "subgraph NAME {", or without the name, or the '{' alone.
+static void take_subgraph(struct dot_build *build, struct dot_token token)
+{
+    bool has_name = false;
+    if (token.kind == DOT_TOKEN_SUBGRAPH)
+        token = dot_token_next(&build->scanner);
+    if (token.kind == DOT_TOKEN_NAME) {
+        has_name = true;
+        dot_build_name(build, token);
+        token = dot_token_next(&build->scanner);
+    }
+    if (token.kind != '{')
+        refuse(build, token);
+    if (build->status != EXIT_DONE)
+        return;
+    dot_build_level(build)->state = AN_END;
+    dot_build_open(build, has_name);
+}
+
+static void take_defaults(struct dot_build *build, int kind)
+{
+    expect(build, '[');
+    if (build->status == EXIT_DONE)
+        take_settings(build);
+    take_more_settings(build);
+    dot_build_defaults(build, kind == DOT_TOKEN_NODE   ? DOT_OF_NODES
+                              : kind == DOT_TOKEN_EDGE ? DOT_OF_EDGES
+                                                       : DOT_OF_GRAPHS);
+    dot_build_level(build)->state = A_STATEMENT;
+}
+
+// What may follow an end of an edge.
+static void take_behind_end(struct dot_build *build, struct dot_token token)
+{
+    struct dot_level *level = dot_build_level(build);
+    if (token.kind == DOT_TOKEN_ARROW) {
+        level->state = AN_ARROW;
+    } else if (token.kind == ',' && build->ends[build->num_ends - 1].subgraph == DOT_NONE) {
+        level->state = A_COMMA;
+    } else if (token.kind == '[') {
+        take_settings(build);
+        take_more_settings(build);
+        dot_build_statement(build);
+        level->state = A_STATEMENT;
+    } else {
+        refuse(build, token);
+    }
+}
+
+static bool begins_statement(int kind)
+{
+    return kind == DOT_TOKEN_NAME || kind == DOT_TOKEN_SUBGRAPH || kind == '{' ||
+           kind == DOT_TOKEN_NODE || kind == DOT_TOKEN_EDGE || kind == DOT_TOKEN_GRAPH;
+}
+
+static void take(struct dot_build *build, struct dot_token token)
+{
+    struct dot_level *level = dot_build_level(build);
+    const bool begins = begins_statement(token.kind);
+    if (level->state == AN_END && (begins || token.kind == ';' || token.kind == '}')) {
+        dot_build_statement(build);
+        level->state = A_STATEMENT;
+    }
+    if (level->state == AN_END)
+        take_behind_end(build, token);
+    else if (token.kind == DOT_TOKEN_NAME)
+        take_name(build, token);
+    else if (begins && level->state == A_COMMA)
+        refuse(build, token);
+    else if (token.kind == '{' || token.kind == DOT_TOKEN_SUBGRAPH)
+        take_subgraph(build, token);
+    else if (begins && level->state != AN_ARROW)
+        take_defaults(build, token.kind);
+    else if (token.kind == ';' && level->state == A_STATEMENT)
+        level->state = NOTHING;
+    else if (token.kind == '}' && level->state <= A_STATEMENT)
+        dot_build_close(build);
+    else
+        refuse(build, token);
+}
+
+static void refuse_direction(struct dot_build *build)
+{
+    build->status = fail_in_file(build->file->text.path, 1,
+                                 "the graph has no directions: write 'digraph' and '->'");
+}
+
+// Braid's drawing of a schedule, known by its name and its first lane. It has arrows between
+// neighbours on a lane and no costs, so it would be planned, and wrongly.
+static void refuse_schedule(struct dot_build *build)
+{
+    build->status = fail_in_file(build->file->text.path, 1,
+                                 "the drawing of a plan: its arrows are not the graph's, so give "
+                                 "the graph that was planned");
+}
+
+// "strict digraph NAME {". Returns whether the name is that of a drawn schedule.
+static bool take_head(struct dot_build *build)
+{
+    struct dot_token token = dot_token_next(&build->scanner);
+    bool is_schedule = false;
+    if (token.kind == DOT_TOKEN_END) {
+        build->status = fail_in_file(build->file->text.path, 1,
+                                     "no graph: a file holds 'digraph { a -> b; }' or the like");
+        return false;
+    }
+    build->is_strict = token.kind == DOT_TOKEN_STRICT;
+    if (build->is_strict)
+        token = dot_token_next(&build->scanner);
+    if (token.kind == DOT_TOKEN_GRAPH)
+        refuse_direction(build);
+    else if (token.kind != DOT_TOKEN_DIGRAPH)
+        refuse(build, token);
+    if (build->status == EXIT_DONE && dot_token_peek(&build->scanner) != '{') {
+        dot_build_name(build, expect(build, DOT_TOKEN_NAME));
+        is_schedule = build->status == EXIT_DONE && strcmp(build->name.data, "schedule") == 0;
+    }
+    if (build->status == EXIT_DONE)
+        expect(build, '{');
+    return is_schedule;
+}
+
+enum exit_status dot_parse(struct dot_build *build)
+{
+    const struct dot_text *text = &build->file->text;
+    build->scanner.text = text;
+    const bool is_schedule = take_head(build);
+    if (build->status == EXIT_DONE)
+        dot_build_open(build, false);
+    for (uint32_t i = 0; build->num_levels > 0 && build->status == EXIT_DONE; i++) {
+        take(build, dot_token_next(&build->scanner));
+        if (i % 1024 == 0)
+            progress_show("parsing", build->scanner.position, text->length);
+    }
+    if (build->status == EXIT_DONE && dot_token_peek(&build->scanner))
+        build->status = fail_in_file(text->path, dot_text_line(text, build->scanner.position),
+                                     "something follows the graph: a file holds one graph");
+    if (build->status == EXIT_DONE && is_schedule && build->has_lane)
+        refuse_schedule(build);
+    return build->status;
 }

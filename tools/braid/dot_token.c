@@ -3,7 +3,7 @@
 #include "dot_token.h"
 
 #include <ctype.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -12,60 +12,61 @@ static char byte_at(const struct dot_scanner *scanner, size_t position)
     return position < scanner->text->length ? scanner->text->data[position] : '\0';
 }
 
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+}
+
 char dot_token_peek(struct dot_scanner *scanner)
 {
-    while (isspace((unsigned char)byte_at(scanner, scanner->position)))
+    while (is_space(byte_at(scanner, scanner->position)))
         scanner->position++;
     return byte_at(scanner, scanner->position);
 }
 
-// FNV-1a, begun with `hash`.
-static uint64_t hash_bytes(const struct dot_scanner *scanner, size_t start, size_t end,
-                           uint64_t hash)
+// Behind the quote that ends the string. The text has no string without an end.
+static void skip_quoted(struct dot_scanner *scanner)
 {
-    for (size_t i = start; i < end; i++)
-        hash = (hash ^ (unsigned char)scanner->text->data[i]) * 0x100000001b3;
-    return hash;
+    for (scanner->position++; byte_at(scanner, scanner->position) != '"'; scanner->position++)
+        scanner->position += byte_at(scanner, scanner->position) == '\\';
+    scanner->position++;
 }
 
-#define HASH_START ((uint64_t)0xcbf29ce484222325)
-
-// Up to the quote that ends the string. Adds it to the hash.
-static uint64_t take_quoted(struct dot_scanner *scanner, uint64_t hash)
+// Behind <...>, which may have further pairs inside.
+static void skip_html(struct dot_scanner *scanner)
 {
-    const size_t start = ++scanner->position;
-    while (scanner->position < scanner->text->length && byte_at(scanner, scanner->position) != '"')
-        scanner->position += byte_at(scanner, scanner->position) == '\\' ? 2 : 1;
-    if (scanner->position > scanner->text->length)
-        scanner->position = scanner->text->length;
-    hash = hash_bytes(scanner, start, scanner->position, hash);
-    scanner->position += scanner->position < scanner->text->length;
-    return hash;
-}
-
-// A string, and all that '+' joins to it.
-static uint64_t take_strings(struct dot_scanner *scanner)
-{
-    uint64_t hash = take_quoted(scanner, HASH_START);
-    while (dot_token_peek(scanner) == '+') {
-        scanner->position++;
-        if (dot_token_peek(scanner) == '"')
-            hash = take_quoted(scanner, hash);
-    }
-    return hash;
-}
-
-// <...> with further pairs inside. It is never the same name as a quoted one.
-static uint64_t take_html(struct dot_scanner *scanner)
-{
-    const size_t start = scanner->position;
     size_t depth = 0;
     do {
         depth += byte_at(scanner, scanner->position) == '<';
         depth -= byte_at(scanner, scanner->position) == '>';
         scanner->position++;
-    } while (depth > 0 && scanner->position < scanner->text->length);
-    return hash_bytes(scanner, start, scanner->position, HASH_START);
+    } while (depth > 0);
+}
+
+static void skip_string(struct dot_scanner *scanner)
+{
+    if (byte_at(scanner, scanner->position) == '"')
+        skip_quoted(scanner);
+    else
+        skip_html(scanner);
+}
+
+static bool begins_string(char byte)
+{
+    return byte == '"' || byte == '<';
+}
+
+// Goes to the next of the strings that '+' joins. False: there is no other, and it stays.
+static bool find_joined(struct dot_scanner *scanner)
+{
+    struct dot_scanner ahead = *scanner;
+    if (dot_token_peek(&ahead) != '+')
+        return false;
+    ahead.position++;
+    if (!begins_string(dot_token_peek(&ahead)))
+        return false;
+    *scanner = ahead;
+    return true;
 }
 
 static bool is_letter(char byte)
@@ -73,55 +74,157 @@ static bool is_letter(char byte)
     return isalpha((unsigned char)byte) || byte == '_' || (byte & 0x80);
 }
 
-static bool is_in_number(char byte)
+static bool is_digit(char byte)
 {
-    return isdigit((unsigned char)byte) || byte == '.';
+    return byte >= '0' && byte <= '9';
+}
+
+static bool begins_number(const struct dot_scanner *scanner, size_t at)
+{
+    at += byte_at(scanner, at) == '-';
+    at += byte_at(scanner, at) == '.';
+    return is_digit(byte_at(scanner, at));
+}
+
+static void skip_digits(struct dot_scanner *scanner)
+{
+    while (is_digit(byte_at(scanner, scanner->position)))
+        scanner->position++;
+}
+
+// One point at most; a letter behind it begins another name.
+static void skip_number(struct dot_scanner *scanner)
+{
+    scanner->position += byte_at(scanner, scanner->position) == '-';
+    skip_digits(scanner);
+    if (byte_at(scanner, scanner->position) == '.') {
+        scanner->position++;
+        skip_digits(scanner);
+    }
+}
+
+static void skip_word(struct dot_scanner *scanner)
+{
+    char byte;
+    do {
+        byte = byte_at(scanner, ++scanner->position);
+    } while (is_letter(byte) || is_digit(byte));
 }
 
 static int find_keyword(const char *word, size_t length)
 {
     static const struct {
-        const char *word;
+        char word[12];
+        size_t length;
         int kind;
-    } keywords[] = { { "subgraph", DOT_TOKEN_SUBGRAPH },
-                     { "node", DOT_TOKEN_DEFAULTS },
-                     { "edge", DOT_TOKEN_DEFAULTS },
-                     { "graph", DOT_TOKEN_DEFAULTS } };
+    } keywords[] = { { "subgraph", 8, DOT_TOKEN_SUBGRAPH }, { "node", 4, DOT_TOKEN_NODE },
+                     { "edge", 4, DOT_TOKEN_EDGE },         { "graph", 5, DOT_TOKEN_GRAPH },
+                     { "digraph", 7, DOT_TOKEN_DIGRAPH },   { "strict", 6, DOT_TOKEN_STRICT } };
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
-        if (strlen(keywords[i].word) == length && strncasecmp(keywords[i].word, word, length) == 0)
+        if (keywords[i].length == length && (*word | 0x20) == *keywords[i].word &&
+            strncasecmp(keywords[i].word, word, length) == 0)
             return keywords[i].kind;
     }
     return DOT_TOKEN_NAME;
 }
 
-static struct dot_token take_word(struct dot_scanner *scanner)
+// What begins at the scanner's place, which goes behind it.
+static int skip_token(struct dot_scanner *scanner)
 {
     const size_t start = scanner->position;
-    const char *word = scanner->text->data + start;
-    const bool is_name = is_letter(*word);
-    char byte;
-    do {
-        byte = byte_at(scanner, ++scanner->position);
-    } while (is_in_number(byte) ? byte != '.' || !is_name : is_name && is_letter(byte));
-    return (struct dot_token){ is_name ? find_keyword(word, scanner->position - start)
-                                       : DOT_TOKEN_NAME,
-                               hash_bytes(scanner, start, scanner->position, HASH_START) };
+    const char byte = byte_at(scanner, start);
+    if (is_letter(byte)) {
+        skip_word(scanner);
+        return find_keyword(scanner->text->data + start, scanner->position - start);
+    }
+    if (begins_string(byte)) {
+        do {
+            skip_string(scanner);
+        } while (find_joined(scanner));
+        return DOT_TOKEN_NAME;
+    }
+    if (begins_number(scanner, start)) {
+        skip_number(scanner);
+        return DOT_TOKEN_NAME;
+    }
+    const bool is_arrow = byte == '-' && byte_at(scanner, start + 1) == '>';
+    scanner->position += is_arrow ? 2 : start < scanner->text->length;
+    return is_arrow ? DOT_TOKEN_ARROW : (unsigned char)byte;
 }
 
 struct dot_token dot_token_next(struct dot_scanner *scanner)
 {
-    const char byte = dot_token_peek(scanner);
-    const char next = byte ? byte_at(scanner, scanner->position + 1) : '\0';
-    if (byte == '"')
-        return (struct dot_token){ DOT_TOKEN_NAME, take_strings(scanner) };
-    if (byte == '<')
-        return (struct dot_token){ DOT_TOKEN_NAME, take_html(scanner) };
-    if (byte == '-' && (next == '>' || next == '-')) {
-        scanner->position += 2;
-        return (struct dot_token){ DOT_TOKEN_ARROW, 0 };
+    dot_token_peek(scanner);
+    struct dot_token token = { .start = (uint32_t)scanner->position };
+    token.kind = skip_token(scanner);
+    token.end = (uint32_t)scanner->position;
+    return token;
+}
+
+// Graphviz takes out a backslash before a quote, and both before a newline; it keeps others.
+static void add_quoted(struct dot_string *string, const char *from, const char *end)
+{
+    while (from < end) {
+        if (*from == '\\' && from[1] == '\n') {
+            from += 2;
+            continue;
+        }
+        if (*from == '\\' && from[1] == '\\')
+            string->data[string->length++] = *from++;
+        else if (*from == '\\' && from[1] == '"')
+            from++;
+        string->data[string->length++] = *from++;
     }
-    if (is_letter(byte) || is_in_number(byte) || (byte == '-' && is_in_number(next)))
-        return take_word(scanner);
-    scanner->position += byte != '\0';
-    return (struct dot_token){ (unsigned char)byte, 0 };
+}
+
+static void add_bytes(struct dot_string *string, const char *from, const char *end)
+{
+    memcpy(string->data + string->length, from, (size_t)(end - from));
+    string->length += (size_t)(end - from);
+}
+
+// Adds what a string means, without what encloses it.
+static void add_string(struct dot_string *string, struct dot_scanner *scanner)
+{
+    const char *start = scanner->text->data + scanner->position;
+    skip_string(scanner);
+    const char *end = scanner->text->data + scanner->position;
+    if (*start == '"')
+        add_quoted(string, start + 1, end - 1);
+    else
+        add_bytes(string, start + 1, end - 1);
+}
+
+static bool make_room(struct dot_string *string, size_t length)
+{
+    if (length < string->room)
+        return true;
+    const size_t room = 2 * length + 64;
+    char *data = realloc(string->data, room);
+    if (!data)
+        return false;
+    string->data = data;
+    string->room = room;
+    return true;
+}
+
+bool dot_string_read(const struct dot_text *text, size_t position, struct dot_string *out_string)
+{
+    struct dot_scanner scanner = { text, position };
+    const struct dot_token token = dot_token_next(&scanner);
+    if (!make_room(out_string, token.end - token.start))
+        return false;
+    const char first = text->data[token.start];
+    out_string->length = 0;
+    out_string->is_html = first == '<';
+    scanner.position = token.start;
+    if (begins_string(first)) {
+        add_string(out_string, &scanner);
+        for (; find_joined(&scanner); out_string->is_html = false)
+            add_string(out_string, &scanner);
+    } else {
+        add_bytes(out_string, text->data + token.start, text->data + token.end);
+    }
+    out_string->data[out_string->length] = '\0';
+    return true;
 }

@@ -2,11 +2,8 @@
 // Attributes of nodes that are nearly one of ours, and would be ignored in silence.
 #include "dot_unknown.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
-
-#include "dot_line.h"
 
 enum { LEAST_LENGTH = 4 }; // shorter names are near to too many words
 
@@ -41,26 +38,35 @@ static const char *find_near(const char *const *names, size_t num, const char *n
     return is_known_elsewhere(name) ? NULL : near;
 }
 
-static Agnode_t *find_user(Agraph_t *graph, Agsym_t *symbol)
+bool dot_unknown_is_near(const char *const *names, size_t num, const char *name)
 {
-    Agnode_t *node = agfstnode(graph);
-    while (node && !*agxget(node, symbol))
-        node = agnxtnode(graph, node);
-    return node;
+    return find_near(names, num, name);
 }
 
-void dot_unknown_tell(const struct dot_file *file, Agraph_t *graph, const char *const *names,
-                      size_t num)
+static enum exit_status tell(struct dot_file *file, const char *name, const char *near)
 {
-    for (Agsym_t *symbol = agnxtattr(graph, AGNODE, NULL); symbol;
-         symbol = agnxtattr(graph, AGNODE, symbol)) {
-        const char *near = find_near(names, num, symbol->name);
-        Agnode_t *node = near ? find_user(graph, symbol) : NULL;
-        if (!node)
-            continue;
-        const struct dot_node *user = &file->nodes[dot_node_index(node)];
-        note_in_file(file->text.path, dot_line_of_attribute(&file->text, user->place, symbol->name),
-                     "node '%s' has '%s', which Braid ignores: is '%s' meant?", user->id,
-                     symbol->name, near);
+    const struct dot_attribute *attribute = dot_given_find(&file->given, name);
+    const struct dot_string *text = NULL;
+    uint32_t node = 0;
+    for (; node < file->num_nodes; node++) {
+        text = dot_given_read(file, dot_given_value(attribute, node));
+        if (!text || text->length)
+            break;
     }
+    if (node < file->num_nodes && text)
+        note_in_file(file->text.path, dot_given_line(file, node, name),
+                     "node '%s' has '%s', which Braid ignores: is '%s' meant?",
+                     file->nodes[node].id, name, near);
+    return node < file->num_nodes && !text ? EXIT_FAILED : EXIT_DONE;
+}
+
+enum exit_status dot_unknown_tell(struct dot_file *file, const char *const *names, size_t num)
+{
+    enum exit_status status = EXIT_DONE;
+    for (uint32_t i = 0; i < file->given.names.num && status == EXIT_DONE; i++) {
+        const char *name = file->given.names.names[i], *near = find_near(names, num, name);
+        if (near)
+            status = tell(file, name, near);
+    }
+    return status;
 }

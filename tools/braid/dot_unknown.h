@@ -5,9 +5,10 @@
 
 #include "dot_attributes.h"
 
-// Writes a line to standard error for each attribute of a node that is none of the `num` names, but
-// differs from one by a letter or by capitals.
-void dot_unknown_tell(const struct dot_file *file, Agraph_t *graph, const char *const *names,
-                      size_t num);
+// Whether a name is none of the `num` names, but differs from one by a letter or by capitals.
+bool dot_unknown_is_near(const char *const *names, size_t num, const char *name);
+
+// Writes a line to standard error for each attribute of a node whose name is near to one of those.
+enum exit_status dot_unknown_tell(struct dot_file *file, const char *const *names, size_t num);
 
 #endif
