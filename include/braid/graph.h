@@ -179,7 +179,7 @@ typedef struct braid_queue_call {
     braid_resource user_resource;
 } braid_queue_call;
 
-// A node without work: a join, or a point to order others by.
+// A node without work: a join.
 typedef struct braid_empty {
     braid_node_options node;
 } braid_empty;
@@ -207,9 +207,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_range(braid_graph *graph
                                                               braid_resource *out_range);
 
 // Declares a buffer of `bytes` bytes whose memory the plan chooses. It lives from its first to its
-// last access in a frame, and shares memory with others that are never alive at the same time. Its
-// first access, in insertion order, must be BRAID_WRITE or BRAID_EXCLUSIVE. `alignment` is a power
-// of two up to 65,536; 0: 256.
+// last access in a frame, and shares memory with others. Its first access, in insertion order, must
+// be BRAID_WRITE or BRAID_EXCLUSIVE. `alignment` is a power of two up to 65,536; 0: 256.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_transient(braid_graph *graph,
                                                                   const char *name, uint64_t bytes,
                                                                   uint64_t alignment,
@@ -248,6 +247,12 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_home(braid_graph *graph,
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_resource(braid_graph *graph,
                                                                  const char *name,
                                                                  braid_resource *out_resource);
+
+// Declares an output: a buffer with all versions, a range, or a resource without bytes. Plans and
+// launches leave out nodes whose results reach no output (docs/book/outputs.md).
+// Errors: BRAID_INVALID_ARGUMENT (a transient buffer, scratch, a communicator).
+BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_output(braid_graph *graph,
+                                                               braid_resource resource);
 
 // Each adds one node. out_node may be NULL.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_kernel(braid_graph *graph,
@@ -338,11 +343,11 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_use_parameter(braid_graph *g
                                                                   braid_parameter parameter,
                                                                   const braid_parameter_use *use);
 
-// Orders two different nodes: `from` ends before `to` starts. Planning finds cycles.
+// Orders two different nodes: `from` ends before `to` starts.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_edge(braid_graph *graph, braid_node from,
                                                              braid_node to);
 
-// Changes the cost of a node, for instance to a measured one.
+// Changes the cost of a node.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_set_cost(braid_graph *graph, braid_node node,
                                                              uint64_t cost_ns);
 
@@ -354,8 +359,7 @@ BRAID_API braid_node braid_graph_node(const braid_graph *graph, size_t index);
 // as the graph (a kernel's name: as the kernel).
 BRAID_API const char *braid_graph_node_name(const braid_graph *graph, braid_node node);
 
-// Writes the graph as Graphviz DOT (docs/drawings.md), also one with a cycle. The text depends on
-// the graph alone.
+// Writes the graph as Graphviz DOT (docs/drawings.md), also one with a cycle.
 // Errors: BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file);
 

@@ -28,11 +28,11 @@ typedef struct braid_cost_model {
     uint64_t default_cost_ns;
     uint64_t node_ns; // added to every node: from the end of its lane predecessor to its start
     uint64_t wait_ns; // from the end of a node on another lane to the start of one that waits
-    uint64_t root_ns; // added to the frame for every lane used beyond the first (fork, join)
-    uint32_t max_concurrent; // nodes the device really runs at once; 0: no limit
+    uint64_t root_ns; // added to the frame for every lane beyond the first (fork, join)
+    uint32_t max_concurrent; // nodes the device runs at once; 0: no limit
     // 1: the host starts nodes, 0: the device does.
     uint32_t host_issues;
-    // Kernel threads that the device really runs at once (a block counts as 64 at least); larger
+    // Kernel threads that the device runs at once (a block counts as 64 at least); larger
     // kernels run one after another. 0: no limit.
     uint64_t max_threads;
     // The time to start nodes one at a time, which a frame takes with any number of lanes.
@@ -40,9 +40,9 @@ typedef struct braid_cost_model {
     uint64_t issue_wait_ns; // for every wait
     // The gain of a kernel that starts early, behind another on its lane; 0: none does.
     uint64_t early_ns;
-    // Inside an island, from the end of a call to the start of the next on its lane; 0: no islands.
+    // Inside an island, from the end of a call to the next on its lane; 0: no islands.
     uint64_t island_call_ns;
-    // The start of an island, beyond that of a kernel. At least island_round_ns comes for each
+    // The start of an island, beyond a kernel's. At least island_round_ns comes for each
     // further round, if blocks of a call do not all run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
@@ -193,6 +193,7 @@ typedef struct braid_schedule_info {
     const braid_planned_copy *copies;          // num_copies
     const braid_step *steps;                   // of all lanes, in issue order
     size_t num_steps;
+    uint32_t num_left_out; // those without a step
 } braid_schedule_info;
 
 // Writes the info of a schedule.
@@ -201,14 +202,15 @@ BRAID_API void braid_schedule_get_info(const braid_schedule *schedule,
 
 // The planned lane, place and time of a node, from the start of the frame.
 typedef struct braid_placement {
-    uint32_t lane;
+    uint32_t lane; // BRAID_NO_LANE: the node is left out
     uint64_t start_ns, end_ns;
     // Less than info.num_islands: the node is a call inside that island. Otherwise BRAID_NO_ISLAND.
     uint32_t island;
     uint32_t place; // the device
 } braid_placement;
 
-// The island of a node that is in none.
+// Of a node that is left out, and of one in no island.
+#define BRAID_NO_LANE UINT32_MAX
 #define BRAID_NO_ISLAND UINT32_MAX
 
 // Writes the placement of a node.
@@ -225,7 +227,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
                                                                size_t size);
 
 // Proves the plan, independently of the planner, for the unchanged graph:
-// - The steps run every node once.
+// - The steps run every node once, or no output needs it.
 // - Every edge and every conflicting pair of accesses of the graph is ordered.
 // - No wait can block for ever, and event reuse is safe.
 // - Islands are stretches of lanes without waits inside or from outside.
@@ -234,7 +236,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
-// Writes the plan as Graphviz DOT (docs/drawings.md). The text depends on the plan alone.
+// Writes the plan as Graphviz DOT (docs/drawings.md).
 // Errors: BRAID_IO_ERROR.
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
                                                                  FILE *file);

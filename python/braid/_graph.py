@@ -76,6 +76,12 @@ class Graph(Communications):
         number = place_number(place, f"the home of '{resource.name}'")
         check(lib.braid_graph_set_home(self._pointer, self._handle(resource, "resource"), number))
 
+    def output(self, *resources: Resource) -> None:
+        """Declares outputs: buffers, parts of buffers, or resources. Once a graph has outputs, nodes whose results
+        reach none are left out of plans and launches."""
+        for resource in resources:
+            check(lib.braid_graph_set_output(self._pointer, self._handle(resource, "resource")))
+
     def transient(self, name: str, nbytes: int = 0, alignment: int = 0, *, shape: Optional[Size] = None,
                   dtype: Any = None) -> Resource:
         """Declares a buffer that lives within a frame. Kernels take it as an argument, copies and fills as an

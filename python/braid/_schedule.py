@@ -31,7 +31,7 @@ _LIMITS = {lib.BRAID_LIMITED_BY_NOTHING: "nothing", lib.BRAID_LIMITED_BY_CRITICA
            lib.BRAID_LIMITED_BY_LANES: "lanes", lib.BRAID_LIMITED_BY_LAUNCH_COST: "launch_cost",
            lib.BRAID_LIMITED_BY_RESOURCES: "resources", lib.BRAID_LIMITED_BY_WAIT_COST: "wait_cost",
            lib.BRAID_LIMITED_BY_PATH_AND_LANES: "path_and_lanes"}
-NO_ISLAND = 2**32 - 1  # BRAID_NO_ISLAND
+NO_LANE = NO_ISLAND = 2**32 - 1  # BRAID_NO_LANE, BRAID_NO_ISLAND
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,14 +58,16 @@ class ScheduleInfo:
     num_copies: int
     copy_bytes: int
     one_place_ns: int
+    num_left_out: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-    """Where and when a node is planned; times count from the start of the frame. `island`: the number of the
-    stretch of its lane that is one kernel, which it is a call of; None: it is in none."""
+    """Where and when a node is planned; times count from the start of the frame. `lane`: None if the node is left out,
+    since no output needs it. `island`: the number of the stretch of its lane that is one kernel, which it is a call of;
+    None: it is in none."""
 
-    lane: int
+    lane: Optional[int]
     start_ns: int
     end_ns: int
     island: Optional[int]
@@ -219,7 +221,8 @@ class Schedule(Owned):
         handle = self.graph._handle(node, "node")
         check(self._call(lambda pointer: lib.braid_schedule_get_placement(pointer, handle, struct)))
         place = read_struct(Placement, struct)
-        return dataclasses.replace(place, island=None) if place.island == NO_ISLAND else place
+        return dataclasses.replace(place, lane=None if place.lane == NO_LANE else place.lane,
+                                   island=None if place.island == NO_ISLAND else place.island)
 
     def explain(self, *nodes: Node) -> str:
         """One line. Of no node: what limits the frame as planned; of one: which island it is in, or why it is
@@ -291,6 +294,7 @@ class Schedule(Owned):
             elif step.kind in ("run", "loop"):
                 waits += [[ids[node], ids[step.node]] for node in last.pop(step.lane, [])]
         places = [self.placement(node) for node in self._nodes]
+        tasks = list(zip(ids, names, places))
         return {
             "braid": string(lib.braid_version()), "format": 2, "kind": "plan", "nodes": info.num_nodes,
             "guessed": info.num_guessed, "lanes": [[ids[node.index] for node in lane] for lane in self.lanes],
@@ -298,7 +302,8 @@ class Schedule(Owned):
             "makespan": info.makespan_ns, "bound": info.bound_ns,
             "critical_path": [ids[node.index] for node in self.critical_path],
             "tasks": [{"id": id_, "name": name, "lane": place.lane, "start": place.start_ns, "end": place.end_ns}
-                      for id_, name, place in zip(ids, names, places)],
+                      for id_, name, place in tasks if place.lane is not None],
+            "left_out": [id_ for id_, _, place in tasks if place.lane is None],
             "num_lanes": info.num_lanes, "num_waits": info.num_waits, "work": info.work_ns,
             "one_lane": info.one_lane_ns, "cost_unit": "ns",
         }

@@ -10,6 +10,7 @@
 
 #include "exec/exec_params.h"
 #include "exec/exec_part.h"
+#include "graph/cull.h"
 #include "graph/extents.h"
 #include "memory/memory_plan.h"
 #include "program/player.h"
@@ -78,6 +79,13 @@ struct exec_turn {
     atomic_bool is_unrecorded;
 };
 
+// Of nodes that rest while parameters disable all that need them: exec_idle.h.
+struct exec_idle {
+    bool *needed; // by vertex of `culled.reach`; NULL: there are no such nodes
+    uint32_t *room;
+    uint64_t seen; // of values.now: for which values they are found
+};
+
 struct braid_exec {
     braid_device *device; // of place 0, on whose streams it is launched
     struct places places;
@@ -93,6 +101,8 @@ struct braid_exec {
     struct exec_params params; // its rows are guarded by the turn's lock
     struct exec_values values; // guarded by the turn's lock
     struct exec_turn turn;
+    struct exec_idle idle;
+    struct culled culled; // of `own` only nodes are read once the exec is made
     braid_exec_info info; // constant once the exec is made, but that it tells nothing of memory
 };
 

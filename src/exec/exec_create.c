@@ -10,6 +10,7 @@
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_end.h"
+#include "exec/exec_idle.h"
 #include "exec/exec_loops.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_places.h"
@@ -20,6 +21,7 @@
 #include "graph/regions.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
+#include "verify/verify_left_out.h"
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
@@ -211,6 +213,8 @@ void braid_exec_free(braid_exec *exec)
     pthread_mutex_destroy(&exec->memory.lock);
     braid_graph_destroy(exec->memory.scratch_graph);
     free(exec->memory.scratch_bytes);
+    braid_exec_idle_finish(&exec->idle);
+    braid_culled_finish(&exec->culled);
     free(exec);
 }
 
@@ -240,6 +244,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)
         status = braid_exec_values_create(exec->tasks.num, &exec->values);
+    if (!status)
+        status = braid_exec_idle_create(exec);
     if (!status)
         status = braid_exec_keep_scratch(exec, graph);
     if (status)
@@ -303,8 +309,13 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     pthread_mutex_init(&exec->turn.lock, NULL);
     pthread_cond_init(&exec->turn.has_waited, NULL);
     pthread_mutex_init(&exec->memory.lock, NULL);
-    status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)
-                          : braid_exec_make(exec, graph, options);
+    status = braid_graph_cull(graph, &exec->culled);
+    if (!status)
+        status = braid_verify_left_out(graph, exec->culled.graph);
+    graph = exec->culled.graph;
+    if (!status)
+        status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)
+                              : braid_exec_make(exec, graph, options);
     if (status) {
         braid_exec_free(exec);
         return status;

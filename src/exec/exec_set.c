@@ -15,6 +15,7 @@ struct setter {
     const char *function;
     braid_exec *exec;
     uint32_t node;
+    bool is_left_out;                // then it has no values, and takes any
     const struct backend_task *task; // for what does not change
 };
 
@@ -28,7 +29,10 @@ static braid_status begin(const char *function, braid_exec *exec, braid_node nod
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: node %u of graph %u is not a node of the exec's graph", function,
                            node.index, node.graph);
-    *out_setter = (struct setter){ function, exec, node.index, &exec->tasks.items[node.index] };
+    const braid_graph *culled = &exec->culled.own;
+    *out_setter = (struct setter){ function, exec, node.index,
+                                   culled->nodes.num && graph_nodes(culled)[node.index].is_left_out,
+                                   &exec->tasks.items[node.index] };
     return BRAID_OK;
 }
 
@@ -42,7 +46,7 @@ static braid_status begin_kernel(const char *function, braid_exec *exec, braid_n
                                  struct setter *out_setter)
 {
     braid_status status = begin(function, exec, node, out_setter);
-    if (status || out_setter->task->kind == WORK_KERNEL)
+    if (status || out_setter->is_left_out || out_setter->task->kind == WORK_KERNEL)
         return status;
     return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
                        name_node(out_setter).text);
@@ -108,7 +112,7 @@ braid_status braid_exec_set_arg(braid_exec *exec, braid_node node, size_t index,
 {
     struct setter setter = { 0 };
     braid_status status = begin_kernel("braid_exec_set_arg", exec, node, &setter);
-    return status ? status : set_arg(&setter, index, arg);
+    return status || setter.is_left_out ? status : set_arg(&setter, index, arg);
 }
 
 braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_arg *args,
@@ -116,7 +120,7 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
 {
     struct setter setter = { 0 };
     braid_status status = begin_kernel("braid_exec_set_args", exec, node, &setter);
-    if (status)
+    if (status || setter.is_left_out)
         return status;
     if (num_args && !args)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s: args is NULL",
@@ -240,6 +244,8 @@ braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target targ
 {
     struct setter setter = { 0 };
     braid_status status = begin("braid_exec_set", exec, node, &setter);
+    if (!status && setter.is_left_out)
+        return BRAID_OK;
     if (!status)
         status = check_target(&setter, target, index);
     if (status)

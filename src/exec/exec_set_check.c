@@ -35,16 +35,19 @@ static braid_status check_grid(const struct backend_task *task)
                        launch->grid.z);
 }
 
-// Of several places: behind a node that does nothing, no copy brings the earlier data.
+// Of several places: behind a node that does nothing, no copy brings the earlier data. Of a graph
+// with outputs: no node makes it.
 static braid_status check_rest(const braid_exec *exec, const struct backend_task *task)
 {
-    if (!task->disabled || !exec->placed || !graph_nodes(exec->placed->graph)[task->node].must_run)
+    const braid_graph *graph = exec->placed ? exec->placed->graph : &exec->culled.own;
+    if (!task->disabled || !graph->nodes.num || !graph_nodes(graph)[task->node].must_run)
         return BRAID_OK;
-    return braid_error(BRAID_UNSUPPORTED,
-                       "node %s writes (BRAID_WRITE) on a device that lacks the earlier data: "
-                       "disable it by a parameter (BRAID_TARGET_ENABLED), or give it "
-                       "BRAID_READ_WRITE",
-                       braid_node_text(task->node, task->name).text);
+    return braid_error(
+        BRAID_UNSUPPORTED,
+        "node %s writes (BRAID_WRITE) where the plan does not make the earlier data: "
+        "disable it by a parameter (BRAID_TARGET_ENABLED), or give it "
+        "BRAID_READ_WRITE",
+        braid_node_text(task->node, task->name).text);
 }
 
 static braid_status check_end(const braid_exec *exec, const struct backend_task *task,

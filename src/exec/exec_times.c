@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "exec/exec.h"
 
-// A node without work has the times of the last operation before it on its lane that has some;
-// SIZE_MAX: there is none.
+// A node without work has the times of the last operation before it on its lane that has some.
+// SIZE_MAX: there is none, or no lane has the node.
 static void find_ops(const struct program *program, size_t *op_of_node)
 {
     for (uint32_t i = 0; i < program->num_nodes; i++)
-        op_of_node[i] = EXEC_TIMES_TALLIED;
+        op_of_node[i] = program->num_bodies ? EXEC_TIMES_TALLIED : SIZE_MAX;
     for (uint32_t lane = 0; lane < program->num_lanes; lane++) {
         size_t timed = SIZE_MAX;
         for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {

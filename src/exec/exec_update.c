@@ -8,7 +8,7 @@
 // matter which of them the player has.
 #include "base/error.h"
 #include "base/inside.h"
-#include "exec/exec.h"
+#include "exec/exec_idle.h"
 
 // Appends a task to the list for the player, unless that has taken the frame's current values.
 static braid_status take(braid_exec *exec, struct frame_slot *slot, uint32_t node, uint64_t number,
@@ -68,6 +68,7 @@ static braid_status hand_over(braid_exec *exec, const struct frame_slot *slot, u
 braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64_t number,
                                uint32_t frame)
 {
+    braid_exec_idle_update(exec);
     bool turns = (number - slot->number) % exec->frames.version_period != 0;
     if (slot->seen == exec->values.now && !turns)
         return BRAID_OK;

@@ -64,6 +64,7 @@ static bool clone_arrays(const braid_graph *from, braid_graph *to)
            clone_array(&from->arg_bytes, 1, &to->arg_bytes) &&
            clone_array(&from->parameters, sizeof(struct graph_parameter), &to->parameters) &&
            clone_array(&from->uses, sizeof(struct graph_parameter_use), &to->uses) &&
+           clone_array(&from->outputs, sizeof(uint32_t), &to->outputs) &&
            clone_array(&from->addresses, sizeof(struct graph_address), &to->addresses) &&
            clone_array(&from->given, sizeof(struct graph_address), &to->given) &&
            clone_array(&from->traps, sizeof(struct graph_trap), &to->traps) &&
@@ -84,6 +85,8 @@ braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone
     clone->version = graph->version;
     clone->num_bundled = graph->num_bundled;
     clone->places = graph->places;
+    clone->num_left_out = graph->num_left_out;
+    clone->is_culled = graph->is_culled;
     *out_clone = clone;
     return BRAID_OK;
 }

@@ -52,6 +52,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_pointer_map_finish(&graph->first_nodes);
     braid_array_finish(&graph->parameters);
     braid_array_finish(&graph->uses);
+    braid_array_finish(&graph->outputs);
     braid_array_finish(&graph->addresses);
     braid_array_finish(&graph->given);
     braid_array_finish(&graph->traps);
@@ -80,9 +81,10 @@ const char *braid_graph_name(const braid_graph *graph, uint32_t index)
     const struct graph_node *node = &graph_nodes(graph)[index];
     if (node->name != NAMES_NONE)
         return braid_names_at(&graph->names, node->name);
-    if (node->kind == WORK_KERNEL)
+    uint8_t kind = node->is_left_out ? node->own_kind : node->kind;
+    if (kind == WORK_KERNEL)
         return ((const struct graph_kernel *)graph->kernels.items)[node->payload].kernel->name;
-    return braid_work_words[node->kind].name;
+    return braid_work_words[kind].name;
 }
 
 const char *braid_graph_node_name(const braid_graph *graph, braid_node node)

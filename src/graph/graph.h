@@ -35,11 +35,15 @@ struct graph_node {
     uint32_t payload; // index into kernels or works; empty nodes have none
     uint32_t main;    // the bundle's main node; the node itself for a main node
     uint32_t first_access, num_accesses;
-    uint8_t kind;  // enum work_kind
-    uint8_t role;  // enum graph_role
-    uint8_t place; // 0: not named; 1 and more: the place before that. Of a main node
-    bool may_rest; // a parameter may disable it, or it has no block at first
-    bool must_run; // of several places: it writes where what was there before is not
+    uint8_t kind;     // enum work_kind
+    uint8_t role;     // enum graph_role
+    uint8_t place;    // 0: not named; 1 and more: the place before that. Of a main node
+    bool may_rest;    // a parameter may disable it, or it has no block at first
+    bool must_run;    // of several places, or of a graph that cull.h made: it writes where what was
+                      // there before is not
+    bool is_left_out; // of a graph that cull.h made: it is empty, and was of `own_kind`
+    uint8_t own_kind;
+    bool may_idle; // likewise: parameters may disable all nodes that need it
 };
 
 struct graph_edge {
@@ -144,6 +148,9 @@ struct braid_graph {
     struct pointer_map first_nodes; // of each kernel the first node that launches it
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
+    struct array outputs;           // uint32_t: resources, each once; see cull.h
+    uint32_t num_left_out;          // of a graph that cull.h made
+    bool is_culled;                 // it is such a graph
     struct array addresses;         // struct graph_address, by node
     struct array given;        // likewise, of buffers whose addresses were known: the bytes hold
                                // them already

@@ -147,6 +147,49 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
     return braid_graph_append_resource(graph, NULL, range, out_range);
 }
 
+// Why it cannot be seen after a frame; NULL: it can.
+static const char *why_no_output(const struct graph_resource *resource)
+{
+    return resource->is_scratch     ? "scratch"
+           : resource->alignment    ? "a transient buffer"
+           : resource->communicator ? "a communicator"
+                                    : NULL;
+}
+
+static bool is_output(const braid_graph *graph, uint32_t resource)
+{
+    const uint32_t *outputs = graph->outputs.items;
+    size_t i = 0;
+    while (i < graph->outputs.num && outputs[i] != resource)
+        i++;
+    return i < graph->outputs.num;
+}
+
+braid_status braid_graph_set_output(braid_graph *graph, braid_resource resource)
+{
+    if (!graph)
+        return braid_error_null("braid_graph_set_output", "graph");
+    if (resource.graph != graph->id || resource.index >= graph->resources.num)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_graph_set_output: resource %u of graph %u is not a resource of "
+                           "this graph",
+                           resource.index, resource.graph);
+    char name[256];
+    const char *what = why_no_output(graph_resource_at(graph, resource.index));
+    if (what)
+        return braid_error(
+            BRAID_INVALID_ARGUMENT, "'%s' is %s, which nobody can read after a frame",
+            braid_graph_resource_name(graph, resource.index, name, sizeof(name)), what);
+    if (is_output(graph, resource.index))
+        return BRAID_OK;
+    uint32_t *slot = braid_array_append(&graph->outputs, 1, sizeof(*slot));
+    if (!slot)
+        return braid_error_no_memory("an output");
+    *slot = resource.index;
+    graph->version++;
+    return BRAID_OK;
+}
+
 braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, uint32_t place)
 {
     if (!graph)

@@ -218,6 +218,7 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
     const struct graph_access *accesses = build->user->accesses.items;
     bool must_run = false;
     placed->place = (uint8_t)(place + 1);
+    placed->may_idle = false; // a copy behind it would bring any bytes
     braid_status status = BRAID_OK;
     for (uint32_t i = first; i < end && !status; i++) {
         if (is_tracked(build, accesses[i].resource) &&
@@ -235,7 +236,7 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
             ((struct graph_access *)build->graph->accesses.items)[i] = access;
     }
     // Found by its index, since the copies for the node are appended to the same array.
-    ((struct graph_node *)build->graph->nodes.items)[node].must_run = must_run;
+    ((struct graph_node *)build->graph->nodes.items)[node].must_run |= must_run;
     return status;
 }
 

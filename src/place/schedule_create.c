@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning graphs, for one device or several.
 #include "base/error.h"
+#include "graph/cull.h"
 #include "place/place.h"
 #include "plan/plan_passes.h"
 #include "plan/schedule.h"
@@ -27,7 +28,12 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
     braid_status status = braid_plan_check_options(options);
     if (status)
         return status;
-    if (options->places && options->places->num_places > 1)
-        return create_placed(graph, options, out_schedule);
-    return braid_schedule_create_plain(graph, options, out_schedule);
+    struct culled culled;
+    status = braid_graph_cull(graph, &culled);
+    if (!status && options->places && options->places->num_places > 1)
+        status = create_placed(culled.graph, options, out_schedule);
+    else if (!status)
+        status = braid_schedule_create_plain(culled.graph, options, out_schedule);
+    braid_culled_finish(&culled);
+    return status;
 }

@@ -226,6 +226,11 @@ static braid_status explain_pair(struct plan_text *text, const struct braid_sche
                                  uint32_t a, uint32_t b)
 {
     const struct plan_graph *plan = schedule->graph;
+    if (schedule_left_out(schedule, a) || schedule_left_out(schedule, b)) {
+        plan_text_add(text, "%s is " EXPLAIN_LEFT_OUT,
+                      braid_plan_node_name(plan, schedule_left_out(schedule, a) ? a : b));
+        return BRAID_OK;
+    }
     if (plan_unit_of(plan, a) == plan_unit_of(plan, b)) {
         say_bundle(text, plan, a, b);
         return BRAID_OK;

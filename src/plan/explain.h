@@ -6,6 +6,9 @@
 #include "plan/plan_text.h"
 #include "plan/schedule.h"
 
+// Why no plan has a node.
+#define EXPLAIN_LEFT_OUT "left out: no output of the graph needs its results"
+
 // Writes the limit of the frame as planned.
 void braid_explain_limit(struct plan_text *text, const struct braid_schedule *schedule);
 

@@ -59,6 +59,10 @@ void braid_explain_node(struct plan_text *text, const struct braid_schedule *sch
                         uint32_t node)
 {
     const char *changes = braid_plan_node_changes(schedule->graph, node);
+    if (schedule_left_out(schedule, node)) {
+        plan_text_add(text, EXPLAIN_LEFT_OUT);
+        return;
+    }
     explain_island(text, schedule, node);
     if (changes[0])
         plan_text_add(text, "; changed by %s", changes);

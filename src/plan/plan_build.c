@@ -138,6 +138,18 @@ static braid_status find_places(const braid_graph *graph, struct plan_graph *pla
     return BRAID_OK;
 }
 
+static braid_status find_left_out(const braid_graph *graph, struct plan_graph *plan)
+{
+    if (!graph->num_left_out)
+        return BRAID_OK;
+    plan->left_out = braid_allocate_zeroed(plan->num_nodes, sizeof(*plan->left_out));
+    if (!plan->left_out)
+        return braid_error_no_memory("the nodes that a plan leaves out");
+    for (uint32_t i = 0; i < plan->num_nodes; i++)
+        plan->left_out[i] = graph_nodes(graph)[i].is_left_out;
+    return BRAID_OK;
+}
+
 static braid_status find_edges(const braid_graph *graph, struct plan_graph *plan)
 {
     bool forward;
@@ -175,6 +187,8 @@ static braid_status fill_plan(const braid_graph *graph, struct plan_graph *plan)
         status = find_hints(graph, plan);
     if (!status)
         status = find_places(graph, plan);
+    if (!status)
+        status = find_left_out(graph, plan);
     if (!status && !braid_plan_names_copy(graph, &plan->names))
         status = braid_error_no_memory("the names of a plan");
     if (!status)

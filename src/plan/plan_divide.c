@@ -208,7 +208,7 @@ static bool find_cuts(struct divider *divider)
 static uint64_t expected_ns(const struct braid_schedule *schedule, const braid_cost_model *model)
 {
     const braid_schedule_info *info = &schedule->info;
-    uint64_t num_launched = info->num_nodes - info->num_island_nodes + info->num_islands;
+    uint64_t num_launched = schedule_num_launched(info);
     return braid_plan_expected_ns(model, info->makespan_ns, num_launched, info->num_waits);
 }
 
@@ -316,7 +316,8 @@ static struct island_fit fit_of_kernel(const struct graph_kernel *kernel, bool c
     return fit;
 }
 
-braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits)
+// Which nodes can be inside.
+static braid_status find_fits(const braid_graph *graph, struct island_fit *fits)
 {
     const struct graph_kernel *kernels = graph->kernels.items;
     struct graph_changes changes;
@@ -326,8 +327,9 @@ braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit 
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         if (node->kind == WORK_KERNEL)
-            fits[i] = fit_of_kernel(&kernels[node->payload],
-                                    braid_graph_changes_launch(graph, &changes, i));
+            fits[i] =
+                fit_of_kernel(&kernels[node->payload],
+                              node->may_idle || braid_graph_changes_launch(graph, &changes, i));
         else
             fits[i] =
                 (struct island_fit){ .is_empty = node->kind == WORK_EMPTY,
@@ -336,4 +338,19 @@ braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit 
     }
     braid_graph_changes_finish(&changes);
     return BRAID_OK;
+}
+
+braid_status braid_plan_divide_alone(struct braid_schedule *schedule, const braid_graph *graph,
+                                     const braid_cost_model *model)
+{
+    if (!model->island_call_ns)
+        return BRAID_OK;
+    struct island_fit *fits = braid_allocate_zeroed(schedule->info.num_nodes, sizeof(*fits));
+    if (!fits)
+        return braid_error_no_memory("the islands of a plan");
+    braid_status status = find_fits(graph, fits);
+    if (!status)
+        status = braid_plan_divide(schedule, model, fits, false);
+    free(fits);
+    return status;
 }

@@ -32,7 +32,8 @@ braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const brai
 // out.
 const char *braid_plan_keep_text(struct plan_division *division, const char *text);
 
-// Which nodes can be inside, as far as known without a device. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_island_fits(const braid_graph *graph, struct island_fit *fits);
+// Divides a schedule as far as can be told without a device. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_divide_alone(struct braid_schedule *schedule, const braid_graph *graph,
+                                     const braid_cost_model *model);
 
 #endif

@@ -30,6 +30,7 @@ void braid_plan_graph_release(struct plan_graph *plan)
     free(plan->accesses);
     free(plan->access_first);
     free(plan->resources);
+    free(plan->left_out);
     braid_plan_names_finish(&plan->names);
     free(plan);
 }

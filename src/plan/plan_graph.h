@@ -57,6 +57,7 @@ struct plan_graph {
     uint32_t *access_first;        // of each node in accesses; num_nodes + 1
     struct graph_resource *resources;
     uint32_t num_resources;
+    bool *left_out; // by node: no output needs it; NULL: all stay
     struct plan_names names;
 };
 

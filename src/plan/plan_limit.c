@@ -40,7 +40,7 @@ static braid_limit limit_of(const struct braid_schedule *schedule)
 {
     const braid_schedule_info *info = &schedule->info;
     uint64_t share = share_ns(schedule);
-    if (info->num_nodes == 0)
+    if (info->num_nodes == info->num_left_out)
         return BRAID_LIMITED_BY_NOTHING;
     if (info->issue_ns > info->makespan_ns)
         return BRAID_LIMITED_BY_LAUNCH_COST;
@@ -59,7 +59,7 @@ void braid_plan_find_limit(struct braid_schedule *schedule)
 {
     braid_schedule_info *info = &schedule->info;
     const braid_cost_model *model = &schedule->options.costs;
-    uint64_t num_launched = info->num_nodes - info->num_island_nodes + info->num_islands;
+    uint64_t num_launched = schedule_num_launched(info);
     info->issue_ns = braid_plan_issue_ns(model, num_launched, info->num_waits);
     info->expected_ns =
         braid_plan_expected_ns(model, info->makespan_ns, num_launched, info->num_waits);
@@ -78,7 +78,7 @@ void braid_explain_limit(struct plan_text *text, const struct braid_schedule *sc
     const struct counts counts = count_pairs(schedule);
     double path = percent(info->critical_path_ns, info->makespan_ns);
     double busy = percent(share_ns(schedule), info->makespan_ns);
-    const uint32_t num_starts = info->num_nodes - info->num_island_nodes + info->num_islands;
+    const uint32_t num_starts = schedule_num_launched(info);
     switch (info->limit) {
     case BRAID_LIMITED_BY_NOTHING:
         plan_text_add(text, "limited by nothing: there are no nodes");

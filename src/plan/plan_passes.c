@@ -67,22 +67,6 @@ static void fill_info(struct braid_schedule *schedule, const struct plan_costs *
         info->bound_ns = costs->critical_ns;
 }
 
-// Divides a schedule into islands as far as can be told without a device.
-static braid_status divide(struct braid_schedule *schedule, const braid_graph *graph,
-                           const braid_cost_model *model)
-{
-    if (!model->island_call_ns)
-        return BRAID_OK;
-    struct island_fit *fits = braid_allocate_zeroed(schedule->info.num_nodes, sizeof(*fits));
-    if (!fits)
-        return braid_error_no_memory("the islands of a plan");
-    braid_status status = braid_plan_island_fits(graph, fits);
-    if (!status)
-        status = braid_plan_divide(schedule, model, fits, false);
-    free(fits);
-    return status;
-}
-
 static braid_status run_passes(struct braid_schedule *schedule, const braid_graph *graph,
                                const struct plan_inside *inside, struct passes *passes)
 {
@@ -107,7 +91,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status && plan_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
         status = braid_plan_find_times(schedule, &passes->costs.model, passes->costs.wait_busy_ns);
     if (!status)
-        status = divide(schedule, graph, &passes->costs.model);
+        status = braid_plan_divide_alone(schedule, graph, &passes->costs.model);
     if (!status)
         braid_plan_find_limit(schedule);
     return status;

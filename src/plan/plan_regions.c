@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans each region as a graph of its own, inner ones first, and puts their programs together.
+// Plans each region as a graph of its own, inner ones first, and puts their programs together. No
+// part has the nodes that are left out.
 #include "plan/plan_regions.h"
 
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "base/error.h"
 #include "graph/regions.h"
 #include "plan/plan_build.h"
+#include "plan/plan_divide.h"
+#include "plan/plan_inside.h"
 #include "plan/plan_limit.h"
 
 #define MOST_COST_NS (UINT64_MAX >> 8) // of a loop: costs of several still add up
@@ -22,8 +25,9 @@ struct part {
 
 struct planner {
     const braid_graph *graph;
-    braid_schedule_options options;
-    struct part *parts; // a region each, and the root last
+    const struct plan_order *order;
+    braid_schedule_options options; // of parts
+    struct part *parts;             // a region each, and the root last
     uint32_t num_parts;
     uint32_t *place_in; // by node: in its part
 };
@@ -50,12 +54,15 @@ static void begin_part(const struct planner *planner, struct part *part)
     part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
         part->graph.regions = (struct array){ 0 };
     part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
+    part->graph.num_left_out = 0;
 }
 
 // A main node stands before those of its bundle.
 static bool take_node(struct planner *planner, uint32_t index)
 {
     const struct graph_node *from = &graph_nodes(planner->graph)[index];
+    if (from->is_left_out)
+        return true;
     const struct graph_access *accesses = planner->graph->accesses.items;
     struct part *part = part_of(planner, braid_graph_region_of(planner->graph, index));
     uint32_t *slot = braid_array_append(&part->nodes, 1, sizeof(*slot));
@@ -87,6 +94,23 @@ static bool take_edge(struct planner *planner, uint32_t from, uint32_t to)
     return edge;
 }
 
+// Main nodes, which are all in the root where they have a sequence.
+static bool take_sequence(struct planner *planner)
+{
+    const uint32_t *sequence = planner->graph->sequence.items;
+    struct array *to = &part_of(planner, GRAPH_NONE)->graph.sequence;
+    bool done = true;
+    for (size_t i = 0; i < planner->graph->sequence.num && done; i++) {
+        if (graph_nodes(planner->graph)[sequence[i]].is_left_out)
+            continue;
+        uint32_t *slot = braid_array_append(to, 1, sizeof(*slot));
+        if (slot)
+            *slot = planner->place_in[sequence[i]];
+        done = slot;
+    }
+    return done;
+}
+
 static braid_status fill_parts(struct planner *planner)
 {
     const braid_graph *graph = planner->graph;
@@ -97,6 +121,7 @@ static braid_status fill_parts(struct planner *planner)
         done = take_node(planner, i);
     for (size_t i = 0; i < graph->edges.num && done; i++)
         done = take_edge(planner, graph_edges(graph)[i].from, graph_edges(graph)[i].to);
+    done = done && take_sequence(planner);
     return done ? BRAID_OK : braid_error_no_memory("the plan of regions");
 }
 
@@ -123,11 +148,30 @@ static void set_costs(const struct planner *planner, struct part *part)
     }
 }
 
+// An island has all nodes of the graph, so its parts have the same room.
+static braid_status plan_inside(struct planner *planner, struct part *part,
+                                struct plan_order *order)
+{
+    const struct plan_inside *whole = planner->order->inside;
+    struct island_fit *fits = braid_allocate_zeroed(part->nodes.num, sizeof(*fits));
+    if (!fits)
+        return braid_error_no_memory("the plan of an island");
+    for (uint32_t i = 0; i < part->nodes.num; i++)
+        fits[i] = whole->fits[nodes_of(part)[i]];
+    const struct plan_inside inside = { .fits = fits, .room = whole->room };
+    order->inside = &inside;
+    braid_status status = braid_schedule_create_whole(order, &part->schedule);
+    free(fits);
+    return status;
+}
+
 static braid_status plan_part(struct planner *planner, uint32_t index)
 {
     struct part *part = &planner->parts[index];
+    struct plan_order order = { &part->graph, planner->order->placed, NULL, &planner->options };
     set_costs(planner, part);
-    return braid_schedule_create_whole(&part->graph, &planner->options, &part->schedule);
+    return planner->order->inside ? plan_inside(planner, part, &order)
+                                  : braid_schedule_create_whole(&order, &part->schedule);
 }
 
 static void take_body(const struct planner *planner, uint32_t region, struct program *program)
@@ -217,6 +261,17 @@ static bool allocate_whole(struct braid_schedule *whole, const struct part *root
            whole->critical && whole->lane_first && whole->lane_nodes;
 }
 
+static void take_serialisations(const struct part *root, braid_schedule *whole)
+{
+    whole->serialisations = root->schedule->serialisations;
+    root->schedule->serialisations = NULL;
+    for (uint32_t i = 0; i < root->schedule->info.num_serialisations; i++) {
+        braid_serialisation *pair = &whole->serialisations[i];
+        pair->first = nodes_of(root)[pair->first];
+        pair->second = nodes_of(root)[pair->second];
+    }
+}
+
 // The schedule of the whole, which tells of the root's lanes and steps as of its own.
 static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
 {
@@ -240,7 +295,8 @@ static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
         return false;
     whole->info = from->info;
     whole->info.num_nodes = num;
-    whole->info.num_serialisations = 0;
+    whole->info.num_left_out = planner->graph->num_left_out;
+    take_serialisations(root, whole);
     for (uint32_t i = 0; i + 1 < planner->num_parts; i++)
         whole->info.num_guessed += planner->parts[i].schedule->info.num_guessed;
     for (uint32_t i = planner->num_parts; i-- > 0;)
@@ -256,9 +312,9 @@ static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
     return true;
 }
 
-static braid_status plan_whole(struct planner *planner, const braid_schedule_options *options,
-                               braid_schedule **out_schedule)
+static braid_status plan_whole(struct planner *planner, braid_schedule **out_schedule)
 {
+    const braid_schedule_options *options = planner->order->options;
     struct plan_graph *plan = NULL;
     braid_schedule *whole = NULL;
     const braid_graph *graph = planner->graph;
@@ -276,22 +332,28 @@ static braid_status plan_whole(struct planner *planner, const braid_schedule_opt
         status = braid_error_no_memory("the plan of regions");
         braid_schedule_destroy(whole);
     }
-    if (!status)
+    if (status)
+        return status;
+    whole->placed = braid_placed_share(planner->order->placed);
+    status = graph->regions.num ? BRAID_OK : braid_plan_divide_alone(whole, graph, &options->costs);
+    if (status)
+        braid_schedule_destroy(whole);
+    else
         *out_schedule = whole;
     return status;
 }
 
-braid_status braid_plan_regions(const braid_graph *graph, const braid_schedule_options *options,
-                                braid_schedule **out_schedule)
+braid_status braid_plan_regions(const struct plan_order *order, braid_schedule **out_schedule)
 {
-    struct planner planner = { .graph = graph, .options = *options };
+    const braid_graph *graph = order->graph;
+    struct planner planner = { .graph = graph, .order = order, .options = *order->options };
     uint32_t num = (uint32_t)graph->regions.num + 1;
     planner.options.costs.island_call_ns = 0; // an island is a stretch of the frame's lanes
     planner.parts = braid_allocate_zeroed(num, sizeof(*planner.parts));
     planner.place_in = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(uint32_t));
     planner.num_parts = num;
     braid_status status = planner.parts && planner.place_in
-                              ? plan_whole(&planner, options, out_schedule)
+                              ? plan_whole(&planner, out_schedule)
                               : braid_error_no_memory("the plan of regions");
     for (uint32_t i = 0; planner.parts && i < num; i++) {
         struct part *part = &planner.parts[i];
@@ -299,6 +361,7 @@ braid_status braid_plan_regions(const braid_graph *graph, const braid_schedule_o
         braid_array_finish(&part->graph.nodes);
         braid_array_finish(&part->graph.edges);
         braid_array_finish(&part->graph.accesses);
+        braid_array_finish(&part->graph.sequence);
         braid_array_finish(&part->nodes);
     }
     free(planner.parts);

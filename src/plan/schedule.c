@@ -127,6 +127,10 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
                            "braid_schedule_get_placement: node %u of graph %u is not in this "
                            "schedule",
                            node.index, node.graph);
+    if (schedule_left_out(schedule, node.index)) {
+        *out_placement = (braid_placement){ .lane = BRAID_NO_LANE, .island = BRAID_NO_ISLAND };
+        return BRAID_OK;
+    }
     uint64_t start = schedule->start_ns[node.index];
     *out_placement = (braid_placement){
         .lane = schedule->lane_of[node.index],

@@ -63,6 +63,17 @@ struct braid_schedule {
     size_t num_critical;
 };
 
+// An island is launched as one.
+static inline uint32_t schedule_num_launched(const braid_schedule_info *info)
+{
+    return info->num_nodes - info->num_left_out - info->num_island_nodes + info->num_islands;
+}
+
+static inline bool schedule_left_out(const braid_schedule *schedule, uint32_t node)
+{
+    return schedule->graph->left_out && schedule->graph->left_out[node];
+}
+
 // Whether the second unit waited for nothing but a lane.
 static inline bool schedule_is_delay(const braid_serialisation *serialisation)
 {

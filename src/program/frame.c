@@ -336,7 +336,7 @@ braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame,
                                 ? made.work
                                 : build_work(tasks, frame, index, number);
     braid_status status = BRAID_OK;
-    made.disabled = !tasks_control(tasks, index)->enabled;
+    made.disabled = !tasks_control(tasks, index)->enabled || tasks_control(tasks, index)->rests;
     *out_changed = true;
     if (made.kind == WORK_KERNEL) {
         *out_changed = resolve_kernel(tasks, frame, number, &made);

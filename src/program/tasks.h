@@ -18,6 +18,7 @@ enum task_slot {
 struct task_control {
     braid_dim3 grid; // of a kernel; with a 0 in it the task is disabled
     uint32_t enabled;
+    uint32_t rests; // nothing needs it in frames with these values
 };
 
 // A row of the value table: an address in a task. Each frame finds it for itself, until the program

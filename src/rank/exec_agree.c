@@ -37,7 +37,7 @@ static bool tell_edges(struct telling *telling)
     uint32_t before = GRAPH_NONE;
     bool told = true;
     telling->parts.head.num_vertices = plan->num_nodes;
-    for (uint32_t i = 0; i < plan->num_nodes && told; i++) {
+    for (uint32_t i = 0; i < schedule->lane_first[schedule->info.num_lanes] && told; i++) {
         uint32_t node = schedule->lane_nodes[i];
         if (before != GRAPH_NONE && schedule->lane_of[before] == schedule->lane_of[node])
             told = tell_edge(telling, before, node, true);

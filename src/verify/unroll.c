@@ -73,7 +73,12 @@ static braid_status add_node(struct unroll *unroll, uint32_t index)
         options.prelude_of = handle(unroll, node->main);
     if (node->role == GRAPH_EPILOGUE)
         options.epilogue_of = handle(unroll, node->main);
-    return braid_graph_add_empty(unroll->to, &(braid_empty){ options }, NULL);
+    braid_status status = braid_graph_add_empty(unroll->to, &(braid_empty){ options }, NULL);
+    if (!status) {
+        struct graph_node *nodes = unroll->to->nodes.items;
+        nodes[unroll->to->nodes.num - 1].is_left_out = node->is_left_out;
+    }
+    return status;
 }
 
 static braid_status follow_sequence(struct unroll *unroll)

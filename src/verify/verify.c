@@ -172,8 +172,10 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
 {
     uint32_t node = step->node, lane = step->lane;
     if (!verify_is_here(verify, node))
-        return braid_error(BRAID_INTERNAL, "the plan runs node %s in another region",
-                           braid_verify_name(verify, node).text);
+        return braid_error(BRAID_INTERNAL, "the plan runs node %s, which is %s",
+                           braid_verify_name(verify, node).text,
+                           graph_nodes(verify->graph)[node].is_left_out ? "left out"
+                                                                        : "in another region");
     if (verify->spots[node].turn)
         return braid_error(BRAID_INTERNAL, "the plan runs node %s twice",
                            braid_verify_name(verify, node).text);

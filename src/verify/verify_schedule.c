@@ -3,8 +3,10 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
+#include "graph/cull.h"
 #include "plan/schedule.h"
 #include "verify/verify.h"
+#include "verify/verify_left_out.h"
 #include "verify/verify_program.h"
 
 // A lane so far.
@@ -97,13 +99,25 @@ static braid_status check_lane_places(const braid_schedule *schedule)
 {
     for (uint32_t i = 0; schedule->placed && i < schedule->info.num_nodes; i++) {
         uint32_t lane = schedule->lane_of[i];
-        if (schedule_lane_place(schedule, lane) != placed_place(schedule->placed->graph, i))
+        if (!schedule_left_out(schedule, i) &&
+            schedule_lane_place(schedule, lane) != placed_place(schedule->placed->graph, i))
             return braid_error(BRAID_INTERNAL,
                                "the plan runs node '%s' of device %u on lane %u of another",
                                braid_schedule_node_name(schedule, i),
                                placed_place(schedule->placed->graph, i), lane);
     }
     return BRAID_OK;
+}
+
+static braid_status verify_culled(const braid_schedule *schedule, const braid_graph *graph)
+{
+    const struct placed *placed = schedule->placed;
+    braid_status status = placed ? braid_verify_placed(placed, graph) : BRAID_OK;
+    if (!status)
+        status = check_lane_places(schedule);
+    if (!status)
+        status = braid_program_verify(&schedule->program, placed ? placed->graph : graph, NULL);
+    return status ? status : check_islands(schedule);
 }
 
 braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_graph *graph)
@@ -114,11 +128,12 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
                            schedule->graph_id != graph->id ? "another graph"
                                                            : "this graph before it was changed");
-    const struct placed *placed = schedule->placed;
-    braid_status status = placed ? braid_verify_placed(placed, graph) : BRAID_OK;
+    struct culled culled;
+    braid_status status = braid_graph_cull(graph, &culled);
     if (!status)
-        status = check_lane_places(schedule);
+        status = braid_verify_left_out(graph, culled.graph);
     if (!status)
-        status = braid_program_verify(&schedule->program, placed ? placed->graph : graph, NULL);
-    return status ? status : check_islands(schedule);
+        status = verify_culled(schedule, culled.graph);
+    braid_culled_finish(&culled);
+    return status;
 }

@@ -147,6 +147,11 @@ template <class Errors> class basic_graph
         return Errors::template from<void>(braid_graph_set_home(get(), resource, place), [] {});
     }
 
+    result<void> set_output(braid_resource resource)
+    {
+        return Errors::template from<void>(braid_graph_set_output(get(), resource), [] {});
+    }
+
     // parameter<float>("dt"): a value for basic_exec::set_param.
     template <class T> result<typed_parameter<T>> parameter(const char *name)
     {

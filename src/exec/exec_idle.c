@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows the values that disable nodes: a node that only disabled nodes need is disabled, too, by
+// a control of its own.
+#include "exec/exec_idle.h"
+
+#include "base/array.h"
+#include "base/error.h"
+
+braid_status braid_exec_idle_create(braid_exec *exec)
+{
+    struct exec_idle *idle = &exec->idle;
+    const struct reach *reach = &exec->culled.reach;
+    if (!reach->lists || exec->placed)
+        return BRAID_OK;
+    idle->needed = braid_allocate_zeroed(reach->num_vertices, sizeof(*idle->needed));
+    idle->room = braid_allocate_zeroed(reach->num_vertices, sizeof(*idle->room));
+    idle->seen = UINT64_MAX;
+    return idle->needed && idle->room ? BRAID_OK : braid_error_no_memory("the nodes that may rest");
+}
+
+void braid_exec_idle_finish(struct exec_idle *idle)
+{
+    free(idle->needed);
+    free(idle->room);
+}
+
+static bool is_disabled(const void *context, uint32_t node)
+{
+    const struct tasks *tasks = context;
+    const struct task_control *control = tasks_control(tasks, node);
+    bool is_empty = tasks->items[node].kind == WORK_KERNEL &&
+                    (!control->grid.x || !control->grid.y || !control->grid.z);
+    return !control->enabled || is_empty;
+}
+
+void braid_exec_idle_update(braid_exec *exec)
+{
+    struct exec_idle *idle = &exec->idle;
+    if (!idle->room || idle->seen == exec->values.now)
+        return;
+    braid_reach_mark(&exec->culled.reach, is_disabled, &exec->tasks, idle->needed, idle->room);
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        struct task_control *control = tasks_control(&exec->tasks, i);
+        uint32_t rests = !idle->needed[i];
+        if (!graph_nodes(&exec->culled.own)[i].may_idle || control->rests == rests)
+            continue;
+        control->rests = rests;
+        braid_exec_values_mark(&exec->values, exec->tasks.num, i);
+    }
+    idle->seen = exec->values.now;
+}

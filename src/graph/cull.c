@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the graph without the nodes that no output needs, and finds which may idle besides.
+#include "graph/cull.h"
+
+#include "base/error.h"
+#include "graph/regions.h"
+
+struct cull {
+    const braid_graph *from;
+    braid_graph *to;
+    struct reach *reach;
+    bool *needed;   // by vertex
+    uint32_t *room; // likewise
+};
+
+static struct graph_node *node_at(const braid_graph *graph, uint32_t node)
+{
+    return &((struct graph_node *)graph->nodes.items)[node];
+}
+
+static bool is_left_out(const braid_graph *graph, uint32_t node)
+{
+    return graph_nodes(graph)[node].is_left_out;
+}
+
+// Whether an output needs a change that the node overwrites, if the node does not run.
+static bool covers(const struct cull *cull, uint32_t node)
+{
+    const struct reach_list *list = &cull->reach->lists[node];
+    const uint32_t *needs = cull->reach->needs.items;
+    size_t i = list->end;
+    while (i < list->covered && (needs[i] >= cull->reach->num_nodes || cull->needed[needs[i]]))
+        i++;
+    return i < list->covered;
+}
+
+static void leave_out(struct graph_node *node)
+{
+    node->own_kind = node->kind;
+    node->kind = WORK_EMPTY;
+    node->is_left_out = true;
+    node->num_accesses = node->lane_hint = node->place = 0;
+    node->cost_ns = 0;
+    node->may_rest = false;
+}
+
+static void mark_nodes(struct cull *cull)
+{
+    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) {
+        struct graph_node *node = node_at(cull->to, i);
+        if (!cull->needed[braid_graph_lift(cull->from, i, GRAPH_NONE)]) {
+            leave_out(node);
+            cull->to->num_left_out++;
+        } else {
+            node->must_run = covers(cull, i);
+        }
+    }
+}
+
+static bool copy_nodes(struct cull *cull)
+{
+    size_t num = cull->from->nodes.num;
+    void *nodes = num ? braid_array_append(&cull->to->nodes, num, sizeof(struct graph_node)) : NULL;
+    if (nodes)
+        memcpy(nodes, cull->from->nodes.items, num * sizeof(struct graph_node));
+    return nodes || !num;
+}
+
+// Keeps the items of nodes that stay: node `which` of an item is at `node_offset` in it.
+static bool keep(const struct cull *cull, const struct array *from, struct array *to,
+                 size_t item_bytes, const size_t *node_offsets, size_t num_offsets)
+{
+    for (size_t i = 0; i < from->num; i++) {
+        const char *item = (const char *)from->items + i * item_bytes;
+        bool stays = true;
+        for (size_t k = 0; k < num_offsets; k++) {
+            uint32_t node;
+            memcpy(&node, item + node_offsets[k], sizeof(node));
+            stays = stays && !is_left_out(cull->to, node);
+        }
+        void *slot = stays ? braid_array_append(to, 1, item_bytes) : NULL;
+        if (stays && !slot)
+            return false;
+        if (stays)
+            memcpy(slot, item, item_bytes);
+    }
+    return true;
+}
+
+static bool keep_items(struct cull *cull)
+{
+    static const size_t ends[] = { offsetof(struct graph_edge, from),
+                                   offsetof(struct graph_edge, to) };
+    static const size_t use = offsetof(struct graph_parameter_use, node);
+    static const size_t address = offsetof(struct graph_address, node);
+    static const size_t trap = offsetof(struct graph_trap, node);
+    const braid_graph *from = cull->from;
+    braid_graph *to = cull->to;
+    return keep(cull, &from->edges, &to->edges, sizeof(struct graph_edge), ends, 2) &&
+           keep(cull, &from->uses, &to->uses, sizeof(struct graph_parameter_use), &use, 1) &&
+           keep(cull, &from->addresses, &to->addresses, sizeof(struct graph_address), &address,
+                1) &&
+           keep(cull, &from->given, &to->given, sizeof(struct graph_address), &address, 1) &&
+           keep(cull, &from->traps, &to->traps, sizeof(struct graph_trap), &trap, 1);
+}
+
+// Without regions that stay the graph has none, so that players without loops play it.
+static void keep_regions(braid_graph *to)
+{
+    bool any = false;
+    for (size_t i = 0; i < to->regions.num; i++)
+        any = any || !is_left_out(to, graph_regions(to)[i].node);
+    if (!any)
+        to->regions = (struct array){ 0 };
+}
+
+static bool may_rest(const void *context, uint32_t node)
+{
+    const braid_graph *graph = context;
+    return graph_nodes(graph)[node].may_rest;
+}
+
+// Drivers do not disable all kinds of work.
+static bool may_idle(const struct graph_node *node)
+{
+    return node->kind == WORK_KERNEL || node->kind == WORK_COPY || node->kind == WORK_HOST;
+}
+
+static bool keep_others(struct cull *cull)
+{
+    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) {
+        const struct graph_node *node = node_at(cull->to, i);
+        if (cull->needed[i] && node->kind != WORK_EMPTY && !may_idle(node) &&
+            braid_reach_keep(cull->reach, i))
+            return false;
+    }
+    return true;
+}
+
+// A node must run if it covers a change of one that may rest.
+static void mark_covering(struct cull *cull)
+{
+    const uint32_t *needs = cull->reach->needs.items;
+    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) {
+        const struct reach_list *list = &cull->reach->lists[i];
+        for (size_t k = list->end; k < list->covered; k++)
+            if (needs[k] < cull->reach->num_nodes && node_at(cull->to, needs[k])->may_idle)
+                node_at(cull->to, i)->must_run = true;
+    }
+}
+
+// Marks the nodes that nothing needs while parameters disable all that they may. Whether there are.
+static bool mark_idle(struct cull *cull)
+{
+    bool any = false;
+    braid_reach_mark(cull->reach, may_rest, cull->to, cull->needed, cull->room);
+    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) {
+        struct graph_node *node = node_at(cull->to, i);
+        node->may_idle = !cull->needed[i] && may_idle(node) &&
+                         braid_graph_region_of(cull->from, i) == GRAPH_NONE;
+        any = any || node->may_idle;
+    }
+    mark_covering(cull);
+    return any;
+}
+
+static bool cull_all(struct cull *cull)
+{
+    uint32_t num = cull->reach->num_vertices;
+    cull->needed = braid_allocate_zeroed(num, sizeof(*cull->needed));
+    cull->room = braid_allocate_zeroed(num, sizeof(*cull->room));
+    if (!cull->needed || !cull->room || !copy_nodes(cull))
+        return false;
+    braid_reach_mark(cull->reach, NULL, NULL, cull->needed, cull->room);
+    mark_nodes(cull);
+    bool done = keep_items(cull) && keep_others(cull);
+    keep_regions(cull->to);
+    if (done && !mark_idle(cull))
+        braid_reach_finish(cull->reach);
+    return done;
+}
+
+braid_status braid_graph_cull(const braid_graph *graph, struct culled *out_culled)
+{
+    *out_culled = (struct culled){ .graph = graph };
+    if (!graph->outputs.num || graph->is_culled || graph->open.num)
+        return BRAID_OK;
+    struct culled *culled = out_culled;
+    braid_status status = braid_reach_create(graph, &culled->reach);
+    if (status)
+        return status;
+    braid_graph *own = &culled->own;
+    *own = *graph;
+    own->nodes = own->edges = own->uses = own->addresses = own->given = own->traps =
+        (struct array){ 0 };
+    own->is_culled = true;
+    culled->graph = own;
+    struct cull cull = { .from = graph, .to = own, .reach = &culled->reach };
+    bool done = cull_all(&cull);
+    free(cull.needed);
+    free(cull.room);
+    if (done)
+        return BRAID_OK;
+    braid_culled_finish(culled);
+    return braid_error_no_memory("the graph without nodes that no output needs");
+}
+
+void braid_culled_finish(struct culled *culled)
+{
+    braid_reach_finish(&culled->reach);
+    if (culled->graph == &culled->own) {
+        braid_array_finish(&culled->own.nodes);
+        braid_array_finish(&culled->own.edges);
+        braid_array_finish(&culled->own.uses);
+        braid_array_finish(&culled->own.addresses);
+        braid_array_finish(&culled->own.given);
+        braid_array_finish(&culled->own.traps);
+    }
+    *culled = (struct culled){ 0 };
+}

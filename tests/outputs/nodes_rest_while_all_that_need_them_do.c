@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// In frames in which a parameter disables the last reader of a result, the nodes that make it rest
+// as well. Values of nodes that are left out are set in vain.
+#include <braid/braid.h>
+
+#include "outputs/model.h"
+
+struct frame {
+    atomic_uint num_makes, num_refines, num_draws, num_prints;
+    braid_graph *graph;
+    braid_resource raw, fine, image;
+    braid_node make, refine, draw, fill, lost;
+    braid_parameter draws;
+    uint32_t bytes[4];
+};
+
+static void count(void *user)
+{
+    atomic_fetch_add((atomic_uint *)user, 1);
+}
+
+static braid_node add_call(struct frame *frame, const char *name, atomic_uint *num,
+                           braid_access first, braid_access second)
+{
+    braid_node node;
+    const braid_access accesses[] = { first, second };
+    const braid_host_call call = {
+        .node = { .name = name, .accesses = accesses, .num_accesses = second.mode ? 2 : 1 },
+        .call = count,
+        .user = num
+    };
+    check_ok(braid_graph_add_host_call(frame->graph, &call, &node));
+    return node;
+}
+
+static void enable_by(struct frame *frame, braid_parameter parameter, braid_node node)
+{
+    check_ok(braid_graph_use_parameter(
+        frame->graph, parameter,
+        &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_ENABLED }));
+}
+
+// Makes, refines and draws an image, whose drawing a parameter may disable.
+static void begin(struct frame *frame)
+{
+    *frame = (struct frame){ .graph = new_graph() };
+    const braid_access none = { 0 };
+    check_ok(braid_graph_add_buffer(frame->graph, "raw", NULL, 16, &frame->raw));
+    check_ok(braid_graph_add_buffer(frame->graph, "fine", NULL, 16, &frame->fine));
+    check_ok(braid_graph_add_buffer(frame->graph, "image", frame->bytes, 16, &frame->image));
+    frame->make =
+        add_call(frame, "make", &frame->num_makes, (braid_access){ frame->raw, BRAID_WRITE }, none);
+    frame->refine =
+        add_call(frame, "refine", &frame->num_refines, (braid_access){ frame->raw, BRAID_READ },
+                 (braid_access){ frame->fine, BRAID_WRITE });
+    frame->draw =
+        add_call(frame, "draw", &frame->num_draws, (braid_access){ frame->fine, BRAID_READ },
+                 (braid_access){ frame->image, BRAID_WRITE });
+    frame->lost = add_call(frame, "lost", &frame->num_prints,
+                           (braid_access){ frame->raw, BRAID_WRITE }, none);
+    check_ok(braid_graph_add_parameter(frame->graph, "draws", 4, &frame->draws));
+    enable_by(frame, frame->draws, frame->draw);
+    check_ok(braid_graph_set_output(frame->graph, frame->image));
+}
+
+static braid_exec *make_exec(struct frame *frame, braid_device *device, braid_exec_options options)
+{
+    braid_exec *exec;
+    check_ok(braid_exec_create(device, frame->graph, &options, &exec));
+    return exec;
+}
+
+static void run(braid_exec *exec, braid_stream *stream, braid_parameter parameter, uint32_t value)
+{
+    check_ok(braid_exec_set_param(exec, parameter, &value));
+    check_ok(braid_exec_launch(exec, stream));
+}
+
+static void check_runs(const struct frame *frame, uint32_t makes, uint32_t draws)
+{
+    assert_int_equal(frame->num_makes, makes);
+    assert_int_equal(frame->num_refines, makes);
+    assert_int_equal(frame->num_draws, draws);
+    assert_int_equal(frame->num_prints, 0);
+}
+
+struct field {
+    struct frame frame;
+    braid_device *device;
+    braid_stream *stream;
+};
+
+static int set_up(void **state)
+{
+    static struct field field;
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
+    check_ok(braid_device_open(&options, &field.device));
+    check_ok(braid_stream_create(field.device, NULL, &field.stream));
+    begin(&field.frame);
+    *state = &field;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct field *field = *state;
+    braid_graph_destroy(field->frame.graph);
+    braid_stream_destroy(field->stream);
+    check_ok(braid_device_close(field->device));
+    return 0;
+}
+
+static void run_in_mode(struct field *field, braid_exec_options options)
+{
+    struct frame *frame = &field->frame;
+    braid_exec *exec = make_exec(frame, field->device, options);
+    static const uint32_t values[] = { 1, 0, 0, 1, 0 };
+    for (size_t i = 0; i < 5; i++)
+        run(exec, field->stream, frame->draws, values[i]);
+    check_ok(braid_exec_wait(exec));
+    check_runs(frame, 2, 2);
+    braid_exec_destroy(exec);
+}
+
+static void nodes_rest_on_lanes(void **state)
+{
+    run_in_mode(*state, (braid_exec_options){ 0 });
+}
+
+static void nodes_rest_on_streams(void **state)
+{
+    run_in_mode(*state, (braid_exec_options){ .mode = BRAID_MODE_STREAMS });
+}
+
+static void nodes_rest_in_some_frames_in_flight(void **state)
+{
+    run_in_mode(*state, (braid_exec_options){ .frames = 3 });
+}
+
+static void nodes_rest_by_rows(void **state)
+{
+    struct field *field = *state;
+    static const uint32_t rows[] = { 0, 1, 0, 0 };
+    braid_exec *exec = make_exec(&field->frame, field->device, (braid_exec_options){ 0 });
+    check_ok(braid_exec_set_param_rows(exec, field->frame.draws, rows, 4));
+    check_ok(braid_exec_launch_many(exec, field->stream, 4));
+    check_ok(braid_exec_wait(exec));
+    check_runs(&field->frame, 1, 1);
+    braid_exec_destroy(exec);
+}
+
+// So does what another parameter enables.
+static void resting_nodes_may_be_enabled_in_vain(void **state)
+{
+    struct field *field = *state;
+    struct frame *frame = &field->frame;
+    const uint32_t no = 0, yes = 1;
+    braid_parameter makes;
+    check_ok(braid_graph_add_parameter(frame->graph, "makes", 4, &makes));
+    enable_by(frame, makes, frame->make);
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    check_ok(braid_exec_set_param(exec, makes, &yes));
+    run(exec, field->stream, frame->draws, 0);
+    check_ok(braid_exec_set_param(exec, makes, &no));
+    run(exec, field->stream, frame->draws, 1);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(frame->num_makes, 0);
+    assert_int_equal(frame->num_refines, 1);
+    run(exec, field->stream, makes, 1);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(frame->num_makes, 1);
+    braid_exec_destroy(exec);
+}
+
+// An output that is not drawn keeps what it had, which the earlier writer must then make.
+static void nodes_that_cover_others_stay_enabled(void **state)
+{
+    struct field *field = *state;
+    struct frame *frame = &field->frame;
+    const bool no = false;
+    add_call(frame, "clear", &frame->num_prints, (braid_access){ frame->image, BRAID_WRITE },
+             (braid_access){ 0 });
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    braid_node clear = braid_graph_node(frame->graph, 4);
+    check_fails(braid_exec_set(exec, clear, BRAID_TARGET_ENABLED, 0, &no), BRAID_UNSUPPORTED,
+                "disable it by a parameter");
+    braid_exec_destroy(exec);
+}
+
+static void values_of_nodes_left_out_are_set_in_vain(void **state)
+{
+    struct field *field = *state;
+    struct frame *frame = &field->frame;
+    atomic_uint other = 0;
+    void *user = &other;
+    const bool yes = true;
+    enable_by(frame, frame->draws, frame->lost);
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    check_ok(braid_exec_set(exec, frame->lost, BRAID_TARGET_USER, 0, &user));
+    check_ok(braid_exec_set(exec, frame->lost, BRAID_TARGET_ENABLED, 0, &yes));
+    run(exec, field->stream, frame->draws, 1);
+    check_ok(braid_exec_wait(exec));
+    check_runs(frame, 1, 1);
+    assert_int_equal(other, 0);
+    braid_exec_destroy(exec);
+}
+
+static void times_of_nodes_left_out_are_none(void **state)
+{
+    struct field *field = *state;
+    braid_timings timings;
+    braid_exec *exec =
+        make_exec(&field->frame, field->device, (braid_exec_options){ .profile = 2 });
+    run(exec, field->stream, field->frame.draws, 1);
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_nodes, 4);
+    assert_int_equal(timings.nodes[field->frame.lost.index].time.most_ns, 0);
+    braid_exec_destroy(exec);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(nodes_rest_on_lanes),
+        TEST(nodes_rest_on_streams),
+        TEST(nodes_rest_in_some_frames_in_flight),
+        TEST(nodes_rest_by_rows),
+        TEST(resting_nodes_may_be_enabled_in_vain),
+        TEST(nodes_that_cover_others_stay_enabled),
+        TEST(values_of_nodes_left_out_are_set_in_vain),
+        TEST(times_of_nodes_left_out_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

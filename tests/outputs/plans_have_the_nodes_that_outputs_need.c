@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plan of a random graph leaves out is what a walk back over the bytes of many frames does
+// not need. The verifier takes such plans, and none that leaves out one node more.
+#include "graph/cull.h"
+#include "outputs/model.h"
+#include "verify/verify_left_out.h"
+
+static void random_plans_have_what_a_walk_back_needs(void **state)
+{
+    static struct model model;
+    uint32_t num_left_out = 0, num_kept = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        braid_graph *graph = model_graph(&model, seed);
+        model_set_outputs(&model, graph);
+        braid_schedule *schedule = plan_with(graph, NULL);
+        model_find_needed(&model);
+        for (uint32_t i = 0; i < model.num_nodes; i++) {
+            uint32_t lane = placement_of(schedule, model.nodes[i].handle).lane;
+            if ((lane != BRAID_NO_LANE) != model.nodes[i].is_needed)
+                fail_msg("graph %u: node %u is %s", (unsigned)seed, i,
+                         model.nodes[i].is_needed ? "needed and left out" : "planned in vain");
+            num_left_out += lane == BRAID_NO_LANE;
+            num_kept += lane != BRAID_NO_LANE;
+        }
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_left_out > 1000 && num_kept > 1000);
+}
+
+// Has the graph one more node left out, with its edges.
+static void leave_out(braid_graph *culled, uint32_t node)
+{
+    struct graph_edge *edges = culled->edges.items;
+    size_t num = 0;
+    for (size_t i = 0; i < culled->edges.num; i++)
+        if (edges[i].from != node && edges[i].to != node)
+            edges[num++] = edges[i];
+    culled->edges.num = num;
+    ((struct graph_node *)culled->nodes.items)[node].is_left_out = true;
+}
+
+static void no_node_more_can_be_left_out(void **state)
+{
+    static struct model model;
+    uint32_t num_refused = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        braid_graph *graph = model_graph(&model, seed);
+        model_set_outputs(&model, graph);
+        for (uint32_t i = 0; i < model.num_nodes; i++) {
+            struct culled culled;
+            check_ok(braid_graph_cull(graph, &culled));
+            check_ok(braid_verify_left_out(graph, culled.graph));
+            if (!graph_nodes(culled.graph)[i].is_left_out) {
+                leave_out(&culled.own, i);
+                braid_status status = braid_verify_left_out(graph, culled.graph);
+                if (status != BRAID_INTERNAL)
+                    fail_msg("graph %u: node %u could be left out", (unsigned)seed, i);
+                num_refused++;
+            }
+            braid_culled_finish(&culled);
+        }
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_refused > 1000);
+}
+
+// A plan of the whole graph is no plan of one with outputs, nor the other way round.
+static void a_plan_runs_all_that_stays_and_no_more(void **state)
+{
+    static struct model model;
+    uint32_t num_refused = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        braid_graph *graph = model_graph(&model, seed);
+        braid_schedule *whole, *part;
+        check_ok(braid_schedule_create(graph, NULL, &whole));
+        uint64_t version = graph->version;
+        model_set_outputs(&model, graph);
+        graph->version = version;
+        check_ok(braid_schedule_create(graph, NULL, &part));
+        if (info_of(part).num_left_out) {
+            check_fails(braid_schedule_verify(whole, graph), BRAID_INTERNAL, "left out");
+            graph->outputs.num = 0;
+            check_fails(braid_schedule_verify(part, graph), BRAID_INTERNAL, "does not run node");
+            num_refused++;
+        }
+        braid_schedule_destroy(whole);
+        braid_schedule_destroy(part);
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_refused > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_plans_have_what_a_walk_back_needs),
+        cmocka_unit_test(no_node_more_can_be_left_out),
+        cmocka_unit_test(a_plan_runs_all_that_stays_and_no_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
