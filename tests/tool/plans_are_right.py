@@ -201,6 +201,16 @@ def long_and_deep_statements_are_read():
     assert plan("digraph { " + "x" * 2000000 + " }")["nodes"] == 1
 
 
+def verbose_names_each_step():
+    steps = ["reading", "parsing", "reading attributes", "checking costs and cycles", "building the graph",
+             "planning", "verifying", "writing"]
+    result = braid("plan", "-", "--verbose", "--json", os.devnull, text="digraph { a -> b }")
+    lines = result.err.splitlines()
+    assert [line[:26].rstrip() for line in lines] == steps, result.err
+    assert all(re.search(r" [0-9]+\.[0-9]{3} ms$", line) for line in lines), result.err
+    assert braid("plan", "-", text="digraph { a -> b }").err == ""
+
+
 def labels_are_the_names_in_drawings():
     drawing = braid("plan", "-", "--dot", "-",
                     text='digraph { 0 [label="p2g\\n\\"x\\""]; 1; 0 -> 1 }').out
@@ -537,6 +547,7 @@ if __name__ == "__main__":
         names_of_any_kind_come_through,
         the_language_is_that_of_graphviz,
         long_and_deep_statements_are_read,
+        verbose_names_each_step,
         labels_are_the_names_in_drawings,
         times_in_a_unit_stay_in_it,
         no_unit_is_invented,

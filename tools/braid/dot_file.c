@@ -68,6 +68,7 @@ static enum exit_status read_graph(struct dot_file *file)
     struct dot_build build = { .file = file };
     enum exit_status status = dot_parse(&build);
     dot_build_finish(&build);
+    progress_show("reading attributes", 0, 0);
     if (status == EXIT_DONE)
         status = part_implied(file);
     if (status == EXIT_DONE)
@@ -92,6 +93,7 @@ enum exit_status dot_file_read_text(struct dot_text text, const struct dot_limit
 {
     struct dot_file file = { .text = text, .limits = *limits };
     enum exit_status status = read_graph(&file);
+    progress_show("checking costs and cycles", 0, 0);
     if (status == EXIT_DONE)
         status = dot_cost_check(&file);
     if (status == EXIT_DONE)

@@ -5,10 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/big_memory.h"
 #include "dot_attributes.h"
 
+// The name stands here as well: a text with a million nodes looks each up in no order, and each
+// memory that it reads is far away.
 struct dot_name_slot {
-    uint32_t hash, number; // one more than the name's; 0: none
+    const char *name; // NULL: none
+    uint32_t hash, number;
+};
+
+struct dot_name_chunk {
+    struct dot_name_chunk *before;
+    size_t used, room;
+    char bytes[];
 };
 
 // FNV-1a, mixed so that its low bits depend on all bytes.
@@ -24,15 +34,16 @@ static uint32_t hash_of(const char *name)
 static struct dot_name_slot *find(const struct dot_names *names, const char *name, uint32_t hash)
 {
     uint32_t at = hash & (names->num_slots - 1);
-    while (names->slots[at].number && (names->slots[at].hash != hash ||
-                                       strcmp(names->names[names->slots[at].number - 1], name)))
+    while (names->slots[at].name &&
+           (names->slots[at].hash != hash || strcmp(names->slots[at].name, name) != 0))
         at = (at + 1) & (names->num_slots - 1);
     return &names->slots[at];
 }
 
 uint32_t dot_names_find(const struct dot_names *names, const char *name)
 {
-    return names->num ? find(names, name, hash_of(name))->number - 1 : DOT_NONE;
+    const struct dot_name_slot *slot = names->num ? find(names, name, hash_of(name)) : NULL;
+    return slot && slot->name ? slot->number : DOT_NONE;
 }
 
 static bool make_slots(struct dot_names *names)
@@ -41,19 +52,39 @@ static bool make_slots(struct dot_names *names)
         return true;
     struct dot_names larger = *names;
     larger.num_slots = names->num_slots ? names->num_slots * 2 : 64;
-    larger.slots = calloc(larger.num_slots, sizeof(*larger.slots));
+    larger.slots = plan_allocate_zeroed(larger.num_slots, sizeof(*larger.slots));
     if (!larger.slots)
         return false;
     for (uint32_t i = 0; i < names->num_slots; i++) {
         uint32_t at = names->slots[i].hash & (larger.num_slots - 1);
-        while (names->slots[i].number && larger.slots[at].number)
+        while (names->slots[i].name && larger.slots[at].name)
             at = (at + 1) & (larger.num_slots - 1);
-        if (names->slots[i].number)
+        if (names->slots[i].name)
             larger.slots[at] = names->slots[i];
     }
     free(names->slots);
     *names = larger;
     return true;
+}
+
+// A copy in a chunk of up to a big page. NULL: no memory.
+static const char *copy_name(struct dot_names *names, const char *name)
+{
+    struct dot_name_chunk *chunk = names->chunks;
+    const size_t bytes = strlen(name) + 1, header = sizeof(*chunk);
+    if (!chunk || chunk->room - chunk->used < bytes) {
+        size_t room = chunk ? 2 * (chunk->room + header) : 4096;
+        room = (room < PLAN_BIG_PAGE ? room : PLAN_BIG_PAGE) - header - 1;
+        room = bytes < room ? room : bytes;
+        chunk = plan_allocate(header + room, 1);
+        if (!chunk)
+            return NULL;
+        *chunk = (struct dot_name_chunk){ names->chunks, 0, room };
+        names->chunks = chunk;
+    }
+    char *copy = memcpy(chunk->bytes + chunk->used, name, bytes);
+    chunk->used += bytes;
+    return copy;
 }
 
 uint32_t dot_names_add(struct dot_names *names, const char *name, bool *out_is_new)
@@ -66,13 +97,13 @@ uint32_t dot_names_add(struct dot_names *names, const char *name, bool *out_is_n
         return DOT_NONE;
     const uint32_t hash = hash_of(name);
     struct dot_name_slot *slot = find(names, name, hash);
-    *out_is_new = !slot->number;
-    if (slot->number)
-        return slot->number - 1;
-    char *copy = strdup(name);
+    *out_is_new = !slot->name;
+    if (slot->name)
+        return slot->number;
+    const char *copy = copy_name(names, name);
     if (!copy)
         return DOT_NONE;
-    *slot = (struct dot_name_slot){ hash, names->num + 1 };
+    *slot = (struct dot_name_slot){ copy, hash, names->num };
     names->names[names->num] = copy;
     return names->num++;
 }
@@ -80,14 +111,18 @@ uint32_t dot_names_add(struct dot_names *names, const char *name, bool *out_is_n
 void dot_names_close(struct dot_names *names)
 {
     free(names->slots);
+    free(names->names);
     names->slots = NULL;
+    names->names = NULL;
 }
 
 void dot_names_finish(struct dot_names *names)
 {
     dot_names_close(names);
-    for (uint32_t i = 0; i < names->num; i++)
-        free(names->names[i]);
-    free(names->names);
+    while (names->chunks) {
+        struct dot_name_chunk *chunk = names->chunks;
+        names->chunks = chunk->before;
+        free(chunk);
+    }
     *names = (struct dot_names){ 0 };
 }

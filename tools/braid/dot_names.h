@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 struct dot_names {
-    char **names;
-    struct dot_name_slot *slots; // a power of two of them, at most half of them used
+    const char **names;
+    struct dot_name_slot *slots;   // a power of two of them, at most half of them used
+    struct dot_name_chunk *chunks; // the names' bytes, which stay where they are
     uint32_t num, room, num_slots;
 };
 
@@ -18,7 +19,7 @@ uint32_t dot_names_find(const struct dot_names *names, const char *name);
 // The same, after adding a name that is new. DOT_NONE: no memory.
 uint32_t dot_names_add(struct dot_names *names, const char *name, bool *out_is_new);
 
-// Keeps the names without the table.
+// Forgets which names there are: those that somebody points to stay.
 void dot_names_close(struct dot_names *names);
 
 void dot_names_finish(struct dot_names *names);

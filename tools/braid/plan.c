@@ -40,6 +40,7 @@ static const char help[] =
     "  --svg OUT         draw the plan as a timeline, for any browser and any number of nodes\n"
     "  --trace OUT       write the plan as a trace, for Perfetto or Chrome\n"
     "  --json OUT        write the plan as JSON ('-': standard output, in place of the figures)\n"
+    "  --verbose         print how long each step takes, on standard error\n"
     "  --help            print this text\n";
 
 struct plan_arguments {
@@ -61,7 +62,8 @@ enum {
     OPTION_DOT,
     OPTION_SVG,
     OPTION_TRACE,
-    OPTION_JSON
+    OPTION_JSON,
+    OPTION_VERBOSE
 };
 
 static const struct option long_options[] = {
@@ -78,6 +80,7 @@ static const struct option long_options[] = {
     { "svg", required_argument, NULL, OPTION_SVG },
     { "trace", required_argument, NULL, OPTION_TRACE },
     { "json", required_argument, NULL, OPTION_JSON },
+    { "verbose", no_argument, NULL, OPTION_VERBOSE },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
@@ -125,6 +128,9 @@ static enum exit_status take_option(int option, struct plan_arguments *arguments
         return EXIT_DONE;
     case OPTION_JSON:
         arguments->json = optarg;
+        return EXIT_DONE;
+    case OPTION_VERBOSE:
+        progress_be_verbose();
         return EXIT_DONE;
     case 'h':
         arguments->is_help = true;
@@ -203,6 +209,7 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
         status = output_write_trace(arguments->trace, schedule, &options);
     if (arguments->json && status == EXIT_DONE)
         status = plan_json_write(arguments->json, file, schedule, graph, plan_ns);
+    progress_clear();
     if (status == EXIT_DONE && count_on_stdout(arguments) == 0)
         print_figures(file, schedule, plan_ns);
     if (status == EXIT_DONE && arguments->is_table)
@@ -246,7 +253,7 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
     progress_show("verifying", 0, 0);
     if (planned == BRAID_OK)
         planned = braid_schedule_verify(schedule, graph);
-    progress_clear();
+    progress_show("writing", 0, 0);
     status = planned == BRAID_OK ? write_results(arguments, file, graph, schedule, plan_ns)
                                  : task_graph_fail(file, planned);
     braid_schedule_destroy(schedule);

@@ -9,7 +9,10 @@
 // the same words at most ten times a second, and only when standard error is a terminal.
 void progress_show(const char *what, uint64_t done, uint64_t total);
 
-// Takes the line away; every other line of output comes after a call of this.
+// From now on each step leaves a line on standard error with its name and how long it took.
+void progress_be_verbose(void);
+
+// Ends the step and takes the line away; every other line of output comes after a call of this.
 void progress_clear(void);
 
 #endif

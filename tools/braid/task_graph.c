@@ -295,8 +295,10 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
 
 static braid_status fill(struct task_graph *making)
 {
+    static const char step[] = "building the graph";
     const struct dot_file *file = making->file;
     braid_status status = BRAID_OK;
+    progress_show(step, 0, file->num_edges);
     for (uint32_t i = 0; i < file->num_resources && status == BRAID_OK; i++)
         status = add_resource(making, i);
     for (uint32_t i = 0; i < file->num_parameters && status == BRAID_OK; i++)
@@ -313,7 +315,7 @@ static braid_status fill(struct task_graph *making)
         const struct dot_edge *edge = &file->edges[i];
         status = braid_graph_add_edge(making->graph, braid_graph_node(making->graph, edge->from),
                                       braid_graph_node(making->graph, edge->to));
-        progress_show("building the graph", i, file->num_edges);
+        progress_show(step, i, file->num_edges);
     }
     return status;
 }
