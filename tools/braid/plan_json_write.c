@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "dot_cost.h"
 #include "output.h"
 #include "places.h"
 #include "plan_json.h"
@@ -122,10 +123,13 @@ static void write_value(struct plan_json *json, json_t *value)
 
 static void write_text(struct plan_json *json, const char *text)
 {
-    if (is_plain(text))
-        fprintf(json->stream, "\"%s\"", text);
-    else
+    if (!is_plain(text)) {
         write_value(json, plan_json_text(text));
+        return;
+    }
+    fputc('"', json->stream);
+    fputs(text, json->stream);
+    fputc('"', json->stream);
 }
 
 static void write_id(struct plan_json *json, uint32_t node)
@@ -136,8 +140,12 @@ static void write_id(struct plan_json *json, uint32_t node)
 
 static void write_time(struct plan_json *json, const char *name, uint64_t time_ns)
 {
+    const uint64_t unit_ns = json->file->unit_ns;
     fprintf(json->stream, ",\"%s\":", name);
-    write_value(json, plan_json_time(json->file, time_ns, json->file->unit_ns));
+    if (dot_cost_is_whole(json->file, time_ns, unit_ns))
+        fprintf(json->stream, "%" PRIu64, time_ns / unit_ns);
+    else
+        write_value(json, plan_json_time(json->file, time_ns, unit_ns));
 }
 
 // An array for each list: the ids of its nodes.
