@@ -23,7 +23,8 @@ MAY_INCLUDE = {
     "exec": {"base", "graph", "plan", "place", "memory", "verify", "device", "program"},
     "rank": {"base", "graph", "plan", "exec"},  # a library of its own
 }
-SHARED_WITH_TOOLS = ("base/text.h", "base/whole_file.h")  # need nothing of the library, and are built into both
+# They need nothing of the library, and are built into both.
+SHARED_WITH_TOOLS = ("base/big_memory.h", "base/text.h", "base/whole_file.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 PLAIN_GETENV = re.compile(r"\bgetenv\b")
