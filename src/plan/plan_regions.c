@@ -261,6 +261,7 @@ static bool allocate_whole(struct braid_schedule *whole, const struct part *root
            whole->critical && whole->lane_first && whole->lane_nodes;
 }
 
+// Names of the part end with it.
 static void take_serialisations(const struct part *root, braid_schedule *whole)
 {
     whole->serialisations = root->schedule->serialisations;
@@ -269,6 +270,8 @@ static void take_serialisations(const struct part *root, braid_schedule *whole)
         braid_serialisation *pair = &whole->serialisations[i];
         pair->first = nodes_of(root)[pair->first];
         pair->second = nodes_of(root)[pair->second];
+        if (*pair->resource_name)
+            pair->resource_name = braid_plan_resource_name(whole->graph, pair->resource);
     }
 }
 

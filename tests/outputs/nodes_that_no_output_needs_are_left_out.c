@@ -119,6 +119,27 @@ static void exclusive_changes_reach_an_output(void **state)
     braid_graph_destroy(graph);
 }
 
+// Lists of the plan name nodes by their index in the graph, and resources of it.
+static void serialisations_are_told_of_nodes_that_stay(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource a = buffer(graph, "a"), b = buffer(graph, "b"), c = buffer(graph, "c");
+    braid_resource lock = new_resource(graph, "lock");
+    call(graph, "lost", c, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node first = call(graph, "first", a, BRAID_WRITE, lock, BRAID_EXCLUSIVE);
+    braid_node second = call(graph, "second", b, BRAID_WRITE, lock, BRAID_EXCLUSIVE);
+    check_ok(braid_graph_set_output(graph, b));
+    check_ok(braid_graph_set_output(graph, a));
+    braid_schedule *schedule = plan_with(graph, NULL);
+    assert_int_equal(info_of(schedule).num_left_out, 1);
+    assert_int_equal(num_serialised(schedule, first, second, BRAID_SERIALISED_BY_RESOURCE, "lock"),
+                     1);
+    check_explains(schedule, first, second, "serialised by lock (held by first, held by second)");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void bundles_stay_or_go_as_a_whole(void **state)
 {
     (void)state;
@@ -218,6 +239,7 @@ int main(void)
         cmocka_unit_test(only_what_outputs_need_is_planned),
         cmocka_unit_test(effects_and_edges_keep_nodes),
         cmocka_unit_test(exclusive_changes_reach_an_output),
+        cmocka_unit_test(serialisations_are_told_of_nodes_that_stay),
         cmocka_unit_test(bundles_stay_or_go_as_a_whole),
         cmocka_unit_test(later_frames_need_nodes),
         cmocka_unit_test(an_output_may_be_a_part_of_a_buffer),
