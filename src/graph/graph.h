@@ -148,7 +148,7 @@ struct braid_graph {
     struct pointer_map first_nodes; // of each kernel the first node that launches it
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
-    struct array outputs;           // uint32_t: resources, each once; see cull.h
+    struct array outputs;           // uint32_t: resources, in order; see cull.h
     uint32_t num_left_out;          // of a graph that cull.h made
     bool is_culled;                 // it is such a graph
     struct array addresses;         // struct graph_address, by node

@@ -156,13 +156,14 @@ static const char *why_no_output(const struct graph_resource *resource)
                                     : NULL;
 }
 
-static bool is_output(const braid_graph *graph, uint32_t resource)
+// Where a resource stands among the outputs, or would stand.
+static size_t find_output(const braid_graph *graph, uint32_t resource)
 {
     const uint32_t *outputs = graph->outputs.items;
     size_t i = 0;
-    while (i < graph->outputs.num && outputs[i] != resource)
+    while (i < graph->outputs.num && outputs[i] < resource)
         i++;
-    return i < graph->outputs.num;
+    return i;
 }
 
 braid_status braid_graph_set_output(braid_graph *graph, braid_resource resource)
@@ -180,11 +181,13 @@ braid_status braid_graph_set_output(braid_graph *graph, braid_resource resource)
         return braid_error(
             BRAID_INVALID_ARGUMENT, "'%s' is %s, which nobody can read after a frame",
             braid_graph_resource_name(graph, resource.index, name, sizeof(name)), what);
-    if (is_output(graph, resource.index))
+    size_t at = find_output(graph, resource.index), num_behind = graph->outputs.num - at;
+    if (num_behind && ((const uint32_t *)graph->outputs.items)[at] == resource.index)
         return BRAID_OK;
-    uint32_t *slot = braid_array_append(&graph->outputs, 1, sizeof(*slot));
-    if (!slot)
+    if (!braid_array_append(&graph->outputs, 1, sizeof(uint32_t)))
         return braid_error_no_memory("an output");
+    uint32_t *slot = (uint32_t *)graph->outputs.items + at;
+    memmove(slot + 1, slot, num_behind * sizeof(*slot));
     *slot = resource.index;
     graph->version++;
     return BRAID_OK;
