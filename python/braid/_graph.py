@@ -76,11 +76,11 @@ class Graph(Communications):
         number = place_number(place, f"the home of '{resource.name}'")
         check(lib.braid_graph_set_home(self._pointer, self._handle(resource, "resource"), number))
 
-    def output(self, *resources: Resource) -> None:
-        """Declares outputs: buffers, parts of buffers, or resources. Once a graph has outputs, nodes whose results
-        reach none are left out of plans and launches."""
-        for resource in resources:
-            check(lib.braid_graph_set_output(self._pointer, self._handle(resource, "resource")))
+    def output(self, *things: Any) -> None:
+        """Declares outputs: arrays, buffers, parts of buffers, or resources. Once a graph has outputs, nodes whose
+        results reach none are left out of plans and launches."""
+        for thing in things:
+            check(lib.braid_graph_set_output(self._pointer, self._resource_of(thing)))
 
     def transient(self, name: str, nbytes: int = 0, alignment: int = 0, *, shape: Optional[Size] = None,
                   dtype: Any = None) -> Resource:
@@ -396,11 +396,8 @@ class Graph(Communications):
         check(lib.braid_graph_end(self._pointer))
 
     def _condition(self, thing: Any, kind: str, name: Optional[str]) -> Any:
-        if isinstance(thing, Resource):
-            handle, typestr = self._handle(thing, "resource"), thing._declared.typestr
-        else:
-            span = describe(thing)
-            handle, typestr = ffi.new("braid_resource *", self._declared(span).handle)[0], span.typestr
+        handle = self._resource_of(thing)
+        typestr = thing._declared.typestr if isinstance(thing, Resource) else describe(thing).typestr
         if typestr and typestr[1:] not in ("u4", "i4"):
             raise refuse(f"{kind} '{name or kind}': its condition has elements of type {typestr!r}, and is a uint32")
         return handle
@@ -494,6 +491,12 @@ class Graph(Communications):
     @property
     def _pointer(self) -> Any:
         return self._owner.pointer
+
+    def _resource_of(self, thing: Any) -> Any:
+        """The handle of a resource, or of an array, which is declared."""
+        if isinstance(thing, Resource):
+            return self._handle(thing, "resource")
+        return ffi.new("braid_resource *", self._declared(describe(thing)).handle)[0]
 
     def _handle(self, thing: Any, what: str) -> Any:
         handle = getattr(thing, "_handle", None)

@@ -8,6 +8,9 @@
 
 #include <braid/status.h>
 
+// The look of a node that is left out, behind other attributes.
+#define DOT_LEFT_OUT ", fillcolor=\"#eeeeee\", color=\"#b4b4b4\", fontcolor=\"#8c8c8c\""
+
 // Opens a directed graph with the look that all of Braid's drawings have. The layout of one with
 // many nodes is told to settle for less, else Graphviz would take minutes. Edges are named by
 // xlabel: a label would take room of its own in the layout and double that time.

@@ -120,6 +120,8 @@ static void write_heading(const struct svg *svg)
         fputs(" of ", file);
         write_count(file, info->num_island_nodes, "node");
     }
+    if (info->num_left_out)
+        fprintf(file, ", %" PRIu32 " left out", info->num_left_out);
     if (timeline->options.intervals) {
         fputs("; measured: ", file);
         braid_interval whole = braid_timeline_frame(timeline, 0);
@@ -135,6 +137,26 @@ static void write_heading(const struct svg *svg)
         fprintf(file, "; %" PRIu32 " cost%s guessed", info->num_guessed,
                 info->num_guessed == 1 ? " is" : "s are");
     fputs("</text>\n", file);
+}
+
+// Grey, since no lane has them.
+static void write_left_out(const struct svg *svg)
+{
+    enum { MOST_NAMES = 12 };
+    const braid_schedule *schedule = svg->timeline->schedule;
+    uint32_t num = 0, most = schedule->info.num_left_out;
+    if (!most)
+        return;
+    fputs("<text class=\"summary\" opacity=\"0.6\" x=\"16\" y=\"68\">left out: ", svg->file);
+    for (uint32_t i = 0; i < svg->timeline->num_nodes && num < MOST_NAMES; i++) {
+        if (!schedule_left_out(schedule, i))
+            continue;
+        fputs(num++ ? ", " : "", svg->file);
+        braid_text_write_xml(svg->file, braid_schedule_node_name(schedule, i));
+    }
+    if (most > num)
+        fprintf(svg->file, " and %" PRIu32 " more", most - num);
+    fputs("</text>\n", svg->file);
 }
 
 // 1, 2 or 5 times a power of ten of the unit, about eight of them.
@@ -315,6 +337,7 @@ static void write_all(struct svg *svg)
     braid_svg_write_rectangle(svg, "paper", 0, 0, SVG_WIDTH, height);
     fputs("/>\n", svg->file);
     write_heading(svg);
+    write_left_out(svg);
     write_axis(svg);
     write_lanes(svg);
     write_legend(svg);

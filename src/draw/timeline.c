@@ -15,6 +15,8 @@ static bool raw_interval(const struct timeline *timeline, size_t frame, uint32_t
                          braid_interval *out_interval)
 {
     const braid_schedule *schedule = timeline->schedule;
+    if (schedule_left_out(schedule, node))
+        return false;
     if (!timeline->options.intervals) {
         uint64_t start = schedule->start_ns[node];
         *out_interval = (braid_interval){ start, start + schedule->cost_ns[node] };

@@ -4,6 +4,7 @@
 
 #include "base/dot.h"
 #include "base/error.h"
+#include "graph/cull.h"
 #include "graph/graph_dot_attributes.h"
 #include "graph/links.h"
 #include "graph/regions.h"
@@ -17,7 +18,7 @@ static const char *find_look(const struct graph_node *node)
 
 // The name stands a second time where the label has more than that, for programs that read it back.
 static void write_node(const braid_graph *graph, const struct graph_changes *changes,
-                       uint32_t index, FILE *file)
+                       uint32_t index, bool is_left_out, FILE *file)
 {
     char changing[1024];
     const struct graph_node *node = &graph_nodes(graph)[index];
@@ -43,7 +44,7 @@ static void write_node(const braid_graph *graph, const struct graph_changes *cha
         braid_dot_write_text(file, changing);
         fputc('"', file);
     }
-    fprintf(file, "%s];\n", find_look(node));
+    fprintf(file, "%s%s];\n", find_look(node), is_left_out ? DOT_LEFT_OUT : "");
 }
 
 // A bundle's members and, as edges, the order they run in.
@@ -183,11 +184,12 @@ static void write_frame_edges(const braid_graph *graph, FILE *file)
 }
 
 // Nodes come in the order of adding, which decides between equal plans; boxes only name them.
-static void write_nodes(const braid_graph *graph, const struct graph_changes *changes,
-                        const struct graph_units *units, FILE *file)
+static void write_nodes(const braid_graph *graph, const braid_graph *culled,
+                        const struct graph_changes *changes, const struct graph_units *units,
+                        FILE *file)
 {
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++)
-        write_node(graph, changes, i, file);
+        write_node(graph, changes, i, graph_nodes(culled)[i].is_left_out, file);
     for (uint32_t unit = 0; unit < units->num_units && graph->num_bundled > 0; unit++)
         write_bundle(units, unit, file);
     write_regions(graph, file);
@@ -216,16 +218,20 @@ braid_status braid_graph_write_dot(const braid_graph *graph, FILE *file)
         return status;
     struct array links = { 0 };
     struct graph_changes changes = { 0 };
-    status = braid_graph_find_links(graph, &links);
+    struct culled culled;
+    status = braid_graph_cull(graph, &culled);
+    if (status == BRAID_OK)
+        status = braid_graph_find_links(graph, &links);
     if (status == BRAID_OK)
         status = braid_graph_find_changes(graph, &changes);
     if (status == BRAID_OK) {
         braid_dot_begin(file, "graph", graph_num_nodes(graph));
         braid_graph_dot_write_graph(graph, file);
-        write_nodes(graph, &changes, &units, file);
+        write_nodes(graph, culled.graph, &changes, &units, file);
         write_edges(graph, &links, file);
         status = braid_dot_end(file);
     }
+    braid_culled_finish(&culled);
     braid_graph_changes_finish(&changes);
     braid_array_finish(&links);
     braid_graph_units_finish(&units);

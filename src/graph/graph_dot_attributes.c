@@ -87,7 +87,10 @@ void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file)
         }
         fputs("\"", file);
     }
-    fputs("];\n", file);
+    for (size_t i = 0; i < graph->outputs.num; i++)
+        fprintf(file, "%s%" PRIu32, i ? " " : ", outputs=\"",
+                ((const uint32_t *)graph->outputs.items)[i]);
+    fputs(graph->outputs.num ? "\"];\n" : "];\n", file);
 }
 
 static void write_launch(const braid_graph *graph, const struct graph_node *node, FILE *file)

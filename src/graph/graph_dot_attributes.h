@@ -7,7 +7,7 @@
 
 #include "graph/changes.h"
 
-// graph [cost_unit=ns, resources="..."]; the latter only where there are any.
+// graph [cost_unit=ns, resources="...", outputs="..."]; the latter two only where there are any.
 void braid_graph_dot_write_graph(const braid_graph *graph, FILE *file);
 
 // Attributes of a node, each behind a comma: cost, kind, launch, lane_hint, prelude_of or

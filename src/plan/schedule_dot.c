@@ -334,12 +334,27 @@ static void write_summary(const struct drawing *drawing)
         fputs(" of ", file);
         write_count(file, info->num_island_nodes, "node");
     }
+    if (info->num_left_out)
+        fprintf(file, "; %" PRIu32 " left out", info->num_left_out);
     if (info->num_guessed) {
         fputs("; ", file);
         write_count(file, info->num_guessed, "cost");
         fputs(" guessed", file);
     }
     fputs("\"];\n", file);
+}
+
+// In no lane.
+static void write_left_out(const struct drawing *drawing)
+{
+    const braid_schedule *schedule = drawing->schedule;
+    for (uint32_t i = 0; i < schedule->info.num_nodes && schedule->info.num_left_out; i++) {
+        if (!schedule_left_out(schedule, i))
+            continue;
+        fprintf(drawing->file, "    %" PRIu32 " [label=\"", i);
+        braid_dot_write_text(drawing->file, braid_schedule_node_name(schedule, i));
+        fputs("\", tooltip=\"left out\"" DOT_LEFT_OUT "];\n", drawing->file);
+    }
 }
 
 static void write_all(struct drawing *drawing)
@@ -349,6 +364,7 @@ static void write_all(struct drawing *drawing)
     write_summary(drawing);
     for (uint32_t lane = 0; lane < num_lanes; lane++)
         write_lane(drawing, lane);
+    write_left_out(drawing);
     for (uint32_t lane = 0; lane < num_lanes; lane++)
         write_lane_edges(drawing, lane);
     write_waits(drawing);

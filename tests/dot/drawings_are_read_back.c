@@ -299,6 +299,16 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     }
 }
 
+// Of a third of the graphs; the last resource is transient, which is no output.
+static void choose_outputs(struct shape *shape)
+{
+    uint32_t num = random_below(&shape->random, 3) ? 0 : 1 + random_below(&shape->random, 3);
+    uint32_t most = shape->has_places ? shape->num_resources - 1 : shape->num_resources;
+    for (uint32_t i = 0; i < num; i++)
+        check_ok(braid_graph_set_output(shape->graph,
+                                        shape->resources[random_below(&shape->random, most)]));
+}
+
 // Nodes of all kinds, some bundled, with whatever accesses, hints and costs.
 static braid_graph *make_graph(uint64_t seed, bool has_places)
 {
@@ -325,6 +335,7 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
         }
         check_ok(add_node(&shape, &options));
     }
+    choose_outputs(&shape);
     return shape.graph;
 }
 

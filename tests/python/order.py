@@ -33,6 +33,26 @@ def test_nodes_that_share_nothing_run_at_once(device):
     braid.Exec(device, graph).run(3)
 
 
+def test_nodes_that_no_output_needs_are_left_out(device):
+    image, counts = np.zeros(8), np.zeros(8)
+    graph, ran = braid.Graph(), []
+    draw = graph.host(lambda: ran.append("draw"), writes=image)
+    count = graph.host(lambda: ran.append("count"), name="count", reads=image, writes=counts)
+    graph.output(image)
+    schedule = graph.plan()
+    schedule.verify()
+    assert schedule.info.num_left_out == 1 and schedule.info.num_nodes == 2
+    assert schedule.placement(count).lane is None and schedule.placement(draw).lane == 0
+    assert schedule.explain(count) == "left out: no output of the graph needs its results"
+    assert schedule.to_dict()["left_out"] == ["count"] and len(schedule.to_dict()["tasks"]) == 1
+    braid.Exec(device, graph, schedule).run(2)
+    assert ran == ["draw", "draw"]
+    graph.output(graph.buffer(counts), image[:4])
+    assert graph.plan().info.num_left_out == 0
+    with pytest.raises(braid.InvalidArgumentError, match="transient"):
+        graph.output(graph.transient("t", 8))
+
+
 def test_parts_of_an_array_run_at_once_and_the_whole_waits_for_both(device):
     whole = np.zeros(8)
     graph = braid.Graph()

@@ -268,6 +268,7 @@ static const struct {
 } of_graph[] = {
     { "cost_unit", read_unit },
     { "resources", dot_resources_read },
+    { "outputs", dot_outputs_read },
     { "parameters", dot_parameters_read },
 };
 

@@ -14,6 +14,7 @@ bool dot_attribute_is_read(const char *name);
 
 // Each reads one attribute of the whole graph or of a node; `text` is not empty.
 enum exit_status dot_resources_read(struct dot_file *file, const char *text);
+enum exit_status dot_outputs_read(struct dot_file *file, const char *text);
 enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const char *text);
 // Behind the accesses.
 enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const char *text);

@@ -116,6 +116,7 @@ struct dot_resource {
     uint32_t home;          // BRAID_PLACE(i) or BRAID_EVERYWHERE; 0: the first device
     bool is_transient;      // the plan chooses its memory, wherever that is
     bool is_scratch;        // and each node has its own
+    bool is_output;
 };
 
 struct dot_file {

@@ -188,6 +188,25 @@ enum exit_status dot_resources_read(struct dot_file *file, const char *text)
     return status;
 }
 
+// "0 2": numbers of resources.
+enum exit_status dot_outputs_read(struct dot_file *file, const char *text)
+{
+    bool is_read = true;
+    for (const char *next = text + strspn(text, " \n"); *next && is_read;
+         next += strspn(next, " \n")) {
+        uint64_t resource = 0;
+        is_read = dot_number_read(&next, &resource) && (!*next || strchr(" \n", *next)) &&
+                  resource < file->num_resources;
+        if (is_read)
+            file->resources[resource].is_output = true;
+    }
+    return is_read ? EXIT_DONE
+                   : fail_in_file(file->text.path, 1,
+                                  "outputs '%.60s': these are numbers of the graph's resources, "
+                                  "from 0",
+                                  text);
+}
+
 static bool read_mode(const char **text, braid_access_mode *out_mode)
 {
     static const struct {

@@ -41,7 +41,8 @@ braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
                             const struct task_addresses *addresses, uint32_t index, void *user);
 
 // Runs one frame to its end. An edge whose order was not kept is reported as a failure.
-enum exit_status frame_run(braid_exec *exec, const struct frame_memory *memory,
-                           const struct dot_file *file, uint64_t number, struct frame *out_frame);
+enum exit_status frame_run(braid_exec *exec, const braid_graph *graph,
+                           const struct frame_memory *memory, const struct dot_file *file,
+                           uint64_t number, struct frame *out_frame);
 
 #endif

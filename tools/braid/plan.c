@@ -176,6 +176,9 @@ static void print_figures(const struct dot_file *file, const braid_schedule *sch
     double ratio = info.bound_ns ? (double)info.makespan_ns / (double)info.bound_ns : 1;
     printf("graph      %" PRIu32 " node%s, %" PRIu32 " edge%s\n", file->num_nodes,
            output_plural(file->num_nodes), file->num_edges, output_plural(file->num_edges));
+    if (info.num_left_out)
+        printf("left out   %" PRIu32 " node%s that no output needs\n", info.num_left_out,
+               output_plural(info.num_left_out));
     output_print_missing_costs(file, false);
     if (info.num_guessed)
         printf("guesses    %" PRIu32 " cost%s: planned for concurrency, times are guesses too\n",

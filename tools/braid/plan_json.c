@@ -57,7 +57,7 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
     braid_schedule_get_info(schedule, &info);
     json_t *json = output_start_json(kind);
     json_t *numbers = json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "file",
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "file",
         plan_json_text(file->text.path), "nodes", integer(file->num_nodes), "edges",
         integer(file->num_edges), "without_cost", integer(file->without_cost), "guessed",
         integer(info.num_guessed), "num_lanes", integer(info.num_lanes), "num_waits",
@@ -67,7 +67,7 @@ json_t *plan_json_summary(const char *kind, const struct dot_file *file,
         plan_json_time(file, info.bound_ns, unit_ns), "work",
         plan_json_time(file, info.work_ns, unit_ns), "one_lane",
         plan_json_time(file, info.one_lane_ns, unit_ns), "limit",
-        plan_json_text(name_limit(info.limit)));
+        plan_json_text(name_limit(info.limit)), "num_left_out", integer(info.num_left_out));
     if (!json || !numbers || json_object_update(json, numbers) != 0 ||
         !places_add_counts(json, file, &info, unit_ns)) {
         json_decref(json);

@@ -222,8 +222,20 @@ static void write_tasks(struct plan_json *json)
         if (braid_schedule_get_placement(json->schedule, braid_graph_node(json->graph, i),
                                          &placement) != BRAID_OK)
             json->is_broken = true;
-        else
+        else if (placement.lane != BRAID_NO_LANE)
             write_task(json, i, &placement);
+    }
+    fputc(']', json->stream);
+}
+
+static void write_left_out(struct plan_json *json)
+{
+    begin_array(json, "left_out");
+    for (uint32_t i = 0; i < json->file->num_nodes && json->info.num_left_out; i++) {
+        if (!task_graph_is_left_out(json->schedule, json->graph, i))
+            continue;
+        begin_item(json);
+        write_id(json, i);
     }
     fputc(']', json->stream);
 }
@@ -245,6 +257,7 @@ static braid_status write(FILE *stream, const void *user)
     write_waits(&json);
     write_critical_path(&json);
     write_tasks(&json);
+    write_left_out(&json);
     if (json_object_size(json.copies)) {
         fputc(',', stream);
         write_members(&json, json.copies);

@@ -73,6 +73,22 @@ static bool print_lane(const struct table *table, uint32_t lane)
     return done;
 }
 
+// Behind the lanes, in which they do not run.
+static bool print_left_out(const struct table *table)
+{
+    const char *before = "left out: ";
+    bool done = true;
+    for (uint32_t i = 0; i < table->file->num_nodes && done; i++) {
+        if (!task_graph_is_left_out(table->schedule, table->graph, i))
+            continue;
+        done = print_name(table, i, before);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        putchar('\n');
+    return done;
+}
+
 enum exit_status plan_table_print(const struct dot_file *file, const braid_schedule *schedule,
                                   const braid_graph *graph)
 {
@@ -85,5 +101,7 @@ enum exit_status plan_table_print(const struct dot_file *file, const braid_sched
            unit.name, *unit.name ? ")" : "");
     for (uint32_t lane = 0; lane < info.num_lanes && done; lane++)
         done = print_lane(&table, lane);
+    if (info.num_left_out)
+        done = done && print_left_out(&table);
     return done ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for the table of the plan");
 }

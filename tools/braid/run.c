@@ -42,7 +42,8 @@ static enum exit_status run_frames(const struct run_arguments *arguments, struct
 {
     for (uint64_t i = 0; i < arguments->num_frames; i++) {
         progress_show("running", i, arguments->num_frames);
-        enum exit_status status = frame_run(run->exec, &run->memory, run->file, i, &run->frames[i]);
+        enum exit_status status =
+            frame_run(run->exec, run->graph, &run->memory, run->file, i, &run->frames[i]);
         if (status != EXIT_DONE)
             return status;
         if (run->kept)

@@ -301,6 +301,9 @@ static braid_status fill(struct task_graph *making)
     progress_show(step, 0, file->num_edges);
     for (uint32_t i = 0; i < file->num_resources && status == BRAID_OK; i++)
         status = add_resource(making, i);
+    for (uint32_t i = 0; i < file->num_resources && status == BRAID_OK; i++)
+        if (file->resources[i].is_output)
+            status = braid_graph_set_output(making->graph, making->resources[i]);
     for (uint32_t i = 0; i < file->num_parameters && status == BRAID_OK; i++)
         status = braid_graph_add_parameter(making->graph, file->parameters[i].name,
                                            file->parameters[i].bytes, &making->parameters[i]);

@@ -48,4 +48,14 @@ static inline bool task_graph_is_node(const braid_step *step)
     return step->kind == BRAID_STEP_RUN || step->kind == BRAID_STEP_LOOP;
 }
 
+// Whether no output of the graph needs a node.
+static inline bool task_graph_is_left_out(const braid_schedule *schedule, const braid_graph *graph,
+                                          uint32_t node)
+{
+    braid_placement placement;
+    return braid_schedule_get_placement(schedule, braid_graph_node(graph, node), &placement) ==
+               BRAID_OK &&
+           placement.lane == BRAID_NO_LANE;
+}
+
 #endif
