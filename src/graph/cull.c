@@ -23,15 +23,43 @@ static bool is_left_out(const braid_graph *graph, uint32_t node)
     return graph_nodes(graph)[node].is_left_out;
 }
 
-// Whether an output needs a change that the node overwrites, if the node does not run.
-static bool covers(const struct cull *cull, uint32_t node)
+typedef bool node_check(const struct cull *cull, uint32_t node);
+
+// Whether the check holds for a node that a change comes from. A change that leaves an earlier one
+// in place is a vertex, which needs its node and the earlier change.
+static bool any_source(const struct cull *cull, uint32_t change, node_check *check)
+{
+    const uint32_t *needs = cull->reach->needs.items;
+    while (change >= cull->reach->num_nodes) {
+        const struct reach_list *list = &cull->reach->lists[change];
+        if (check(cull, needs[list->begin]))
+            return true;
+        if (list->end - list->begin < 2)
+            return false;
+        change = needs[list->begin + 1];
+    }
+    return check(cull, change);
+}
+
+// Whether a change that the node overwrites is such.
+static bool covers(const struct cull *cull, uint32_t node, node_check *check)
 {
     const struct reach_list *list = &cull->reach->lists[node];
     const uint32_t *needs = cull->reach->needs.items;
     size_t i = list->end;
-    while (i < list->covered && (needs[i] >= cull->reach->num_nodes || cull->needed[needs[i]]))
+    while (i < list->covered && !any_source(cull, needs[i], check))
         i++;
     return i < list->covered;
+}
+
+static bool is_unneeded(const struct cull *cull, uint32_t node)
+{
+    return !cull->needed[node];
+}
+
+static bool is_idle(const struct cull *cull, uint32_t node)
+{
+    return graph_nodes(cull->to)[node].may_idle;
 }
 
 static void leave_out(struct graph_node *node)
@@ -52,7 +80,7 @@ static void mark_nodes(struct cull *cull)
             leave_out(node);
             cull->to->num_left_out++;
         } else {
-            node->must_run = covers(cull, i);
+            node->must_run = covers(cull, i, is_unneeded);
         }
     }
 }
@@ -137,18 +165,6 @@ static bool keep_others(struct cull *cull)
     return true;
 }
 
-// A node must run if it covers a change of one that may rest.
-static void mark_covering(struct cull *cull)
-{
-    const uint32_t *needs = cull->reach->needs.items;
-    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) {
-        const struct reach_list *list = &cull->reach->lists[i];
-        for (size_t k = list->end; k < list->covered; k++)
-            if (needs[k] < cull->reach->num_nodes && node_at(cull->to, needs[k])->may_idle)
-                node_at(cull->to, i)->must_run = true;
-    }
-}
-
 // Marks the nodes that nothing needs while parameters disable all that they may. Whether there are.
 static bool mark_idle(struct cull *cull)
 {
@@ -160,7 +176,8 @@ static bool mark_idle(struct cull *cull)
                          braid_graph_region_of(cull->from, i) == GRAPH_NONE;
         any = any || node->may_idle;
     }
-    mark_covering(cull);
+    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) // its result would not hide theirs
+        node_at(cull->to, i)->must_run |= covers(cull, i, is_idle);
     return any;
 }
 

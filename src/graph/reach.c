@@ -17,7 +17,7 @@ struct walk {
     uint32_t *latest;     // by segment: the last node that changes it, or GRAPH_NONE
     size_t *edge_to;      // by node: 1 + the first of the edges that lead to it; 0: none
     size_t *edge_after;   // by edge: 1 + the next one
-    uint32_t num_changes; // vertices of exclusive accesses so far
+    uint32_t num_changes; // vertices of accesses so far
     bool is_second;       // the second walk
 };
 
@@ -28,23 +28,24 @@ static uint32_t thing_of(const braid_graph *graph, uint32_t resource)
     return at->num_versions ? at->versioned : resource;
 }
 
-static bool changes(const struct graph_access *access)
-{
-    return access->mode != BRAID_READ;
-}
+// How an access takes part in the flow of data. The last two need no earlier change. ADDS hands the
+// earlier change on beside its own.
+enum use { READS, CHANGES, ADDS, OVERWRITES };
 
-static bool only_excludes(const braid_graph *graph, const struct graph_access *access)
+// Locks hand no data on. An empty node writes nothing. The body of a region may read before it
+// writes, or not run at all.
+static enum use find_use(const braid_graph *graph, uint32_t node, const struct graph_access *access)
 {
-    return access->mode == BRAID_EXCLUSIVE && !graph_resource_at(graph, access->resource)->bytes;
-}
-
-// A region may run no body at all, and an empty node writes nothing.
-static bool needs_earlier(const braid_graph *graph, uint32_t node,
-                          const struct graph_access *access)
-{
+    const struct graph_resource *resource = graph_resource_at(graph, access->resource);
     enum work_kind kind = (enum work_kind)graph_nodes(graph)[node].kind;
-    return graph_needs_data(graph, node, access) || kind == WORK_EMPTY || work_has_body(kind) ||
-           graph_resource_at(graph, access->resource)->num_versions;
+    if (access->mode == BRAID_READ)
+        return READS;
+    if (access->mode == BRAID_EXCLUSIVE && !resource->bytes)
+        return ADDS;
+    if (access->mode != BRAID_WRITE || work_has_body(kind))
+        return CHANGES;
+    bool may_stay = graph_needs_data(graph, node, access) || kind == WORK_EMPTY;
+    return may_stay || resource->num_versions ? ADDS : OVERWRITES;
 }
 
 static bool add_need(struct walk *walk, uint32_t node, uint32_t needed)
@@ -70,13 +71,6 @@ static bool add_latest(struct walk *walk, uint32_t node, uint32_t resource)
     return done;
 }
 
-enum use { CHANGES, READS, OVERWRITES };
-
-static enum use find_use(const braid_graph *graph, uint32_t node, const struct graph_access *access)
-{
-    return !changes(access) ? READS : needs_earlier(graph, node, access) ? CHANGES : OVERWRITES;
-}
-
 // Adds the latest changes of all resources that the node accesses in one way. If a node does not
 // overwrite a transient buffer, that has any bytes.
 static bool add_accesses(struct walk *walk, uint32_t index, enum use use)
@@ -87,8 +81,7 @@ static bool add_accesses(struct walk *walk, uint32_t index, enum use use)
     for (uint32_t i = 0; i < node->num_accesses && done; i++) {
         const struct graph_access *access = &accesses[node->first_access + i];
         bool is_planned = graph_resource_at(walk->graph, access->resource)->alignment;
-        if (find_use(walk->graph, index, access) == use && !only_excludes(walk->graph, access) &&
-            !(use == OVERWRITES && is_planned))
+        if (find_use(walk->graph, index, access) == use && !(use == OVERWRITES && is_planned))
             done = add_latest(walk, index, access->resource);
     }
     return done;
@@ -131,7 +124,7 @@ static bool list_needs(struct walk *walk, uint32_t node)
     return done;
 }
 
-// The vertex of an exclusive access.
+// The vertex of an access that adds to the change before.
 static bool add_change(struct walk *walk, uint32_t node, uint32_t segment)
 {
     uint32_t vertex = walk->reach->num_nodes + 1 + walk->num_changes++;
@@ -150,18 +143,20 @@ static bool take_changes(struct walk *walk, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(walk->graph)[index];
     const struct graph_access *accesses = walk->graph->accesses.items;
+    bool done = true;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         const struct graph_access *access = &accesses[node->first_access + i];
         uint32_t thing = thing_of(walk->graph, access->resource);
-        uint32_t first = walk->segments.first[thing];
-        if (only_excludes(walk->graph, access) && !add_change(walk, index, first))
-            return false;
-        if (!changes(access) || only_excludes(walk->graph, access))
-            continue;
-        for (uint32_t s = first; s < walk->segments.end[thing]; s++)
-            walk->latest[s] = index;
+        enum use use = find_use(walk->graph, index, access);
+        for (uint32_t s = walk->segments.first[thing];
+             s < walk->segments.end[thing] && use != READS && done; s++) {
+            if (use == ADDS)
+                done = add_change(walk, index, s);
+            else
+                walk->latest[s] = index;
+        }
     }
-    return true;
+    return done;
 }
 
 static bool walk_nodes(struct walk *walk)
@@ -196,7 +191,7 @@ static bool has_result(const braid_graph *graph, const struct graph_node *node)
     const struct graph_access *accesses = graph->accesses.items;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         const struct graph_access *access = &accesses[node->first_access + i];
-        if (changes(access) && access->mode != BRAID_EXCLUSIVE)
+        if (access->mode != BRAID_READ && access->mode != BRAID_EXCLUSIVE)
             return true;
     }
     return false;

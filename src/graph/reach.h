@@ -12,15 +12,16 @@ struct reach_list {
     size_t covered; // up to here from `end` on: nodes whose changes it overwrites
 };
 
-// Exclusive accesses to a resource without bytes hand nothing on to each other, yet all change it.
-// So each of them is a vertex of its own, which needs the node and the change before.
+// Some accesses change a resource without a need for the change before, and yet leave that in
+// place: locks, and writes of nodes that may be disabled. So each of them is a vertex of its own,
+// which needs the node and the change before.
 //
 // Nodes inside a region count as the outermost region around them. Frames follow each other: if a
 // resource is read before it is written, the read needs the frame before. Thread-safety: read only
 // once made.
 struct reach {
     uint32_t num_nodes, num_vertices;
-    struct reach_list *lists; // of each node, of the frame's end, and of exclusive accesses
+    struct reach_list *lists; // of each node, of the frame's end, and of such accesses
     struct array needs;       // uint32_t: vertices
 };
 

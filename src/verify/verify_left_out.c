@@ -46,26 +46,21 @@ static uint32_t thing_of(const struct proof *proof, uint32_t resource)
     return at->num_versions ? at->versioned : resource;
 }
 
-// Whether the node writes in each frame.
-static bool writes(const struct proof *proof, uint32_t node, const struct graph_access *access)
-{
-    return access->mode == BRAID_WRITE && !graph_needs_data(proof->graph, node, access) &&
-           graph_nodes(proof->graph)[node].kind != WORK_EMPTY;
-}
-
+// Whether the node overwrites the bytes in each frame.
 static bool covers(const struct proof *proof, uint32_t node, const struct graph_access *access)
 {
-    return writes(proof, node, access) &&
+    return access->mode == BRAID_WRITE && !graph_needs_data(proof->graph, node, access) &&
+           graph_nodes(proof->graph)[node].kind != WORK_EMPTY &&
            !graph_resource_at(proof->graph, access->resource)->num_versions &&
            braid_graph_region_of(proof->graph, node) == GRAPH_NONE;
 }
 
-static bool sees(const struct proof *proof, uint32_t node, const struct graph_access *access)
+// Locks show nothing to each other.
+static bool sees(const struct proof *proof, const struct graph_access *access)
 {
-    if (access->mode == BRAID_EXCLUSIVE &&
-        !graph_resource_at(proof->graph, access->resource)->bytes)
-        return false;
-    return !writes(proof, node, access);
+    bool is_lock = access->mode == BRAID_EXCLUSIVE &&
+                   !graph_resource_at(proof->graph, access->resource)->bytes;
+    return access->mode != BRAID_WRITE && !is_lock;
 }
 
 static braid_status walk_segment(struct proof *proof, uint32_t node,
@@ -73,7 +68,7 @@ static braid_status walk_segment(struct proof *proof, uint32_t node,
 {
     if (is_out(proof, node))
         *missing = access->mode == BRAID_READ ? *missing : node;
-    else if (*missing != GRAPH_NONE && sees(proof, node, access))
+    else if (*missing != GRAPH_NONE && sees(proof, access))
         return refuse_for(proof, *missing, node);
     return BRAID_OK;
 }

@@ -186,7 +186,8 @@ static void want_before(const struct model_node *node, wanted_bytes wanted)
     for (uint32_t k = 0; k < node->num; k++) {
         const struct model_part *part = node->parts[k];
         bool overwrites = node->modes[k] == BRAID_WRITE && !node->is_empty && !node->may_rest;
-        bool looks = !overwrites && !(node->modes[k] == BRAID_EXCLUSIVE && is_lock(part));
+        bool looks =
+            node->modes[k] != BRAID_WRITE && !(node->modes[k] == BRAID_EXCLUSIVE && is_lock(part));
         for (uint32_t b = 0; b < part->num; b++) {
             bool *byte = &wanted[part->thing][part->first + b];
             *byte = overwrites ? false : *byte || looks;

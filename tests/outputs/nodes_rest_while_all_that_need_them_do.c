@@ -187,6 +187,49 @@ static void nodes_that_cover_others_stay_enabled(void **state)
     braid_exec_destroy(exec);
 }
 
+// So does a node that hides the result of one that may rest.
+static void nodes_that_hide_resting_ones_stay_enabled(void **state)
+{
+    struct field *field = *state;
+    struct frame *frame = &field->frame;
+    const bool no = false;
+    braid_node hide = add_call(frame, "hide", &frame->num_prints,
+                               (braid_access){ frame->fine, BRAID_WRITE }, (braid_access){ 0 });
+    check_ok(braid_graph_set_output(frame->graph, frame->fine));
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    check_fails(braid_exec_set(exec, hide, BRAID_TARGET_ENABLED, 0, &no), BRAID_UNSUPPORTED,
+                "disable it by a parameter");
+    check_ok(braid_exec_set(exec, frame->refine, BRAID_TARGET_ENABLED, 0, &no));
+    braid_exec_destroy(exec);
+}
+
+// No driver's graph can disable a fill.
+static void fills_do_not_rest(void **state)
+{
+    struct field *field = *state;
+    struct frame *frame = &field->frame;
+    static uint32_t ground[4];
+    braid_resource filled;
+    check_ok(braid_graph_add_buffer(frame->graph, "ground", ground, 16, &filled));
+    const braid_access writes = { filled, BRAID_WRITE };
+    const braid_fill fill = { .node = { .accesses = &writes, .num_accesses = 1 },
+                              .to = ground,
+                              .value = 7,
+                              .value_bytes = 4,
+                              .num_values = 4 };
+    check_ok(braid_graph_add_fill(frame->graph, &fill, NULL));
+    braid_node draw =
+        add_call(frame, "draw on it", &frame->num_draws, (braid_access){ filled, BRAID_READ },
+                 (braid_access){ frame->image, BRAID_READ_WRITE });
+    enable_by(frame, frame->draws, draw);
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    run(exec, field->stream, frame->draws, 0);
+    check_ok(braid_exec_wait(exec));
+    check_runs(frame, 0, 0);
+    assert_int_equal(ground[3], 7);
+    braid_exec_destroy(exec);
+}
+
 static void values_of_nodes_left_out_are_set_in_vain(void **state)
 {
     struct field *field = *state;
@@ -229,6 +272,8 @@ int main(void)
         TEST(nodes_rest_by_rows),
         TEST(resting_nodes_may_be_enabled_in_vain),
         TEST(nodes_that_cover_others_stay_enabled),
+        TEST(nodes_that_hide_resting_ones_stay_enabled),
+        TEST(fills_do_not_rest),
         TEST(values_of_nodes_left_out_are_set_in_vain),
         TEST(times_of_nodes_left_out_are_none),
     };

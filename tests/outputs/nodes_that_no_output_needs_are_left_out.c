@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // If a graph declares outputs, its plans leave out the nodes whose results reach none.
+#include <braid/region.h>
+#include <braid/tune.h>
+
 #include "planner/plan_testing.h"
 
 static void do_nothing(void *user)
@@ -181,6 +184,111 @@ static void later_frames_need_nodes(void **state)
     braid_graph_destroy(graph);
 }
 
+// A loop or a branch is one node from outside.
+static void regions_stay_or_go_as_a_whole(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource image = buffer(graph, "image"), sum = buffer(graph, "sum");
+    braid_resource other = buffer(graph, "other"), side = buffer(graph, "side"), word;
+    static uint32_t condition;
+    check_ok(braid_graph_add_buffer(graph, "word", &condition, sizeof(condition), &word));
+    braid_node kept, lost, kept_step, side_step, lost_step;
+    const braid_loop twice = { .node.name = "kept", .times = 2 };
+    braid_node before = call(graph, "before", sum, BRAID_WRITE, NO_RESOURCE, 0);
+    call(graph, "choose", word, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_begin_loop(graph, &twice, &kept));
+    kept_step = call(graph, "step", sum, BRAID_READ, image, BRAID_READ_WRITE);
+    side_step = call(graph, "side", side, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_end(graph));
+    check_ok(
+        braid_graph_begin_if(graph, &(braid_if){ .node.name = "lost", .condition = word }, &lost));
+    lost_step = call(graph, "arm", other, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_set_output(graph, image));
+    braid_schedule *schedule = plan_with(graph, NULL);
+    assert_int_equal(info_of(schedule).num_left_out, 3);
+    assert_int_not_equal(placement_of(schedule, kept_step).lane, BRAID_NO_LANE);
+    assert_int_not_equal(placement_of(schedule, side_step).lane, BRAID_NO_LANE);
+    assert_int_equal(placement_of(schedule, lost_step).lane, BRAID_NO_LANE);
+    braid_schedule_destroy(schedule);
+    assert_true(runs(graph, before) && runs(graph, kept) && !runs(graph, lost));
+    check_ok(braid_graph_set_output(graph, other));
+    assert_true(runs(graph, lost));
+    braid_graph_destroy(graph);
+}
+
+// All of a graph may be left out.
+static void a_plan_may_be_empty(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource a = buffer(graph, "a"), b = buffer(graph, "b");
+    braid_node only = call(graph, "only", a, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_set_output(graph, b));
+    assert_false(runs(graph, only));
+    braid_schedule *schedule = plan_with(graph, NULL);
+    assert_int_equal(info_of(schedule).limit, BRAID_LIMITED_BY_NOTHING);
+    assert_int_equal(info_of(schedule).num_lanes, 0);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+// Outputs are a part of the graph's structure, in any order.
+static void outputs_change_the_digest(void **state)
+{
+    (void)state;
+    braid_graph *one = new_graph(), *two = new_graph();
+    braid_resource a = buffer(one, "a"), b = buffer(one, "b");
+    braid_resource c = buffer(two, "a"), d = buffer(two, "b");
+    uint64_t without = braid_graph_digest(one);
+    assert_int_equal(without, braid_graph_digest(two));
+    check_ok(braid_graph_set_output(one, a));
+    check_ok(braid_graph_set_output(two, d));
+    assert_int_not_equal(braid_graph_digest(one), without);
+    assert_int_not_equal(braid_graph_digest(one), braid_graph_digest(two));
+    check_ok(braid_graph_set_output(one, b));
+    check_ok(braid_graph_set_output(two, c));
+    check_ok(braid_graph_set_output(two, d)); // again
+    assert_int_equal(braid_graph_digest(one), braid_graph_digest(two));
+    braid_graph_destroy(one);
+    braid_graph_destroy(two);
+}
+
+// The frame after next reads what this one writes, though a node changes another version meanwhile.
+static void no_version_hides_another(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource image = buffer(graph, "image"), now, past, older;
+    check_ok(braid_graph_add_versioned_buffer(graph, "v", NULL, 3, 8, &now));
+    check_ok(braid_graph_add_earlier_version(graph, now, 1, &past));
+    check_ok(braid_graph_add_earlier_version(graph, now, 2, &older));
+    braid_node draw = call(graph, "draw", older, BRAID_READ, image, BRAID_WRITE);
+    braid_node write = call(graph, "write", now, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node mend = call(graph, "mend", past, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_set_output(graph, image));
+    assert_true(runs(graph, draw) && runs(graph, write) && runs(graph, mend));
+    braid_graph_destroy(graph);
+}
+
+// An arm that does not run leaves all as it was.
+static void no_arm_hides_an_earlier_result(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource image = buffer(graph, "image"), word;
+    static uint32_t condition;
+    check_ok(braid_graph_add_buffer(graph, "word", &condition, sizeof(condition), &word));
+    braid_node draw = call(graph, "draw", image, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_begin_if(graph, &(braid_if){ .condition = word }, NULL));
+    call(graph, "arm", image, BRAID_WRITE, NO_RESOURCE, 0);
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_set_output(graph, image));
+    assert_true(runs(graph, draw));
+    braid_graph_destroy(graph);
+}
+
 static void an_output_may_be_a_part_of_a_buffer(void **state)
 {
     (void)state;
@@ -242,6 +350,11 @@ int main(void)
         cmocka_unit_test(serialisations_are_told_of_nodes_that_stay),
         cmocka_unit_test(bundles_stay_or_go_as_a_whole),
         cmocka_unit_test(later_frames_need_nodes),
+        cmocka_unit_test(no_version_hides_another),
+        cmocka_unit_test(no_arm_hides_an_earlier_result),
+        cmocka_unit_test(regions_stay_or_go_as_a_whole),
+        cmocka_unit_test(a_plan_may_be_empty),
+        cmocka_unit_test(outputs_change_the_digest),
         cmocka_unit_test(an_output_may_be_a_part_of_a_buffer),
         cmocka_unit_test(what_may_not_be_written_does_not_hide_what_was),
         cmocka_unit_test(wrong_outputs_are_refused),

@@ -29,6 +29,27 @@ static void random_plans_have_what_a_walk_back_needs(void **state)
     assert_true(num_left_out > 1000 && num_kept > 1000);
 }
 
+static void plans_for_devices_leave_out_the_same(void **state)
+{
+    static struct model model;
+    const braid_place_model places = { .num_places = 2, .link = { .latency_ns = 5, .wait_ns = 1 } };
+    const braid_schedule_options options = { .places = &places };
+    uint32_t num_left_out = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        braid_graph *graph = model_graph(&model, seed);
+        model_set_outputs(&model, graph);
+        uint32_t num = plan_info(graph, (braid_schedule_options){ 0 }).num_left_out;
+        braid_schedule *schedule = plan_with(graph, &options);
+        assert_int_equal(info_of(schedule).num_left_out, num);
+        assert_int_equal(info_of(schedule).num_places, 2);
+        num_left_out += num;
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+    assert_true(num_left_out > 100);
+}
+
 // Has the graph one more node left out, with its edges.
 static void leave_out(braid_graph *culled, uint32_t node)
 {
@@ -98,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_plans_have_what_a_walk_back_needs),
+        cmocka_unit_test(plans_for_devices_leave_out_the_same),
         cmocka_unit_test(no_node_more_can_be_left_out),
         cmocka_unit_test(a_plan_runs_all_that_stays_and_no_more),
     };
