@@ -12,8 +12,8 @@ struct reach_list {
     size_t covered; // up to here from `end` on: nodes whose changes it overwrites
 };
 
-// Some accesses change a resource without a need for the change before, and yet leave that in
-// place: locks, and writes of nodes that may be disabled. So each of them is a vertex of its own,
+// Some accesses change a resource without a need for the change before, and leave that in place.
+// They are of locks, and of writers that may be disabled. Each of them is a vertex of its own,
 // which needs the node and the change before.
 //
 // Nodes inside a region count as the outermost region around them. Frames follow each other: if a
