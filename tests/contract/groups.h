@@ -11,6 +11,7 @@ int run_null_stream(void);
 int run_arguments(void);
 int run_parameters(void);
 int run_changes(void);
+int run_outputs(void);
 int run_kinds(void);
 int run_bounds(void);
 int run_read_grids(void);

@@ -21,6 +21,7 @@ static const struct group groups[] = {
     { "arguments_are_captured_at_launch", run_arguments },
     { "one_parameter_reaches_all_its_users", run_parameters },
     { "nodes_change_from_frame_to_frame", run_changes },
+    { "nodes_no_output_needs_do_not_run", run_outputs },
     { "each_kind_of_node_takes_other_values", run_kinds },
     { "copies_and_fills_keep_their_bounds", run_bounds },
     { "grids_are_read_when_kernels_start", run_read_grids },
