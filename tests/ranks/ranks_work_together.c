@@ -162,6 +162,38 @@ static void test_edges_of_an_operation_hold_for_all_of_it(void **state)
                 BRAID_INVALID_ARGUMENT, "is a communication");
 }
 
+static void add_count(struct job *job, const char *name, double *number, braid_resource *out)
+{
+    *out = add_buffer(job, name, number, 1);
+    const braid_access access = { *out, BRAID_READ_WRITE };
+    check_ok(braid_graph_add_host_call(
+        job->graph,
+        &(braid_host_call){ .call = count_up,
+                            .user = number,
+                            .node = { .name = name, .accesses = &access, .num_accesses = 1 } },
+        NULL));
+}
+
+// Other ranks wait for operations, so these stay, and so do the nodes whose results they send.
+static void test_no_rank_leaves_out_what_others_wait_for(void **state)
+{
+    struct job *job = *state;
+    double sent[1] = { 0 }, got[1] = { 0 }, lost[1] = { 0 }, shown[1] = { 0 };
+    braid_resource sents, losts, showns, gots = add_buffer(job, "got", got, 1);
+    add_count(job, "lost", lost, &losts);
+    add_count(job, "sent", sent, &sents);
+    add(job, "to the next", BRAID_RANK_SEND,
+        (braid_communication){ .from = sent, .count = 1, .peer = (rank + 1) % NUM_RANKS },
+        (braid_access[]){ { sents, BRAID_READ } }, 1);
+    add(job, "from the last", BRAID_RANK_RECEIVE,
+        (braid_communication){ .to = got, .count = 1, .peer = (rank + NUM_RANKS - 1) % NUM_RANKS },
+        (braid_access[]){ { gots, BRAID_WRITE } }, 1);
+    add_count(job, "shown", shown, &showns);
+    check_ok(braid_graph_set_output(job->graph, showns));
+    run(job, 3);
+    assert_true(sent[0] == 3.0 && got[0] == 3.0 && shown[0] == 3.0 && lost[0] == 0.0);
+}
+
 static void test_frames_in_flight_keep_their_own_transients(void **state)
 {
     struct job *job = *state;
@@ -280,6 +312,7 @@ int main(void)
         test_job(test_what_is_awaited_keeps_nothing_else_from_running),
         test_job(test_lanes_that_would_wait_for_each_other_are_planned_again),
         test_job(test_edges_of_an_operation_hold_for_all_of_it),
+        test_job(test_no_rank_leaves_out_what_others_wait_for),
         test_job(test_frames_in_flight_keep_their_own_transients),
         test_job(test_another_order_is_refused_with_both),
         test_job(test_ranks_that_reduce_otherwise_are_refused),
