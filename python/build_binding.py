@@ -22,6 +22,8 @@ extern "Python" void braid_python_host_call(void *user);
 extern "Python" braid_status braid_python_queue_call(braid_device *device, braid_stream *stream,
                                                       void *user);
 extern "Python" void braid_python_frame_end(uint64_t frame, void *user);
+extern "Python" void braid_python_deadline(uint64_t frame, const braid_running_node *nodes,
+                                           size_t num_nodes, void *user);
 extern "Python" void braid_python_trial(void *user, const braid_tune_trial *trial);
 void braid_python_fill_8(const braid_blocks *blocks, void *const *args);
 extern "Python" void braid_python_progress(void *user, uint64_t used_ns, uint64_t total_ns);

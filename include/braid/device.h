@@ -14,9 +14,8 @@ extern "C" {
 #endif
 
 // An opened backend and ordinal. Objects made from a device must be destroyed before it is closed.
-// A child made by fork must not use it, not even to close it. Calls with a closed device fail with
-// BRAID_INVALID_ARGUMENT, or answer as for NULL, until 64 others have been closed. Braid cannot
-// recognise other destroyed objects, nor freed memory.
+// A child made by fork must not use it. docs/book/reliability.md tells how calls with a closed
+// device fail.
 typedef struct braid_device braid_device;
 
 // Whether this process can use a backend.

@@ -56,6 +56,22 @@ typedef enum braid_exec_when_full {
 // (braid_host_call).
 typedef void braid_frame_function(uint64_t frame, void *user);
 
+// A node that runs.
+typedef struct braid_running_node {
+    braid_node node;
+    const char *name;
+    uint64_t frame;
+    uint64_t iteration; // of the innermost loop around it, from 0
+    uint32_t lane, place, rank;
+    uint32_t num_words; // of a kernel's arguments, each of which begins a word; 0: not known
+    uint64_t arguments[16];
+} braid_running_node;
+
+// Receives a late frame and the nodes that run (without black_box: none). Keeps the rules for a
+// host call, but may call braid_exec_get_running and braid_exec_cancel.
+typedef void braid_deadline_function(uint64_t frame, const braid_running_node *nodes,
+                                     size_t num_nodes, void *user);
+
 // Options of braid_exec_create.
 typedef struct braid_exec_options {
     braid_exec_mode mode;
@@ -78,6 +94,9 @@ typedef struct braid_exec_options {
     braid_frame_function *on_frame_end;
     void *on_frame_end_user; // must live as long as the exec
     bool black_box;          // keeps which nodes run (docs/book/reliability.md)
+    uint64_t deadline_ns;    // after its launch a frame that has not ended is late; 0: none is
+    braid_deadline_function *on_deadline; // called once for each late frame; NULL: not called
+    void *on_deadline_user;               // must live as long as the exec
 } braid_exec_options;
 
 // Makes an exec: plans the graph, proves the plan, loads kernels, and leases and allocates all that
@@ -116,8 +135,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
                                                                size_t num_frames);
 
-// Tells how many iterations of a loop ran in the last frame that was launched. Of a branch: how
-// often its first arm ran. Of one inside a loop: all of the frame together.
+// Tells how many iterations of a loop the last launched frame ran. Of a branch: how often its first
+// arm ran. Of one inside a loop: all together.
 // Errors: BRAID_INVALID_ARGUMENT (no frame was launched), BRAID_NOT_READY (the frame has not
 // ended).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
@@ -169,9 +188,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *ex
                                                                   const void *rows,
                                                                   size_t num_rows);
 
-// Blocks until this exec's last launch has ended. braid_exec_query does not block. Both return
-// BRAID_OK if the exec was never launched.
-// Errors: BRAID_NOT_READY (query only). BRAID_TRAPPED (wait only: see braid_trap).
+// Blocks until this exec's last launch has ended. braid_exec_query does not block. Before a
+// launch both return BRAID_OK.
+// Errors: BRAID_NOT_READY (query only). BRAID_TRAPPED (wait only: see braid_trap). BRAID_TIMEOUT
+// (wait only, once for each late frame).
 // BRAID_DEVICE_ERROR (work on the device failed; with CUDA and HIP perhaps outside this exec).
 // Thread-safety: query takes no lock of the exec, so a queue call may use it.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
@@ -191,17 +211,6 @@ BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 // launched yet), those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
                                                               uint64_t ns);
-
-// A node that runs.
-typedef struct braid_running_node {
-    braid_node node;
-    const char *name;
-    uint64_t frame;
-    uint64_t iteration; // of the innermost loop around it, from 0
-    uint32_t lane, place, rank;
-    uint32_t num_words; // of a kernel's arguments, each of which begins a word; 0: not known
-    uint64_t arguments[16];
-} braid_running_node;
 
 // Writes up to `room` of the nodes that run, or ran when the device failed, and their number.
 // Arguments are not known while a launch or setter runs.

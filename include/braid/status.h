@@ -43,7 +43,7 @@ typedef enum braid_status {
     BRAID_IO_ERROR = 8,     // a file could not be written or read
     BRAID_INTERNAL = 9,     // Braid broke one of its own laws; please report it
     BRAID_BUSY = 10,        // still in use; the message names the users
-    BRAID_TIMEOUT = 11,     // the time limit of a wait passed; the message names the awaited work
+    BRAID_TIMEOUT = 11,     // a wait reached its limit, or frames are late; the message names them
     BRAID_TRAPPED = 12,     // a kernel wrote a trap; the message has its node, code and payload
 } braid_status;
 

@@ -100,6 +100,17 @@ def _frame_end(frame: int, user: Any) -> None:
         inside.depth -= 1
 
 
+def _deadline(frame: int, nodes: Any, num_nodes: int, user: Any) -> None:
+    call = ffi.from_handle(user)
+    inside.depth += 1
+    try:
+        call.function(int(frame), nodes[0:num_nodes] if num_nodes else [])
+    except BaseException as error:
+        call.failures.add(call.node, error)
+    finally:
+        inside.depth -= 1
+
+
 def _queue_call(device: Any, stream: Any, user: Any) -> int:
     return _queue(ffi.from_handle(user), device, stream)
 
@@ -198,6 +209,7 @@ def _tell_log(user: Any, status: int, message: Any) -> None:
 
 ffi.def_extern(name="braid_python_host_call", onerror=stray)(_host_call)
 ffi.def_extern(name="braid_python_frame_end", onerror=stray)(_frame_end)
+ffi.def_extern(name="braid_python_deadline", onerror=stray)(_deadline)
 ffi.def_extern(name="braid_python_queue_call", error=lib.BRAID_INTERNAL, onerror=stray)(_queue_call)
 ffi.def_extern(name="braid_python_log", onerror=stray)(_tell_log)
 

@@ -16,7 +16,7 @@ from braid._binding import ffi, lib
 from braid._calls import Call
 from braid._checks import check_argument, check_copied, check_queue_call, check_reach
 from braid._device import Device, is_ready
-from braid._errors import HostCallError, check, refuse
+from braid._errors import HostCallError, check, make_error, refuse
 from braid._forms import Form
 from braid._graph import Graph
 from braid._handles import Kept, Node, Parameter, Resource
@@ -71,6 +71,21 @@ class RunningNode:
     arguments: Tuple[int, ...]
 
 
+def _read_running(graph: Graph, nodes: Any) -> List[RunningNode]:
+    return [RunningNode(Node(graph, node.node), string(node.name), node.frame, node.iteration, node.lane, node.place,
+                        node.rank, tuple(node.arguments[0:node.num_words])) for node in nodes]
+
+
+def _watch(graph: Graph, late: List[int], tell: Optional[Callable[[int, List[RunningNode]], Any]]) -> Callable[..., None]:
+    """Keeps late frames for waits: those of Python cannot wait inside C."""
+    def watch(frame: int, nodes: Any) -> None:
+        late.append(frame)
+        if tell is not None:
+            tell(frame, _read_running(graph, nodes))
+
+    return watch
+
+
 class Exec(Owned):
     """A graph ready to run on a device, or on the members of a group. It keeps what its nodes use: arrays, kernels, functions."""
 
@@ -93,6 +108,13 @@ class Exec(Owned):
         if tell is not None:
             teller = ffi.new_handle(Call(tell, "on_frame_end", kept.failures))
             options.on_frame_end, options.on_frame_end_user = lib.braid_python_frame_end, teller
+        late: List[int] = []  # frames of which no wait has told
+        watcher = None
+        if options.deadline_ns:
+            watcher = ffi.new_handle(Call(_watch(graph, late, how.get("on_deadline")), "on_deadline", kept.failures))
+            options.on_deadline, options.on_deadline_user = lib.braid_python_deadline, watcher
+        elif how.get("on_deadline") is not None:
+            raise refuse("on_deadline is given, and deadline_ns is 0")
         out = ffi.new("braid_exec **")
         with device._owner as on, graph._owner as of:
             if schedule is None:
@@ -114,6 +136,8 @@ class Exec(Owned):
         self._stream: Any = None
         self._grows = False  # the next launch waits for frames, since scratch grows
         self._frame_number = kept.frame_number
+        self._late = late
+        self._has_deadline = watcher is not None
         self._keeps_times = bool(how.get("profile"))
         self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
 
@@ -122,7 +146,7 @@ class Exec(Owned):
             kept.failures.report()  # what no wait has reported; Python prints what finalizers raise
 
         self._owner = Owner("exec", out[0], destroy, parent=device._owner,
-                            kept=(kept, self._given, self._replaced, teller, [Hold(one) for one in kept.ranks]))
+                            kept=(kept, self._given, self._replaced, teller, watcher, [Hold(one) for one in kept.ranks]))
         try:
             for parameter, initial in kept.initial.items():
                 self._set_param(parameter, initial)
@@ -194,10 +218,11 @@ class Exec(Owned):
         """Blocks until the last launch has ended, or for `timeout` seconds. Raises HostCallError where host calls of
         the graph raised since the last wait, and DeviceError where work on the device failed. If the time passes,
         TimeoutError is raised. KeyboardInterrupt leaves a wait at once. In both cases the frames go on, and can be
-        waited for again."""
+        waited for again. Without `timeout`, it also raises TimeoutError once for each late frame (`deadline_ns`)."""
         with self._owner as pointer:
             if timeout is None:
-                self._poll_all(pointer)
+                self._poll_all(pointer, lambda: self._late)
+                self._tell_late(pointer)
                 status = lib.braid_exec_wait(pointer)
             else:
                 self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY, timeout)
@@ -211,7 +236,7 @@ class Exec(Owned):
     async def wait_async(self, timeout: Optional[float] = None) -> None:
         """As wait, for programs of asyncio: other tasks run meanwhile."""
         begin, pause = time.perf_counter(), 50e-6
-        while not self._is_over() and (timeout is None or time.perf_counter() - begin < timeout):
+        while not self._is_over() and (not self._late if timeout is None else time.perf_counter() - begin < timeout):
             await asyncio.sleep(pause)
             pause = min(2 * pause, 2e-3)
         self.wait(None if timeout is None else max(0.0, timeout - (time.perf_counter() - begin)))
@@ -225,7 +250,9 @@ class Exec(Owned):
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
-            self._poll(lambda: lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT)
+            self._poll(lambda: lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT
+                       or any(late <= frame for late in self._late))
+            self._tell_late(pointer, frame)
             status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
         self._kept.failures.report()
         check(status)
@@ -236,13 +263,21 @@ class Exec(Owned):
             self._kept.failures.raise_interrupt()
             return bool(is_over())
 
-        poll(look, timeout)
+        poll(look, timeout, self._has_deadline)
 
-    def _poll_all(self, pointer: Any) -> None:
+    def _tell_late(self, pointer: Any, last: int = 2**64 - 1) -> None:
+        late = [frame for frame in self._late if frame <= last]
+        del self._late[:len(late)]  # they are in order
+        if late and lib.braid_exec_wait_until(pointer, last, 1) == lib.BRAID_TIMEOUT:
+            error = make_error(lib.BRAID_TIMEOUT)
+            error.args = (f"late: {count(len(late), 'frame')} from {late[0]} on; {error}",)
+            raise error
+
+    def _poll_all(self, pointer: Any, or_else: Callable[[], Any] = bool) -> None:
         """Before C waits for all frames. If another thread launches meanwhile, C waits for those from before."""
         num = lib.braid_exec_num_frames(pointer)
         self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY
-                   or lib.braid_exec_num_frames(pointer) != num)
+                   or lib.braid_exec_num_frames(pointer) != num or or_else())
 
     @property
     def num_frames(self) -> int:
@@ -268,9 +303,7 @@ class Exec(Owned):
         nodes, num = ffi.new("braid_running_node[64]"), ffi.new("size_t *")
         with self._owner as pointer:
             check(lib.braid_exec_get_running(pointer, nodes, len(nodes), num))
-            return [RunningNode(Node(self.graph, node.node), string(node.name), node.frame, node.iteration, node.lane,
-                                node.place, node.rank, tuple(node.arguments[0:node.num_words]))
-                    for node in nodes[0:min(num[0], len(nodes))]]
+            return _read_running(self.graph, nodes[0:min(num[0], len(nodes))])
 
     def cancel(self) -> bool:
         """Ends the frames that were launched, of an exec made with `black_box`; whether nothing of them still runs."""

@@ -36,9 +36,9 @@ def may_poll() -> bool:
     return not inside.depth and _is_main()
 
 
-def poll(is_over: Callable[[], bool], timeout: float = math.inf) -> None:
+def poll(is_over: Callable[[], bool], timeout: float = math.inf, on_any_thread: bool = False) -> None:
     """Returns when `is_over` says so or the seconds have passed, and at once where the caller may wait inside C."""
-    if not may_poll():
+    if inside.depth or not (on_any_thread or _is_main()):
         return
     begin = time.perf_counter()
     while not is_over():

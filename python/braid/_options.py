@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import (TYPE_CHECKING, Any, Callable, Iterator, Literal, Mapping, Optional, Sequence, Tuple, Type,
+from typing import (TYPE_CHECKING, Any, Callable, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple, Type,
                     TypedDict, TypeVar, Union, cast)
 
 from braid._binding import ffi, lib
 from braid._errors import refuse
 
 if TYPE_CHECKING:
+    from braid._exec import RunningNode
     from braid._handles import Node
 
 Mode = Literal["auto", "streams", "graph"]
@@ -133,7 +134,8 @@ class PlanOptions(TypedDict, total=False):
 
 class ExecOptions(PlanOptions, total=False):
     """How a graph is played; see braid_exec_options. `on_frame_end` is called with the number of each frame
-    that has ended, as a host call is: what it raises the next wait tells."""
+    that has ended, and `on_deadline` with that of each late frame and the nodes that run. Both are called as
+    a host call is: what they raise the next wait tells."""
 
     mode: Mode
     islands: Islands
@@ -143,6 +145,8 @@ class ExecOptions(PlanOptions, total=False):
     when_full: WhenFull
     on_frame_end: Optional[Callable[[int], Any]]
     black_box: bool
+    deadline_ns: int
+    on_deadline: Optional[Callable[[int, List[RunningNode]], Any]]
 
 
 _Struct = TypeVar("_Struct")
@@ -209,7 +213,7 @@ def fill_plan(struct: Any, options: PlanOptions) -> Any:
 
 
 def fill_exec(struct: Any, options: ExecOptions) -> Any:
-    """Writes a braid_exec_options but for its schedule and its callback. See fill_plan."""
+    """Writes a braid_exec_options but for its schedule and its callbacks. See fill_plan."""
     unknown = set(options) - set(ExecOptions.__annotations__)
     if unknown:
         raise TypeError(f"'{sorted(unknown)[0]}' is no option of execs: there are "
@@ -217,9 +221,10 @@ def fill_exec(struct: Any, options: ExecOptions) -> Any:
     plan = dict(options)
     for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
         setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))
-    for name in ("no_early_start", "profile", "frames", "black_box"):
+    for name in ("no_early_start", "profile", "frames", "black_box", "deadline_ns"):
         setattr(struct, name, plan.pop(name, 0))
-    plan.pop("on_frame_end", None)
+    for name in ("on_frame_end", "on_deadline"):
+        plan.pop(name, None)
     return fill_plan(struct.plan, cast(PlanOptions, plan))
 
 

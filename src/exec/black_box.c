@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part that tells which nodes run: rows of notes (note.h), and which frames have ended.
+// The part that tells which nodes run: rows of notes (note.h).
 //
-// A report takes no lock and waits for nothing: launches may be stuck. The end of each frame is an
-// event in a ring. So it is known which one runs of several frames that queue for one slot.
+// A report takes no lock and waits for nothing: launches may be stuck. Of several frames that queue
+// for one slot, the first runs that has not ended (exec_ended.h).
 #include "exec/black_box.h"
 
 #include <inttypes.h>
@@ -14,10 +14,11 @@
 #include "base/error_details.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
+#include "exec/exec_ended.h"
 #include "graph/graph_ranks.h"
 #include "program/notes.h"
 
-enum { ENDS = BLACK_BOX_ENDS, MOST_DETAILED = 16 };
+enum { MOST_DETAILED = 16 };
 
 struct black_box {
     struct exec_part part;
@@ -25,9 +26,6 @@ struct black_box {
     bool is_of_ranks;
     struct note *
         notes; // slot by slot, one for each task and one for all; in memory that the device reaches
-    braid_event *ends[ENDS];       // leased; that of frame f is f % ENDS
-    _Atomic uint64_t num_recorded; // frames
-    _Atomic uint64_t num_ended;    // of them, as far as it was asked
     atomic_bool is_launching, is_cancelled;
 };
 
@@ -41,26 +39,6 @@ static struct black_box *find(const braid_exec *exec)
 static bool has_rows_of_lanes(const braid_exec *exec)
 {
     return exec->device->backend->ops->notes == BACKEND_NOTES_LANES;
-}
-
-// Frames end in launch order, so the latest that has ended tells of all before it. An event that is
-// recorded anew meanwhile is that of a later frame.
-static uint64_t count_ended(const braid_exec *exec, struct black_box *box)
-{
-    struct backend *backend = exec->device->backend;
-    uint64_t num = atomic_load_explicit(&box->num_recorded, memory_order_acquire);
-    uint64_t before = atomic_load(&box->num_ended), ended = num;
-    uint64_t oldest = num - before > ENDS ? num - ENDS : before;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    while (ended > oldest &&
-           backend->ops->event_query(backend, box->ends[(ended - 1) % ENDS]->backend))
-        ended--;
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    if (ended == oldest)
-        return before;
-    atomic_store(&box->num_ended, ended);
-    return ended;
 }
 
 // The first frame of the slot that is not known to have ended.
@@ -91,13 +69,14 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
     struct black_box *box = (struct black_box *)part;
     uint32_t slot = (uint32_t)(launch->slot - exec->frames.slots);
     bool was_cancelled = atomic_load(&box->is_cancelled);
-    if (was_cancelled && count_ended(exec, box) < launch->first)
+    if (was_cancelled && braid_exec_count_ended(exec) < launch->first)
         return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
                            exec->device->label);
     if (was_cancelled)
         set_cancelled(exec, box, false);
     // Else the last node of the frame before may be taken for one of this frame.
-    if (has_rows_of_lanes(exec) && frame_of(exec, count_ended(exec, box), slot) >= launch->first)
+    if (has_rows_of_lanes(exec) &&
+        frame_of(exec, braid_exec_count_ended(exec), slot) >= launch->first)
         clear(braid_exec_notes(exec, slot), exec->tasks.num);
     atomic_store(&box->is_launching, true);
     return BRAID_OK;
@@ -106,32 +85,21 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
 static braid_status after_launch(struct exec_part *part, braid_exec *exec,
                                  const struct exec_launch *launch)
 {
-    struct black_box *box = (struct black_box *)part;
-    struct backend *backend = exec->device->backend;
-    braid_status status = BRAID_OK;
-    if (launch->num_launched) {
-        status = backend->ops->event_record(backend, box->ends[launch->first % ENDS]->backend,
-                                            device_backend_stream(launch->queue));
-        atomic_store_explicit(&box->num_recorded, launch->first + 1, memory_order_release);
-    }
-    atomic_store(&box->is_launching, false);
-    return status;
+    (void)exec;
+    (void)launch;
+    atomic_store(&((struct black_box *)part)->is_launching, false);
+    return BRAID_OK;
 }
 
 static void finish(struct exec_part *part, braid_exec *exec)
 {
     struct black_box *box = (struct black_box *)part;
     struct backend *backend = exec->device->backend;
-    for (uint32_t i = 0; i < ENDS; i++) {
-        if (box->ends[i])
-            braid_device_return_event(exec->device, box->ends[i]);
-    }
     backend->ops->release(backend, BRAID_MEMORY_HOST, box->notes);
     free(box);
 }
 
 static const struct exec_part_ops ops = {
-    .frame_by_frame = true,
     .before_launch = before_launch,
     .after_launch = after_launch,
     .finish = finish,
@@ -167,8 +135,6 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
     braid_status status = backend->ops->allocate(backend, BRAID_MEMORY_HOST,
                                                  num_notes(exec) * sizeof(*box->notes), &notes);
     box->notes = notes;
-    for (uint32_t i = 0; i < ENDS && !status; i++)
-        status = braid_device_lease_event(exec->device, &box->ends[i]);
     return status;
 }
 
@@ -218,7 +184,7 @@ static void find_running(const braid_exec *exec, struct running *running, uint64
     uint64_t num_launched = atomic_load(&exec->frames.num_launched);
     num_launched += box && atomic_load(&box->is_launching);
     *running = (struct running){ .has_notes = box };
-    *out_num_ended = box ? count_ended(exec, box) : 0;
+    *out_num_ended = box ? braid_exec_count_ended(exec) : 0;
     for (uint32_t i = 0; i < exec->frames.num; i++) {
         if (!box || frame_of(exec, *out_num_ended, i) < num_launched)
             find_in_slot(exec, i, running);
@@ -291,19 +257,26 @@ static void describe_all(braid_exec *exec, const struct running *running, uint64
         pthread_mutex_unlock(&exec->turn.lock);
 }
 
+size_t braid_exec_find_nodes(braid_exec *exec, braid_running_node *nodes, size_t room)
+{
+    struct running running;
+    uint64_t num_ended = 0;
+    if (!find(exec))
+        return 0;
+    find_running(exec, &running, &num_ended);
+    describe_all(exec, &running, num_ended, nodes, room);
+    return running.num;
+}
+
 braid_status braid_exec_get_running(braid_exec *exec, braid_running_node *nodes, size_t room,
                                     size_t *out_num)
 {
     static const char function[] = "braid_exec_get_running";
-    struct running running;
-    uint64_t num_ended = 0;
     if (!exec || !out_num || (room && !nodes))
         return braid_error_null(function, !exec ? "exec" : !out_num ? "out_num" : "nodes");
     if (!find(exec))
         return braid_error(BRAID_UNSUPPORTED, "%s: the exec was made without black_box", function);
-    find_running(exec, &running, &num_ended);
-    describe_all(exec, &running, num_ended, nodes, room);
-    *out_num = running.num;
+    *out_num = braid_exec_find_nodes(exec, nodes, room);
     return BRAID_OK;
 }
 

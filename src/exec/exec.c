@@ -113,9 +113,10 @@ void braid_exec_settle(braid_exec *exec)
 braid_status braid_exec_wait(braid_exec *exec)
 {
     braid_status status = braid_exec_check("braid_exec_wait", exec);
-    if (status)
-        return status;
-    status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
+    if (!status)
+        status = braid_exec_await_deadline("braid_exec_wait", exec, BRAID_LAST_FRAME);
+    if (!status)
+        status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
     if (!status)
         status = braid_exec_await_launch("braid_exec_wait", exec);
     if (status)

@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "device/group.h"
 #include "exec/black_box.h"
+#include "exec/deadline.h"
 #include "exec/early.h"
 #include "exec/exec.h"
 #include "exec/exec_end.h"
+#include "exec/exec_ended.h"
 #include "exec/exec_idle.h"
 #include "exec/exec_loops.h"
 #include "exec/exec_memory.h"
@@ -51,6 +53,11 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
     plan.costs.island_call_ns = 0; // it is divided when it is known what can be inside
     return exec->placed ? braid_schedule_create_placed(exec->placed, &plan, &exec->schedule)
                         : braid_schedule_create(graph, &plan, &exec->schedule);
+}
+
+static bool knows_ends(const braid_exec_options *options)
+{
+    return options->black_box || options->deadline_ns;
 }
 
 // Also of a half-made exec. The tasks stay.
@@ -164,7 +171,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     bool has_queues = exec->frames.num > 1;
     exec->info.num_streams = 0;
     exec->info.num_events = exec->placed ? exec->places.num - 1 : 0; // probes
-    exec->info.num_events += options->black_box ? BLACK_BOX_ENDS : 0;
+    exec->info.num_events += knows_ends(options) ? EXEC_MARKS : 0;
     for (uint32_t i = 0; i < exec->frames.num; i++) {
         exec->info.num_streams += exec->frames.slots[i].playing->num_streams + has_queues;
         exec->info.num_events +=
@@ -193,6 +200,9 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
     if (when_full < BRAID_FULL_QUEUES || when_full > BRAID_FULL_REFUSES)
         return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown when_full %d",
                            when_full);
+    if (options->on_deadline && !options->deadline_ns)
+        return braid_error(BRAID_INVALID_ARGUMENT,
+                           "braid_exec_create: on_deadline is given, and deadline_ns is 0");
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 
@@ -230,6 +240,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     braid_status status =
         braid_tasks_create(exec->device->backend, exec->placed ? &exec->places : NULL, graph,
                            options->black_box, &exec->tasks);
+    if (!status && knows_ends(options))
+        status = braid_exec_add_ended(exec);
     if (!status)
         status = braid_exec_add_black_box(exec, graph, options);
     if (!status)
@@ -257,7 +269,9 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_add_end(exec, options);
     if (!status)
         status = braid_exec_add_loops(exec, graph);
-    return status ? status : braid_exec_add_probes(exec);
+    if (!status)
+        status = braid_exec_add_probes(exec);
+    return status ? status : braid_exec_add_deadline(exec, options);
 }
 
 // The graph that is planned is the one that was placed, where there are several places.

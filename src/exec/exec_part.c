@@ -34,8 +34,12 @@ void braid_exec_drop_part(struct exec_part **parts, braid_exec *exec,
 
 void braid_exec_drop_parts(struct exec_part **parts, braid_exec *exec)
 {
-    while (*parts)
-        braid_exec_drop_part(parts, exec, (*parts)->ops);
+    while (*parts) {
+        const struct exec_part *last = *parts;
+        while (last->next)
+            last = last->next;
+        braid_exec_drop_part(parts, exec, last->ops);
+    }
 }
 
 bool braid_exec_parts_need_each_frame(const struct exec_part *parts)

@@ -71,6 +71,7 @@ struct exec_part *braid_exec_find_part(struct exec_part *parts, const struct exe
 // Finishes the part, if there is one.
 void braid_exec_drop_part(struct exec_part **parts, braid_exec *exec,
                           const struct exec_part_ops *ops);
+// The last one first.
 void braid_exec_drop_parts(struct exec_part **parts, braid_exec *exec);
 
 // Whether some part has each frame launched by itself.

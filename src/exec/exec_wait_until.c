@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait with a time limit, for one frame or for all. No driver has one, so the thread asks with
-// short sleeps.
+// A wait with a time limit, or for an exec with a deadline: for one frame or for all. No driver has
+// one, so the thread asks with short sleeps.
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/black_box.h"
+#include "exec/deadline.h"
 #include "exec/exec.h"
 
 enum { SPIN_NS = 20000, SLEEP_PART = 16, LONGEST_SLEEP_NS = 1000000 };
@@ -46,17 +49,6 @@ static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
     return status;
 }
 
-static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
-{
-    uint64_t num = 0;
-    braid_status status =
-        ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize, &num);
-    // Of all but the last one the end is known: a launch that waits may wait for the caller.
-    if (!status && frame + 1 >= num)
-        status = braid_exec_await_launch(function, exec);
-    return status ? status : braid_exec_tell_traps(exec);
-}
-
 static braid_status query_frame(braid_exec *exec, uint64_t frame)
 {
     uint64_t num = 0;
@@ -70,26 +62,80 @@ static braid_status query_frame(braid_exec *exec, uint64_t frame)
     return atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
 }
 
-static braid_status time_out(braid_exec *exec, uint64_t frame, uint64_t ns)
+// Adds the nodes that run to the message.
+static braid_status time_out(braid_exec *exec, const char *text)
 {
-    uint64_t num = braid_exec_num_frames(exec);
-    bool knows_running = braid_exec_notes(exec, 0);
     struct error_attempt attempt;
-    if (knows_running)
-        braid_error_begin_attempt(&attempt);
-    if (frame != BRAID_LAST_FRAME)
-        (void)braid_error(BRAID_TIMEOUT, "%s: frame %llu has not ended after %llu ns", function,
-                          (unsigned long long)frame, (unsigned long long)ns);
-    else
-        (void)braid_error(BRAID_TIMEOUT,
-                          "%s: %llu %s launched, and the last has not ended after %llu ns",
-                          function, (unsigned long long)num, num == 1 ? "frame was" : "frames were",
-                          (unsigned long long)ns);
-    if (!knows_running)
-        return BRAID_TIMEOUT;
+    if (!braid_exec_notes(exec, 0))
+        return braid_error(BRAID_TIMEOUT, "%s", text);
+    braid_error_begin_attempt(&attempt);
+    (void)braid_error(BRAID_TIMEOUT, "%s", text);
     braid_status status = braid_exec_add_running(exec, BRAID_TIMEOUT);
     braid_error_end_attempt(&attempt, status);
     return status;
+}
+
+static braid_status reach_limit(braid_exec *exec, uint64_t frame, uint64_t ns)
+{
+    uint64_t num = braid_exec_num_frames(exec);
+    char text[160];
+    if (frame != BRAID_LAST_FRAME)
+        snprintf(text, sizeof(text), "%s: frame %llu has not ended after %llu ns", function,
+                 (unsigned long long)frame, (unsigned long long)ns);
+    else
+        snprintf(text, sizeof(text),
+                 "%s: %llu %s launched, and the last has not ended after %llu ns", function,
+                 (unsigned long long)num, num == 1 ? "frame was" : "frames were",
+                 (unsigned long long)ns);
+    return time_out(exec, text);
+}
+
+static braid_status tell_late(const char *caller, braid_exec *exec, uint64_t first, uint64_t last)
+{
+    unsigned long long ns = braid_exec_deadline_ns(exec);
+    char text[160];
+    if (first == last)
+        snprintf(text, sizeof(text), "%s: frame %llu has not ended %llu ns after its launch",
+                 caller, (unsigned long long)first, ns);
+    else
+        snprintf(text, sizeof(text),
+                 "%s: frames %llu to %llu have not ended %llu ns after their launches", caller,
+                 (unsigned long long)first, (unsigned long long)last, ns);
+    return time_out(exec, text);
+}
+
+// With a limit, BRAID_TIMEOUT says that it is reached. Without one, that frames are late.
+static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, uint64_t ns)
+{
+    const uint64_t begin_ns = clock_now_ns();
+    uint64_t first, last;
+    braid_status status;
+    while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
+        uint64_t waited_ns = clock_now_ns() - begin_ns;
+        if (ns == UINT64_MAX && braid_exec_take_late(exec, frame, &first, &last))
+            return tell_late(caller, exec, first, last);
+        if (waited_ns >= ns)
+            return reach_limit(exec, frame, ns);
+        pause_after(waited_ns, ns - waited_ns);
+    }
+    return status;
+}
+
+braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame)
+{
+    return braid_exec_deadline_ns(exec) ? poll(caller, exec, frame, UINT64_MAX) : BRAID_OK;
+}
+
+static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
+{
+    uint64_t num = 0;
+    braid_status status = braid_exec_await_deadline(function, exec, frame);
+    if (!status)
+        status = ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize, &num);
+    // Of all but the last one the end is known: a launch that waits may wait for the caller.
+    if (!status && frame + 1 >= num)
+        status = braid_exec_await_launch(function, exec);
+    return status ? status : braid_exec_tell_traps(exec);
 }
 
 braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
@@ -99,12 +145,6 @@ braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns
         return status;
     if (ns == UINT64_MAX)
         return frame == BRAID_LAST_FRAME ? braid_exec_wait(exec) : wait_for_frame(exec, frame);
-    const uint64_t begin_ns = clock_now_ns();
-    while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
-        uint64_t waited_ns = clock_now_ns() - begin_ns;
-        if (waited_ns >= ns)
-            return time_out(exec, frame, ns);
-        pause_after(waited_ns, ns - waited_ns);
-    }
+    status = poll(function, exec, frame, ns);
     return status || ns == 0 ? status : braid_exec_tell_traps(exec);
 }

@@ -28,6 +28,7 @@ int run_tuning(void);
 int run_failures(void);
 int run_destroy(void);
 int run_running(void);
+int run_late_frames(void);
 int run_traps(void);
 int run_cancelling(void);
 int run_concurrency(void);

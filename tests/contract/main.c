@@ -38,6 +38,7 @@ static const struct group groups[] = {
     { "a_failed_launch_leaves_no_trace", run_failures },
     { "destroy_waits_for_its_own_work_only", run_destroy },
     { "running_nodes_are_named", run_running },
+    { "late_frames_are_told_of", run_late_frames },
     { "traps_are_told_once", run_traps },
     { "frames_are_cancelled", run_cancelling },
     { "lost_concurrency_is_reported", run_concurrency },

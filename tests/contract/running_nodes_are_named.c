@@ -132,6 +132,31 @@ static void the_frame_is_the_one_that_does_not_end(void **state)
     check_ok(braid_exec_wait(diamond.exec));
 }
 
+static void the_frame_is_known_of_more_than_marks_stand_for(void **state)
+{
+    struct contract *contract = *state;
+    struct diamond diamond;
+    make_diamond(contract, &diamond);
+    gate_open(diamond.gate);
+    check_ok(braid_exec_launch(diamond.exec, contract_stream(contract)));
+    check_ok(braid_exec_wait(diamond.exec));
+    *diamond.gate.open = 0;
+    *diamond.gate.report = 0;
+    braid_stream *stream = contract_stream(contract);
+    for (int i = 0; i < 40; i++)
+        check_ok(braid_exec_launch(diamond.exec, stream));
+    gate_wait_until_entered(diamond.gate);
+    braid_running_node nodes[room];
+    size_t num = 0;
+    check_ok(braid_exec_get_running(diamond.exec, nodes, room, &num));
+    assert_in_range(num, 1, room);
+    for (size_t i = 0; i < num; i++)
+        assert_in_range(nodes[i].frame, 1, contract_frames());
+    check_still_closed(diamond.gate);
+    gate_open(diamond.gate);
+    check_ok(braid_exec_wait(diamond.exec));
+}
+
 static void check_host_call(struct contract *contract, bool blocks)
 {
     braid_graph *graph = contract_graph(contract);
@@ -197,6 +222,7 @@ int run_running(void)
         contract_test(a_kernel_that_does_not_end_is_named),
         contract_test(a_wait_that_times_out_names_it),
         contract_test(the_frame_is_the_one_that_does_not_end),
+        contract_test(the_frame_is_known_of_more_than_marks_stand_for),
         contract_test(a_host_call_that_does_not_return_is_named),
         contract_test(a_node_of_a_loop_tells_its_iteration),
         contract_test(without_a_black_box_nothing_is_known),

@@ -2,9 +2,12 @@
 // Reports in C++: the nodes that run, and traps.
 #include <braid/braid.hpp>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <thread>
 
 // Macro for the line and the text.
 #define expect(fact)                                                                               \
@@ -31,9 +34,46 @@ static void a_kernel_traps(braid::device &device)
     exec.wait();
 }
 
+// The deadline's callback lets the frame end.
+static void a_frame_is_late(braid::device &device)
+{
+    struct late_frames {
+        std::atomic<bool> are_told{ false };
+        std::string name;
+    } late;
+    auto graph = braid::graph::create();
+    graph.host(braid::task("held"), [&late] {
+        while (!late.are_told)
+            std::this_thread::yield();
+    });
+    braid_exec_options options = {};
+    options.black_box = true;
+    options.deadline_ns = 1000000;
+    options.on_deadline = [](std::uint64_t frame, const braid_running_node *nodes,
+                             std::size_t num_nodes, void *user) {
+        auto &told = *static_cast<late_frames *>(user);
+        told.name = frame == 0 && num_nodes == 1 ? nodes[0].name : "";
+        told.are_told = true;
+    };
+    options.on_deadline_user = &late;
+    auto exec = braid::exec::create(device, graph, options);
+    exec.launch();
+    for (bool has_ended = false; !has_ended;) {
+        try {
+            exec.wait();
+            has_ended = true;
+        } catch (const braid::error &error) {
+            expect(error.status() == BRAID_TIMEOUT);
+        }
+    }
+    expect(late.are_told);
+    expect(late.name == "held" || late.name.empty());
+}
+
 int main()
 {
     auto device = braid::device::open("cpu", 2);
+    a_frame_is_late(device);
     a_kernel_traps(device);
     return 0;
 }

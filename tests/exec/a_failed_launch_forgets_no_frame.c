@@ -100,18 +100,23 @@ static bool fail_call(struct fixture *fixture, int k)
     return trace->failed;
 }
 
-static void check_wait(braid_exec_mode mode, int num_nodes)
+static void check_wait_with(braid_exec_options options, int num_nodes)
 {
     bool failed = true;
     for (int k = 1; failed; k++) {
         struct fixture fixture;
-        set_up(&fixture, mode, num_nodes);
+        set_up_with(&fixture, options, num_nodes);
         failed = fail_call(&fixture, k);
         check_ok(braid_exec_wait(fixture.exec));
         assert_all_was_awaited(&fixture.trace);
         braid_exec_destroy(fixture.exec);
         tear_down(&fixture);
     }
+}
+
+static void check_wait(braid_exec_mode mode, int num_nodes)
+{
+    check_wait_with((braid_exec_options){ .mode = mode }, num_nodes);
 }
 
 static void waiting_waits_for_every_frame_on_streams(void **state)
@@ -124,6 +129,14 @@ static void waiting_waits_for_every_graph_frame(void **state)
 {
     (void)state;
     check_wait(BRAID_MODE_GRAPH, 2);
+}
+
+static void waiting_waits_for_every_frame_with_a_deadline(void **state)
+{
+    (void)state;
+    const uint64_t never = UINT64_MAX;
+    check_wait_with((braid_exec_options){ .mode = BRAID_MODE_GRAPH, .deadline_ns = never }, 2);
+    check_wait_with((braid_exec_options){ .mode = BRAID_MODE_STREAMS, .deadline_ns = never }, 2);
 }
 
 static void waiting_waits_for_frames_without_nodes(void **state)
@@ -469,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiting_waits_for_every_frame_on_streams),
         cmocka_unit_test(waiting_waits_for_every_graph_frame),
+        cmocka_unit_test(waiting_waits_for_every_frame_with_a_deadline),
         cmocka_unit_test(waiting_waits_for_frames_without_nodes),
         cmocka_unit_test(destroying_waits_for_every_frame),
         cmocka_unit_test(a_frame_whose_end_cannot_be_recorded_is_awaited_at_once),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of one exec run at once where that is asked for, and have buffers of their own."""
+import asyncio
 import gc
 import itertools
 import threading
@@ -90,6 +91,43 @@ def test_a_black_box_tells_which_nodes_run(held):
     leave.release()
     frame.wait()
     assert frame.running() == [] and frame.cancel()
+
+
+def test_a_late_frame_is_told_of_once(held):
+    told = threading.Semaphore(0)
+    calls = []
+    frame, reached, leave = held(black_box=True, deadline_ns=1_000_000,
+                                 on_deadline=lambda number, nodes: (calls.append((number, nodes)), told.release()))
+    frame.launch()
+    assert reached.acquire(timeout=60)
+    frame.launch()
+    for _ in range(2):
+        assert told.acquire(timeout=60)
+    assert [number for number, _ in calls] == [0, 1] and "held" in [node.name for node in calls[1][1]]
+    with pytest.raises(braid.TimeoutError, match="late: 1 frame from 0 on; .*these nodes were running: 0 'held'"):
+        frame.wait_frame(0)
+    with pytest.raises(braid.TimeoutError, match="late: 1 frame from 1 on"):
+        frame.wait()
+    leave.release(2)
+    frame.wait()
+    with pytest.raises(braid.TimeoutError, match="late: 1 frame from 2 on"):
+        frame.launch()
+        asyncio.run(frame.wait_async())
+    leave.release()
+    frame.wait()
+    with pytest.raises(braid.InvalidArgumentError, match="deadline_ns is 0"):
+        held(on_deadline=print)
+
+
+def test_what_a_deadlines_callback_raises_a_wait_tells(held):
+    frame, _, leave = held(deadline_ns=1_000_000, on_deadline=lambda number, nodes: leave.release() or 1 / 0)
+    frame.launch()
+    with pytest.raises(braid.HostCallError, match="on_deadline"):
+        while True:
+            try:
+                frame.wait()
+            except braid.TimeoutError:
+                pass
 
 
 def test_a_frame_is_waited_for_and_told_of(held):

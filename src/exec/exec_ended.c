@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part that tells how many frames have ended, and when a frame was launched.
+//
+// Behind each frame a mark is recorded. Marks are a ring. While it has no room for a further one,
+// the latest mark moves behind the new frame: then it also stands for the frames before. So no
+// frame counts as ended too early, nor as launched too early.
+//
+// Who asks takes no lock: launches may be stuck. The number of a mark is written behind all else of
+// it, and is read before.
+#include "exec/exec_ended.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "exec/exec.h"
+
+struct mark {
+    braid_event *event;          // leased
+    _Atomic uint64_t num_frames; // that have ended when the event has; 0: it was never recorded
+    _Atomic uint64_t launched_ns;
+};
+
+struct exec_ended {
+    struct exec_part part;
+    struct mark marks[EXEC_MARKS];
+    _Atomic uint64_t num_marks; // so far; that of number n is n % EXEC_MARKS
+    _Atomic uint64_t num_ended; // frames, as far as it was asked
+};
+
+static const struct exec_part_ops ops;
+
+static struct exec_ended *find(const braid_exec *exec)
+{
+    return (struct exec_ended *)braid_exec_find_part(exec->parts, &ops);
+}
+
+static bool has_passed(const braid_exec *exec, struct exec_ended *ended, const struct mark *mark)
+{
+    struct backend *backend = exec->device->backend;
+    uint64_t num = atomic_load(&mark->num_frames), before = atomic_load(&ended->num_ended);
+    struct error_attempt attempt;
+    if (num <= before)
+        return true;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = backend->ops->event_query(backend, mark->event->backend);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    while (!status && num > before &&
+           !atomic_compare_exchange_weak(&ended->num_ended, &before, num))
+        continue;
+    return !status;
+}
+
+// Frames end in launch order, so the latest mark that has passed tells of all before it.
+uint64_t braid_exec_count_ended(const braid_exec *exec)
+{
+    struct exec_ended *ended = find(exec);
+    uint64_t num = atomic_load(&ended->num_marks), oldest = num > EXEC_MARKS ? num - EXEC_MARKS : 0;
+    while (num > oldest && !has_passed(exec, ended, &ended->marks[(num - 1) % EXEC_MARKS]))
+        num--;
+    return atomic_load(&ended->num_ended);
+}
+
+uint64_t braid_exec_launched_ns(const braid_exec *exec, uint64_t frame)
+{
+    const struct exec_ended *ended = find(exec);
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < EXEC_MARKS; i++) {
+        const struct mark *mark = &ended->marks[i];
+        if (atomic_load(&mark->num_frames) <= frame)
+            continue;
+        uint64_t launched_ns = atomic_load(&mark->launched_ns);
+        least = launched_ns < least ? launched_ns : least;
+    }
+    return least;
+}
+
+static braid_status after_launch(struct exec_part *part, braid_exec *exec,
+                                 const struct exec_launch *launch)
+{
+    struct exec_ended *ended = (struct exec_ended *)part;
+    struct backend *backend = exec->device->backend;
+    uint64_t num = atomic_load(&ended->num_marks);
+    if (!launch->num_launched)
+        return BRAID_OK;
+    bool has_room = has_passed(exec, ended, &ended->marks[num % EXEC_MARKS]);
+    struct mark *mark = &ended->marks[(has_room ? num : num - 1) % EXEC_MARKS];
+    braid_status status = backend->ops->event_record(backend, mark->event->backend,
+                                                     device_backend_stream(launch->queue));
+    atomic_store(&mark->launched_ns, clock_now_ns());
+    atomic_store(&mark->num_frames, launch->first + launch->num_launched);
+    atomic_store(&ended->num_marks, num + has_room);
+    return status;
+}
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    struct exec_ended *ended = (struct exec_ended *)part;
+    for (uint32_t i = 0; i < EXEC_MARKS; i++) {
+        if (ended->marks[i].event)
+            braid_device_return_event(exec->device, ended->marks[i].event);
+    }
+    free(ended);
+}
+
+static const struct exec_part_ops ops = {
+    .frame_by_frame = true,
+    .after_launch = after_launch,
+    .finish = finish,
+};
+
+braid_status braid_exec_add_ended(braid_exec *exec)
+{
+    struct exec_ended *ended = calloc(1, sizeof(*ended));
+    braid_status status = BRAID_OK;
+    if (!ended)
+        return braid_error_no_memory("the marks behind frames");
+    ended->part.ops = &ops;
+    braid_exec_add_part(&exec->parts, &ended->part);
+    for (uint32_t i = 0; i < EXEC_MARKS && !status; i++)
+        status = braid_device_lease_event(exec->device, &ended->marks[i].event);
+    return status;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part that tells how many frames have ended, and when a frame was launched.
+#ifndef BRAID_EXEC_EXEC_ENDED_H
+#define BRAID_EXEC_EXEC_ENDED_H
+
+#include <braid/exec.h>
+
+enum { EXEC_MARKS = 32 }; // events that it leases
+
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_exec_add_ended(braid_exec *exec);
+
+// For execs with the part. Neither takes a lock.
+uint64_t braid_exec_count_ended(const braid_exec *exec);
+// When the frame was launched, or a later one that shares its mark; UINT64_MAX: it was not.
+uint64_t braid_exec_launched_ns(const braid_exec *exec, uint64_t frame);
+
+#endif
