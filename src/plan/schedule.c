@@ -138,7 +138,7 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
         .end_ns = start + schedule->cost_ns[node.index],
         .island = schedule->division.island_of ? schedule->division.island_of[node.index]
                                                : BRAID_NO_ISLAND,
-        .place = schedule_lane_place(schedule, schedule->lane_of[node.index]),
+        .place = plan_place_of(schedule->graph, node.index), // a body has lanes of its own
     };
     return BRAID_OK;
 }
