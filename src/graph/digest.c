@@ -66,7 +66,5 @@ uint64_t braid_graph_digest(const braid_graph *graph)
         add_number(&digest, edges[i].from);
         add_number(&digest, edges[i].to);
     }
-    for (size_t i = 0; i < graph->outputs.num; i++)
-        add_number(&digest, ((const uint32_t *)graph->outputs.items)[i]);
     return digest ? digest : 1;
 }
