@@ -19,6 +19,11 @@ bool standin_configure(const char *setting, const char *value);
 // How often a function was called, by its name without the _vN ending; "*" counts every call.
 long standin_calls(const char *function);
 
+// Calls the function at each call of the driver's, before it fails or is made; NULL: none. The
+// function may not call the driver.
+typedef void standin_watcher(const char *function);
+void standin_watch(standin_watcher *watch);
+
 // How many objects of a kind are live: "context" (retained or created), "stream", "event",
 // "module", "graph", "exec", "pool", "memory". Streams that the stand-in made for itself (the
 // null streams) do not count. -1: no such kind.

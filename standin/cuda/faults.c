@@ -26,6 +26,7 @@ static struct {
     long calls;
 } functions[MAX_FUNCTIONS]; // open addressing by hash of the name
 static long all_calls, all_work;
+static void (*watcher)(const char *function);
 
 // The name without its _vN ending, so that a rule for cuMemAlloc means cuMemAlloc_v2 as well.
 static void base_name(const char *function, char out_base[NAME_BYTES])
@@ -116,6 +117,13 @@ static int find_slot(const char *base)
     return -1;
 }
 
+void faults_watch(void (*watch)(const char *function))
+{
+    pthread_mutex_lock(&lock);
+    watcher = watch;
+    pthread_mutex_unlock(&lock);
+}
+
 CUresult faults_count_call(const char *function)
 {
     char base[NAME_BYTES];
@@ -127,6 +135,8 @@ CUresult faults_count_call(const char *function)
     if (slot >= 0) {
         memcpy(functions[slot].name, base, sizeof(base));
         functions[slot].calls++;
+        if (watcher)
+            watcher(functions[slot].name);
     }
     for (int i = 0; i < num_rules; i++)
         if (strcmp(rules[i].function, "*") == 0 || strcmp(rules[i].function, base) == 0) {

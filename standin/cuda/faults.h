@@ -11,6 +11,9 @@
 bool faults_set_calls(const char *text); // function:nth=code[,function:nth=code...]
 bool faults_set_work(const char *text);  // nth=code
 
+// Calls the function at each counted call, with the plain name, which stays; NULL: none.
+void faults_watch(void (*watch)(const char *function));
+
 // Counts a call; the code it must fail with, or CUDA_SUCCESS.
 CUresult faults_count_call(const char *function);
 

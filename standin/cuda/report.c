@@ -29,6 +29,11 @@ long standin_calls(const char *function)
     return faults_calls(function);
 }
 
+void standin_watch(standin_watcher *watch)
+{
+    faults_watch(watch);
+}
+
 static long live_locked(const char *kind)
 {
     static const struct {

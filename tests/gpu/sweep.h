@@ -19,8 +19,8 @@ static inline bool sweep_tries(const char *function)
     return sweep_is_whole() || strcasestr(function, getenv("BRAID_SWEEP_ONLY")) != NULL;
 }
 
-// BRAID_SWEEP_STEP=N: the first, and then each Nth, call of a function, or allocation, fails. For
-// sanitizers, under which a life takes many times as long.
+// BRAID_SWEEP_STEP=N: of each Nth path, the first call or allocation fails. For sanitizers, under
+// which a life takes many times as long.
 static inline long sweep_step(void)
 {
     const char *text = getenv("BRAID_SWEEP_STEP");

@@ -11,6 +11,7 @@ static atomic_uint_fast64_t num_calls;
 static atomic_uint_fast64_t num_bytes;
 static atomic_int_fast64_t left = INT64_MAX; // allocations until the one that fails
 static atomic_bool failed, once;
+static _Atomic(failing_memory_watcher *) watcher;
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t num, size_t bytes);
@@ -60,8 +61,16 @@ uint64_t failing_memory_num_bytes(void)
     return atomic_load_explicit(&num_bytes, memory_order_relaxed);
 }
 
+void failing_memory_watch(failing_memory_watcher *watch)
+{
+    atomic_store_explicit(&watcher, watch, memory_order_relaxed);
+}
+
 static bool may_allocate(size_t bytes)
 {
+    failing_memory_watcher *watch = atomic_load_explicit(&watcher, memory_order_relaxed);
+    if (watch)
+        watch();
     atomic_fetch_add_explicit(&num_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&num_calls, 1, memory_order_relaxed);
     int_fast64_t before = atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed);

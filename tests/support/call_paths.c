@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notes return addresses in memory of its own, since it runs inside of failing allocations.
+#include "support/call_paths.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MOST_NOTES = 1 << 14, MOST_FRAMES = 32 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    const char *function;
+    uint64_t path;
+} notes[MOST_NOTES];
+static size_t num_notes;
+static int num_frames; // 0: nothing is noted
+
+static void set_frames(int num)
+{
+    pthread_mutex_lock(&lock);
+    num_frames = num < MOST_FRAMES ? num : MOST_FRAMES;
+    pthread_mutex_unlock(&lock);
+}
+
+void call_paths_begin(int num)
+{
+    num_notes = 0;
+    set_frames(num);
+}
+
+void call_paths_end(void)
+{
+    set_frames(0);
+}
+
+void call_paths_note(const char *function)
+{
+    void *addresses[MOST_FRAMES];
+    pthread_mutex_lock(&lock);
+    if (num_frames > 0 && num_notes < MOST_NOTES) {
+        uint64_t path = 14695981039346656037u; // FNV-1a
+        int num = backtrace(addresses, num_frames);
+        for (int i = 0; i < num; i++)
+            path = (path ^ (uintptr_t)addresses[i]) * 1099511628211u;
+        notes[num_notes].function = function;
+        notes[num_notes++].path = path;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+// Whether one of the notes from begin to end is of this path and function.
+static bool is_among(size_t begin, size_t end, size_t note)
+{
+    for (size_t i = begin; i < end; i++) {
+        if (notes[i].path == notes[note].path && strcmp(notes[i].function, notes[note].function) == 0)
+            return true;
+    }
+    return false;
+}
+
+size_t call_paths_choose(const char *function, long step, long *out_numbers, size_t most)
+{
+    size_t num = 0;
+    long nth = 0, num_paths = 0;
+    for (size_t i = 0; i < num_notes && num < most; i++) {
+        if (strcmp(notes[i].function, function) != 0)
+            continue;
+        nth++;
+        bool is_first = !is_among(0, i, i);
+        bool is_last = step == 1 && !is_among(i + 1, num_notes, i);
+        if ((is_first && num_paths++ % step == 0) || is_last)
+            out_numbers[num++] = nth;
+    }
+    return num;
+}
