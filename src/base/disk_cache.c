@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/whole_file.h"
+
+enum { OWNER_MAY = 0600 };
 
 #define MARK UINT64_C(0x6272616964303032) // "braid002"; another byte order has another
 
@@ -172,35 +175,16 @@ static void make_folders(char *path)
 }
 
 // False, with errno: it could not be written whole.
-static bool save(const char *path, const struct file_head *head, const void *key,
-                 const void *content)
+static bool save(char *path, const struct file_head *head, const void *key, const void *content)
 {
-    char *unfinished = NULL;
-    if (asprintf(&unfinished, "%s.XXXXXX", path) < 0) {
-        errno = ENOMEM;
+    struct whole_file file;
+    make_folders(path);
+    if (!braid_whole_file_beside(path, OWNER_MAY, &file))
         return false;
-    }
-    make_folders(unfinished);
-    int number = mkostemp(unfinished, O_CLOEXEC), reason;
-    FILE *file = number < 0 ? NULL : fdopen(number, "w");
-    bool saved = file && fwrite(head, sizeof(*head), 1, file) == 1 &&
-                 fwrite(key, 1, head->key_bytes, file) == head->key_bytes &&
-                 fwrite(content, 1, head->content_bytes, file) == head->content_bytes &&
-                 fflush(file) == 0;
-    reason = errno;
-    if (file)
-        (void)fclose(file);
-    else if (number >= 0)
-        (void)close(number);
-    if (saved && rename(unfinished, path) != 0) {
-        saved = false;
-        reason = errno;
-    }
-    if (number >= 0 && !saved)
-        (void)unlink(unfinished);
-    free(unfinished);
-    errno = reason;
-    return saved;
+    bool written = fwrite(head, sizeof(*head), 1, file.stream) == 1 &&
+                   fwrite(key, 1, head->key_bytes, file.stream) == head->key_bytes &&
+                   fwrite(content, 1, head->content_bytes, file.stream) == head->content_bytes;
+    return braid_whole_file_close(&file, written);
 }
 
 static void tell(struct disk_cache *cache, int reason)
@@ -211,7 +195,7 @@ static void tell(struct disk_cache *cache, int reason)
     braid_error_begin_attempt(&attempt);
     braid_error_end_noted(&attempt,
                           braid_error(BRAID_IO_ERROR, "compiled code is not kept in '%s': %s",
-                                      cache->folder, strerror(reason)));
+                                      cache->folder, reason ? strerror(reason) : "a write failed"));
 }
 
 void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t key_bytes,
