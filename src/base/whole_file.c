@@ -12,8 +12,8 @@
 
 enum { ALL_MAY = 0666 }; // less the umask, as fopen does
 
-// A file of mkstemp is for its owner alone, and the umask can only be read by setting it. So the name
-// is unique by the process and a number.
+// A file of mkstemp is for its owner alone, and the umask can only be read by setting it. So the
+// name is unique by the process and a number.
 static int create_beside(struct whole_file *file, mode_t mode)
 {
     static atomic_uint next;
@@ -58,8 +58,8 @@ static bool folder_refuses(int reason)
     return reason == EACCES || reason == EPERM || reason == EROFS || reason == ENAMETOOLONG;
 }
 
-// A file that is replaced keeps its mode. It has no other name, which would go on naming the old one,
-// and no other owner, who would lose it. Standard output is a link in /dev.
+// A file that is replaced keeps its mode. It has no other name, which would go on naming the old
+// one, and no other owner, who would lose it. Standard output is a link in /dev.
 static bool may_replace(const char *path, const struct stat *before)
 {
     return S_ISREG(before->st_mode) && access(path, W_OK) == 0 && before->st_nlink == 1 &&

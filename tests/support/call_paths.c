@@ -55,7 +55,8 @@ void call_paths_note(const char *function)
 static bool is_among(size_t begin, size_t end, size_t note)
 {
     for (size_t i = begin; i < end; i++) {
-        if (notes[i].path == notes[note].path && strcmp(notes[i].function, notes[note].function) == 0)
+        if (notes[i].path == notes[note].path &&
+            strcmp(notes[i].function, notes[note].function) == 0)
             return true;
     }
     return false;

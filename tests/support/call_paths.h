@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls a sweep of failures must fail. A life makes thousands of calls, and most come by a path
-// through the code that an earlier call came by. So a sweep notes the calls of one life that
+// Which calls a sweep of failures must fail. A life makes thousands of calls, and most come by a
+// path through the code that an earlier call came by. So a sweep notes the calls of one life that
 // succeeds. Then it fails the first and the last call of each path.
 #ifndef BRAID_TESTS_CALL_PATHS_H
 #define BRAID_TESTS_CALL_PATHS_H
