@@ -105,10 +105,10 @@ static void add_node(const struct driver *driver, struct variant *variant, const
         .args = args,
         .num_args = variant->code->is_timed ? 3 : 1,
     };
-    const struct gpu_place place = { variant->graph, after, num_after };
+    const struct gpu_behind behind = { variant->graph, after, num_after };
     const struct gpu_backend *gpu = gpu_from(driver->backend);
     const void *slot = NULL;
-    must_call(gpu->vendor->nodes->add_kernel(gpu, &place, &launch, &nodes[i], &slot),
+    must_call(gpu->vendor->nodes->add_kernel(gpu, &behind, &launch, &nodes[i], &slot),
               "cuGraphAddKernelNode");
     if (i >= before && load->is_early)
         must_call(

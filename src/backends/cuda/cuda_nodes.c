@@ -48,14 +48,14 @@ static gpu_result set_cooperative(const struct gpu_api *api, gpu_node node, bool
     return api->node_set_attribute(node, GPU_LAUNCH_COOPERATIVE, &value);
 }
 
-static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
+static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                              const struct backend_launch *launch, gpu_node *out_node,
                              const void **out_slot)
 {
     struct cuda_kernel_parameters parameters = kernel_parameters(launch);
     *out_slot = &gpu->api->graph_add_kernel;
-    gpu_result result = gpu->api->graph_add_kernel(out_node, place->graph, place->after,
-                                                   place->num_after, &parameters);
+    gpu_result result = gpu->api->graph_add_kernel(out_node, behind->graph, behind->after,
+                                                   behind->num_after, &parameters);
     if (result)
         return result;
     *out_slot = &gpu->api->node_set_attribute;
@@ -92,13 +92,13 @@ static struct cuda_copy_parameters copy_parameters(void *to, const void *from, s
     };
 }
 
-static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
                            const void *from, size_t bytes, gpu_node *out_node,
                            const void **out_slot)
 {
     struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
     *out_slot = &gpu->api->graph_add_copy;
-    return gpu->api->graph_add_copy(out_node, place->graph, place->after, place->num_after,
+    return gpu->api->graph_add_copy(out_node, behind->graph, behind->after, behind->num_after,
                                     &parameters, gpu->context);
 }
 
@@ -122,13 +122,13 @@ static struct cuda_fill_parameters fill_parameters(void *to, uint32_t value, uin
     };
 }
 
-static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
                            gpu_node *out_node, const void **out_slot)
 {
     struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->graph_add_fill;
-    return gpu->api->graph_add_fill(out_node, place->graph, place->after, place->num_after,
+    return gpu->api->graph_add_fill(out_node, behind->graph, behind->after, behind->num_after,
                                     &parameters, gpu->context);
 }
 
@@ -141,7 +141,7 @@ static gpu_result set_fill(const struct gpu_backend *gpu, gpu_executable executa
     return gpu->api->executable_set_fill(executable, node, &parameters, gpu->context);
 }
 
-static gpu_result add_wait_value(const struct gpu_backend *gpu, const struct gpu_place *place,
+static gpu_result add_wait_value(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                  void *word, uint32_t value, gpu_node *out_node,
                                  const void **out_slot)
 {
@@ -153,11 +153,11 @@ static gpu_result add_wait_value(const struct gpu_backend *gpu, const struct gpu
                                                           .num = 1,
                                                           .operations = &wait };
     *out_slot = &gpu->api->graph_add_memory_operations;
-    return gpu->api->graph_add_memory_operations(out_node, place->graph, place->after,
-                                                 place->num_after, &parameters);
+    return gpu->api->graph_add_memory_operations(out_node, behind->graph, behind->after,
+                                                 behind->num_after, &parameters);
 }
 
-static gpu_result add_conditional(const struct gpu_backend *gpu, const struct gpu_place *place,
+static gpu_result add_conditional(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                   const struct gpu_conditional *conditional, gpu_node *out_node,
                                   gpu_graph *out_bodies, const void **out_slot)
 {
@@ -169,8 +169,8 @@ static gpu_result add_conditional(const struct gpu_backend *gpu, const struct gp
         .context = gpu->context,
     };
     *out_slot = &gpu->api->graph_add_node;
-    gpu_result result = gpu->api->graph_add_node(out_node, place->graph, place->after, NULL,
-                                                 place->num_after, &parameters);
+    gpu_result result = gpu->api->graph_add_node(out_node, behind->graph, behind->after, NULL,
+                                                 behind->num_after, &parameters);
     for (uint32_t i = 0; i < conditional->num_bodies && result == GPU_SUCCESS; i++)
         out_bodies[i] = parameters.bodies[i];
     return result;

@@ -115,7 +115,7 @@ static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host
 
 // The driver refuses addresses that it does not know. Every other error says nothing of the memory.
 static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
-                              enum gpu_memory_place *out_place, const void **out_slot)
+                              enum gpu_memory_kind *out_kind, const void **out_slot)
 {
     unsigned type = 0;
     *out_slot = &gpu->api->pointer_attribute;
@@ -124,9 +124,9 @@ static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
     if (result && result != GPU_INVALID_VALUE)
         return result;
     if (result == GPU_INVALID_VALUE || type == 0)
-        *out_place = GPU_PAGEABLE;
+        *out_kind = GPU_PAGEABLE;
     else
-        *out_place = type == GPU_MEMORY_HOST ? GPU_PINNED : GPU_ELSEWHERE;
+        *out_kind = type == GPU_MEMORY_HOST ? GPU_PINNED : GPU_ELSEWHERE;
     return GPU_SUCCESS;
 }
 

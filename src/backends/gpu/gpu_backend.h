@@ -271,7 +271,7 @@ void braid_gpu_host_records_finish(struct gpu_backend *gpu);
 // Tasks with a detour: queued on a stream, or as nodes of a graph, of which *out_node is the last.
 braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task);
-braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_place place,
+braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_behind behind,
                                   const struct backend_task *task, gpu_node *out_node);
 // Before all calls that block.
 void braid_gpu_blocking_start(struct gpu_backend *gpu);

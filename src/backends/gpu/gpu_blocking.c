@@ -192,7 +192,7 @@ static gpu_host_function *call_in_graph(const struct gpu_backend *gpu)
     return gpu->vendor->nodes->add_wait_value ? hand_over : make_call;
 }
 
-gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour *detour,
+gpu_result braid_gpu_add_blocking(struct gpu_behind behind, struct backend_detour *detour,
                                   gpu_node *out_node, const void **out_slot)
 {
     struct gpu_backend *gpu = detour->gpu;
@@ -200,13 +200,13 @@ gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour 
     const struct gpu_host_parameters call = { .call = call_in_graph(gpu), .user = detour };
     *out_slot = &gpu->api->graph_add_host;
     gpu_result result =
-        gpu->api->graph_add_host(&flag->call, place.graph, place.after, place.num_after, &call);
+        gpu->api->graph_add_host(&flag->call, behind.graph, behind.after, behind.num_after, &call);
     *out_node = flag->call;
     if (result || !gpu->vendor->nodes->add_wait_value)
         return result;
     flag->in_graph = true;
-    place = (struct gpu_place){ .graph = place.graph, .after = &flag->call, .num_after = 1 };
-    return gpu->vendor->nodes->add_wait_value(gpu, &place, flag->memory->memory, 1, out_node,
+    behind = (struct gpu_behind){ .graph = behind.graph, .after = &flag->call, .num_after = 1 };
+    return gpu->vendor->nodes->add_wait_value(gpu, &behind, flag->memory->memory, 1, out_node,
                                               out_slot);
 }
 

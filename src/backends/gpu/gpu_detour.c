@@ -136,23 +136,23 @@ void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current)
     free_staging(gpu, take_free_staging(gpu, 0), current);
 }
 
-static bool is_host(enum gpu_memory_place place)
+static bool is_host(enum gpu_memory_kind kind)
 {
-    return place == GPU_PAGEABLE || place == GPU_PINNED;
+    return kind == GPU_PAGEABLE || kind == GPU_PINNED;
 }
 
 static braid_status find_memory(const struct gpu_backend *gpu, const void *memory,
-                                enum gpu_memory_place *out_place)
+                                enum gpu_memory_kind *out_kind)
 {
     const void *slot = NULL;
-    gpu_result result = gpu->vendor->find_memory(gpu, memory, out_place, &slot);
+    gpu_result result = gpu->vendor->find_memory(gpu, memory, out_kind, &slot);
     return braid_gpu_check(gpu, result, slot, "a look at the memory of a copy or fill");
 }
 
 static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_task *task,
                                  struct backend_detour *detour)
 {
-    enum gpu_memory_place to = GPU_ELSEWHERE, from = GPU_ELSEWHERE;
+    enum gpu_memory_kind to = GPU_ELSEWHERE, from = GPU_ELSEWHERE;
     braid_status status = find_memory(gpu, task->copy.to, &to);
     if (!status)
         status = find_memory(gpu, task->copy.from, &from);
@@ -185,7 +185,7 @@ static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *
         return prepare_copy(gpu, task, detour);
     if (!gpu->vendor->fills_of_host_memory_wait)
         return BRAID_OK;
-    enum gpu_memory_place to = GPU_ELSEWHERE;
+    enum gpu_memory_kind to = GPU_ELSEWHERE;
     braid_status status = find_memory(gpu, task->fill.to, &to);
     if (to == GPU_PINNED)
         detour->call = fill_on_host;
@@ -261,16 +261,16 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
-// Adds one node behind those of `place`, which then is the place behind it.
-static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_place *place, void *to,
+// Adds one node behind those of `behind`, which then is the behind behind it.
+static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_behind *behind, void *to,
                            const void *from, size_t bytes, gpu_node *node, const void **out_slot)
 {
-    gpu_result result = gpu->vendor->nodes->add_copy(gpu, place, to, from, bytes, node, out_slot);
-    *place = (struct gpu_place){ .graph = place->graph, .after = node, .num_after = 1 };
+    gpu_result result = gpu->vendor->nodes->add_copy(gpu, behind, to, from, bytes, node, out_slot);
+    *behind = (struct gpu_behind){ .graph = behind->graph, .after = node, .num_after = 1 };
     return result;
 }
 
-braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_place place,
+braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_behind behind,
                                   const struct backend_task *task, gpu_node *out_node)
 {
     struct backend_detour *detour = task->detour;
@@ -280,21 +280,22 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_plac
     gpu_node parts[3];
     gpu_result result = GPU_SUCCESS;
     if (detour->flag) {
-        result = braid_gpu_add_blocking(place, detour, out_node, &slot);
+        result = braid_gpu_add_blocking(behind, detour, out_node, &slot);
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
     if (staged && detour->from_device)
-        result = add_part(gpu, &place, staged, task->copy.from, task->copy.bytes, &parts[0], &slot);
+        result =
+            add_part(gpu, &behind, staged, task->copy.from, task->copy.bytes, &parts[0], &slot);
     if (result == GPU_SUCCESS) {
         slot = &gpu->api->graph_add_host;
-        result =
-            gpu->api->graph_add_host(&parts[1], place.graph, place.after, place.num_after, &call);
-        place = (struct gpu_place){ .graph = place.graph, .after = &parts[1], .num_after = 1 };
+        result = gpu->api->graph_add_host(&parts[1], behind.graph, behind.after, behind.num_after,
+                                          &call);
+        behind = (struct gpu_behind){ .graph = behind.graph, .after = &parts[1], .num_after = 1 };
     }
     if (result == GPU_SUCCESS && staged && !detour->from_device)
-        result = add_part(gpu, &place, task->copy.to, staged, task->copy.bytes, &parts[2], &slot);
+        result = add_part(gpu, &behind, task->copy.to, staged, task->copy.bytes, &parts[2], &slot);
     if (result)
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
-    *out_node = *place.after;
+    *out_node = *behind.after;
     return BRAID_OK;
 }

@@ -43,7 +43,7 @@ struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour)
 void braid_gpu_leave_flag(const struct backend_detour *detour); // of one that was not kept
 gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *detour,
                                      const void **out_slot);
-gpu_result braid_gpu_add_blocking(struct gpu_place place, struct backend_detour *detour,
+gpu_result braid_gpu_add_blocking(struct gpu_behind behind, struct backend_detour *detour,
                                   gpu_node *out_node, const void **out_slot);
 
 #endif

@@ -206,7 +206,7 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
     if (!status)
         status = braid_gpu_island_lay_out(maker, chain);
     if (!status)
-        status = braid_gpu_island_place_args(maker);
+        status = braid_gpu_island_lay_out_args(maker);
     if (!status)
         status = load(maker);
     if (!status)

@@ -83,7 +83,7 @@ uint32_t braid_island_arg_bytes(const struct backend_launch *launch)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < launch->num_args; i++)
-        at = island_arg_place(at, launch->arg_bytes[i]) + launch->arg_bytes[i];
+        at = island_arg_offset(at, launch->arg_bytes[i]) + launch->arg_bytes[i];
     return at;
 }
 
@@ -91,7 +91,7 @@ void braid_island_put_args(const struct backend_launch *launch, unsigned char *t
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < launch->num_args; i++) {
-        at = island_arg_place(at, launch->arg_bytes[i]);
+        at = island_arg_offset(at, launch->arg_bytes[i]);
         memcpy(to + at, launch->args[i], launch->arg_bytes[i]);
         at += launch->arg_bytes[i];
     }

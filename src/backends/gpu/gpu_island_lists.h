@@ -82,7 +82,7 @@ braid_status braid_island_lists_check(const struct island_lists *lists);
 void braid_island_lists_finish(struct island_lists *lists);
 
 // Where an argument stands behind `at` bytes of others; the island's code says the same.
-static inline uint32_t island_arg_place(uint32_t at, uint32_t bytes)
+static inline uint32_t island_arg_offset(uint32_t at, uint32_t bytes)
 {
     uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
     return (at + align - 1) / align * align;

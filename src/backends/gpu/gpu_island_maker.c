@@ -211,7 +211,7 @@ static uint64_t round_units(uint64_t units, uint64_t most)
     return rounded < most ? rounded : most;
 }
 
-braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker)
+braid_status braid_gpu_island_lay_out_args(struct gpu_island_maker *maker)
 {
     struct gpu_island *island = maker->island;
     uint64_t at = 0;

@@ -71,6 +71,6 @@ braid_status braid_gpu_island_order(struct gpu_island_maker *maker);
 // Then gives each lane its threads; `chain`: the one lane gets them all.
 braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain);
 // Then finds a place for the arguments of each call. Errors: as above; too many of them.
-braid_status braid_gpu_island_place_args(struct gpu_island_maker *maker);
+braid_status braid_gpu_island_lay_out_args(struct gpu_island_maker *maker);
 
 #endif

@@ -121,13 +121,13 @@ static braid_status is_here(const struct gpu_backend *gpu, const void *memory, b
 {
     static const char what[] = "a look at the memory of a copy or fill";
     const void *slot = NULL;
-    enum gpu_memory_place place = GPU_ELSEWHERE;
+    enum gpu_memory_kind kind = GPU_ELSEWHERE;
     int device = -1;
     *out_here = true;
     if (!memory)
         return BRAID_OK;
-    gpu_result result = gpu->vendor->find_memory(gpu, memory, &place, &slot);
-    if (!result && place == GPU_ELSEWHERE && gpu->api->pointer_attribute) {
+    gpu_result result = gpu->vendor->find_memory(gpu, memory, &kind, &slot);
+    if (!result && kind == GPU_ELSEWHERE && gpu->api->pointer_attribute) {
         slot = &gpu->api->pointer_attribute;
         result =
             gpu->api->pointer_attribute(&device, GPU_POINTER_DEVICE, (void *)(uintptr_t)memory);

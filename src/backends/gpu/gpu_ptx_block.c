@@ -48,7 +48,7 @@ static void add_memory(struct ptx_block *block, const struct ptx_variable *varia
                                variable->name);
 }
 
-// As island_arg_place has it.
+// As island_arg_offset has it.
 static uint32_t place_argument(uint32_t at, uint32_t bytes)
 {
     uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;

@@ -5,7 +5,7 @@
 //     braid_call_N index, here, barrier, shared, args;
 // All operands have 32 bits. `index` is that of the thread in its lane. `barrier` is the number of
 // the lane's first barrier. The others are addresses in shared memory. At `here` stand blockIdx,
-// gridDim and blockDim, three words each; the arguments lie as island_arg_place says. Small
+// gridDim and blockDim, three words each; the arguments lie as island_arg_offset says. Small
 // arguments are operands themselves, instead of the last: one, two or four.
 //
 // The block differs from the kernel so:

@@ -34,14 +34,14 @@ enum {
     GPU_NO_ATTRIBUTE = -1, // the vendor has none of this meaning; reads as 0
 };
 
-enum gpu_memory_place {
+enum gpu_memory_kind {
     GPU_ELSEWHERE, // on a device, managed, or not known
     GPU_PINNED,    // host memory that the driver knows
     GPU_PAGEABLE,  // host memory that it does not
 };
 
-// The place of a new node: the graph and the nodes that it runs after.
-struct gpu_place {
+// A new node of a graph is behind these nodes.
+struct gpu_behind {
     gpu_graph graph;
     const gpu_node *after;
     size_t num_after;
@@ -63,24 +63,24 @@ struct gpu_scope {
 
 // Nodes of graphs, whose parameters have another layout with each vendor. *out_slot as below.
 struct gpu_vendor_nodes {
-    gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_place *place,
+    gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                              const struct backend_launch *launch, gpu_node *out_node,
                              const void **out_slot);
     gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
                              gpu_node node, const struct backend_launch *launch);
-    gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+    gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
                            const void *from, size_t bytes, gpu_node *out_node,
                            const void **out_slot);
-    gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+    gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
                            gpu_node *out_node, const void **out_slot);
     // Optional: waits until a word, as a number that may wrap around, is at least the value.
-    gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_place *place,
+    gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                  void *word, uint32_t value, gpu_node *out_node,
                                  const void **out_slot);
     // Optional. A loop goes round while the condition is not 0. A branch has an arm for each body,
     // and the condition chooses one. The bodies are the node's own.
-    gpu_result (*add_conditional)(const struct gpu_backend *gpu, const struct gpu_place *place,
+    gpu_result (*add_conditional)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                   const struct gpu_conditional *conditional, gpu_node *out_node,
                                   gpu_graph *out_bodies, const void **out_slot);
     gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
@@ -119,10 +119,10 @@ struct gpu_vendor {
 
     // *out_slot of these is the slot of the last call made, for messages.
 
-    // Where the memory is, as far as the driver has calls that tell; GPU_ELSEWHERE where it has
+    // The kind of the memory, as far as the driver has calls that tell; GPU_ELSEWHERE where it has
     // none.
     gpu_result (*find_memory)(const struct gpu_backend *gpu, const void *memory,
-                              enum gpu_memory_place *out_place, const void **out_slot);
+                              enum gpu_memory_kind *out_kind, const void **out_slot);
     bool fills_of_host_memory_wait; // for earlier work of the stream, on the host
 
     gpu_result (*copy)(const struct gpu_backend *gpu, void *to, const void *from, size_t bytes,

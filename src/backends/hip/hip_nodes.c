@@ -15,8 +15,8 @@ static struct hip_kernel_parameters kernel_parameters(const struct backend_launc
     };
 }
 
-// Priority is a hint that HIP has no place for; clusters it has not.
-static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_place *place,
+// Priority is a hint that HIP has no behind for; clusters it has not.
+static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                              const struct backend_launch *launch, gpu_node *out_node,
                              const void **out_slot)
 {
@@ -24,7 +24,7 @@ static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_pla
     if (launch->cluster.x != 0)
         return GPU_NOT_SUPPORTED;
     struct hip_kernel_parameters parameters = kernel_parameters(launch);
-    return gpu->api->graph_add_kernel(out_node, place->graph, place->after, place->num_after,
+    return gpu->api->graph_add_kernel(out_node, behind->graph, behind->after, behind->num_after,
                                       &parameters);
 }
 
@@ -35,13 +35,13 @@ static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable execu
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 
-static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
                            const void *from, size_t bytes, gpu_node *out_node,
                            const void **out_slot)
 {
     *out_slot = &gpu->api->hip_graph_add_copy;
-    return gpu->api->hip_graph_add_copy(out_node, place->graph, place->after, place->num_after, to,
-                                        from, bytes, HIP_COPY_DEFAULT);
+    return gpu->api->hip_graph_add_copy(out_node, behind->graph, behind->after, behind->num_after,
+                                        to, from, bytes, HIP_COPY_DEFAULT);
 }
 
 static gpu_result set_copy(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
@@ -63,13 +63,13 @@ static struct hip_fill_parameters fill_parameters(void *to, uint32_t value, uint
     };
 }
 
-static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_place *place, void *to,
+static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
                            uint32_t value, uint32_t value_bytes, size_t num_values,
                            gpu_node *out_node, const void **out_slot)
 {
     struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->hip_graph_add_fill;
-    return gpu->api->hip_graph_add_fill(out_node, place->graph, place->after, place->num_after,
+    return gpu->api->hip_graph_add_fill(out_node, behind->graph, behind->after, behind->num_after,
                                         &parameters);
 }
 

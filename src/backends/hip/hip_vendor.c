@@ -116,23 +116,23 @@ static gpu_result find_range(const struct gpu_backend *gpu, const void *memory, 
 // The numbers of the types are others since version 6. Errors that do not mean "not known" say
 // nothing of the memory.
 static gpu_result find_memory(const struct gpu_backend *gpu, const void *memory,
-                              enum gpu_memory_place *out_place, const void **out_slot)
+                              enum gpu_memory_kind *out_kind, const void **out_slot)
 {
     int type = 0;
     bool known = false;
-    *out_place = GPU_ELSEWHERE;
+    *out_kind = GPU_ELSEWHERE;
     if (!gpu->api->hip_address_range || !gpu->api->pointer_attribute)
         return GPU_SUCCESS;
     *out_slot = &gpu->api->hip_address_range;
     gpu_result result = find_range(gpu, memory, &known);
     if (result || !known) {
-        *out_place = GPU_PAGEABLE;
+        *out_kind = GPU_PAGEABLE;
         return result;
     }
     *out_slot = &gpu->api->pointer_attribute;
     result = gpu->api->pointer_attribute(&type, GPU_POINTER_MEMORY_TYPE, (void *)(uintptr_t)memory);
     if (type == (gpu->version < VERSION_MEMORY_TYPES ? HIP_5_HOST : HIP_HOST))
-        *out_place = GPU_PINNED;
+        *out_kind = GPU_PINNED;
     return result;
 }
 

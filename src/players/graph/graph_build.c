@@ -66,7 +66,7 @@ static braid_status add_root(struct graph_builder *builder, uint32_t place)
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
     };
-    struct gpu_place at = { .graph = builder->graph };
+    struct gpu_behind at = { .graph = builder->graph };
     const void *slot = NULL;
     gpu_result result =
         gpu->vendor->nodes->add_kernel(gpu, &at, &launch, &builder->roots[place], &slot);
@@ -164,9 +164,9 @@ static braid_status publish(struct graph_builder *builder, struct graph_lane *st
     collect_after(builder, state);
     braid_status status = BRAID_OK;
     if (builder->num_after > 1 || (builder->num_after == 1 && !state->last)) {
-        const struct gpu_place place = graph_place_here(builder);
+        const struct gpu_behind behind = graph_behind_here(builder);
         status = braid_graph_add_empty_node(
-            builder->gpu, &place, &builder->stage->program->tasks->items[op->node], &state->last);
+            builder->gpu, &behind, &builder->stage->program->tasks->items[op->node], &state->last);
         state->last_is_kernel = false;
         builder->playing->num_nodes++;
     }
@@ -183,9 +183,9 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
 {
     gpu_node node;
     collect_after(builder, state);
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     braid_status status =
-        braid_graph_frames_add(builder->playing->frames, builder->stage, &place, op, &node);
+        braid_graph_frames_add(builder->playing->frames, builder->stage, &behind, op, &node);
     if (status)
         return status;
     builder->playing->num_nodes++;
@@ -256,9 +256,9 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
     collect_last_loop(builder);
     ranges_begin(task->name);
     braid_status status = braid_graph_build_begin_note(builder, state, task);
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     if (!status)
-        status = braid_graph_loops_add(playing->loops, &place, program, body, task,
+        status = braid_graph_loops_add(playing->loops, &behind, program, body, task,
                                        &playing->nodes[op->node], inside);
     for (uint32_t i = 0; i <= body->has_else && !status; i++)
         status = build_region(builder, &body[i], inside[i]);
@@ -312,10 +312,10 @@ static braid_status end_iteration(struct graph_builder *builder)
     const struct stage *stage = builder->stage;
     struct graph_playing *playing = builder->playing;
     const struct graph_lane *last = collect_ends(builder);
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     bool starts_early = builder->num_after == 1 && last->last_is_kernel;
     braid_status status = braid_graph_loops_add_next(
-        playing->loops, &place, &stage->frame->tasks[stage->program->node], &starts_early);
+        playing->loops, &behind, &stage->frame->tasks[stage->program->node], &starts_early);
     if (starts_early)
         playing->states[last->last_task].is_early = true;
     return status;
@@ -334,8 +334,8 @@ static braid_status add_end(struct graph_builder *builder)
     if (is_body)
         return end_iteration(builder);
     collect_ends(builder);
-    const struct gpu_place place = graph_place_here(builder);
-    return braid_graph_times_add_keep(playing->times, &place);
+    const struct gpu_behind behind = graph_behind_here(builder);
+    return braid_graph_times_add_keep(playing->times, &behind);
 }
 
 static braid_status build(struct graph_builder *builder)

@@ -33,11 +33,11 @@ struct graph_builder {
     size_t num_after;
 };
 
-static inline struct gpu_place graph_place_here(const struct graph_builder *builder)
+static inline struct gpu_behind graph_behind_here(const struct graph_builder *builder)
 {
-    return (struct gpu_place){ .graph = builder->graph,
-                               .after = builder->after,
-                               .num_after = builder->num_after };
+    return (struct gpu_behind){ .graph = builder->graph,
+                                .after = builder->after,
+                                .num_after = builder->num_after };
 }
 
 // graph_task.c: adds a kernel behind the nodes collected.

@@ -48,7 +48,7 @@ braid_status braid_graph_capture(const struct stage *stage, const struct backend
     return status;
 }
 
-braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_place *place,
+braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_behind *behind,
                                       const struct backend_task *task, gpu_stream capture_stream,
                                       gpu_node *out_node)
 {
@@ -59,7 +59,7 @@ braid_status braid_graph_add_captured(const struct stage *stage, const struct gp
         return status;
     // The node keeps a copy of the child.
     gpu_result result =
-        gpu->api->graph_add_child(out_node, place->graph, place->after, place->num_after, child);
+        gpu->api->graph_add_child(out_node, behind->graph, behind->after, behind->num_after, child);
     braid_graph_free_captured(gpu, child);
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_child, task, NULL);
 }

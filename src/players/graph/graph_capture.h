@@ -13,7 +13,7 @@ braid_status braid_graph_capture(const struct stage *stage, const struct backend
 void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph);
 
 // The same, and adds the captured work as a node.
-braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_place *place,
+braid_status braid_graph_add_captured(const struct stage *stage, const struct gpu_behind *behind,
                                       const struct backend_task *task, gpu_stream capture_stream,
                                       gpu_node *out_node);
 

@@ -86,17 +86,17 @@ static gpu_event event_of(const struct graph_frames *frames, const struct stage 
 }
 
 braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
-                                    const struct gpu_place *place, const braid_step *op,
+                                    const struct gpu_behind *behind, const braid_step *op,
                                     gpu_node *out_node)
 {
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
     const struct gpu_api *api = gpu->api;
     bool waits = op->kind == PROGRAM_AWAIT_FRAME;
     gpu_event event = event_of(frames, stage, op);
-    gpu_result result =
-        waits
-            ? api->graph_add_wait(out_node, place->graph, place->after, place->num_after, event)
-            : api->graph_add_record(out_node, place->graph, place->after, place->num_after, event);
+    gpu_result result = waits ? api->graph_add_wait(out_node, behind->graph, behind->after,
+                                                    behind->num_after, event)
+                              : api->graph_add_record(out_node, behind->graph, behind->after,
+                                                      behind->num_after, event);
     return braid_gpu_check_task(gpu, result,
                                 waits ? (const void *)&api->graph_add_wait
                                       : (const void *)&api->graph_add_record,

@@ -20,7 +20,7 @@ void braid_graph_frames_leave(struct graph_frames *frames); // NULL does nothing
 
 // Adds the node of an operation between frames: a record of an event, or a wait for it.
 braid_status braid_graph_frames_add(const struct graph_frames *frames, const struct stage *stage,
-                                    const struct gpu_place *place, const braid_step *op,
+                                    const struct gpu_behind *behind, const braid_step *op,
                                     gpu_node *out_node);
 
 #endif

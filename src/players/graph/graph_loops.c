@@ -230,14 +230,14 @@ static uint32_t count_bodies(const struct program *body)
     return num;
 }
 
-static braid_status add_kernel(struct graph_loops *loops, const struct gpu_place *place,
+static braid_status add_kernel(struct graph_loops *loops, const struct gpu_behind *behind,
                                const struct backend_task *task, int kernel, gpu_node *out_node)
 {
     struct loop_launch launch;
     const void *slot = NULL;
     fill_in(loops, task, kernel, &launch);
     gpu_result result =
-        loops->gpu->vendor->nodes->add_kernel(loops->gpu, place, &launch.launch, out_node, &slot);
+        loops->gpu->vendor->nodes->add_kernel(loops->gpu, behind, &launch.launch, out_node, &slot);
     return braid_gpu_check_task(loops->gpu, result, slot, task, NULL);
 }
 
@@ -246,12 +246,12 @@ static braid_status check_condition(const struct graph_loops *loops,
                                     const struct backend_task *task)
 {
     const struct gpu_backend *gpu = loops->gpu;
-    enum gpu_memory_place place = GPU_ELSEWHERE;
+    enum gpu_memory_kind kind = GPU_ELSEWHERE;
     const void *slot = NULL;
     if (!task->work.loop.condition)
         return BRAID_OK;
-    gpu_result result = gpu->vendor->find_memory(gpu, task->work.loop.condition, &place, &slot);
-    if (result || place != GPU_PAGEABLE)
+    gpu_result result = gpu->vendor->find_memory(gpu, task->work.loop.condition, &kind, &slot);
+    if (result || kind != GPU_PAGEABLE)
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     return braid_error(BRAID_UNSUPPORTED,
                        "%s %s: the device reads its condition, which lies in host memory that "
@@ -286,7 +286,7 @@ static braid_status add_conditions(struct graph_loops *loops, gpu_graph graph,
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_create_condition, task, NULL);
 }
 
-braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
+braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_behind *behind,
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,
                                    gpu_graph *out_bodies)
@@ -297,31 +297,31 @@ braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_p
     uint32_t num_bodies = (1u + body->has_else) / num_nodes;
     braid_status status = check_condition(loops, task);
     if (!status)
-        status = add_conditions(loops, place->graph, task, num_nodes);
+        status = add_conditions(loops, behind->graph, task, num_nodes);
     loop->num_cleared = program->region == PLAN_NONE ? count_bodies(body) : 0;
     if (!status)
-        status = add_kernel(loops, place, task, first_kernel(task), &loop->begin);
+        status = add_kernel(loops, behind, task, first_kernel(task), &loop->begin);
     for (uint32_t i = 0; i < num_nodes && !status; i++) {
         const struct gpu_conditional conditional = { .condition = loop->conditions[i],
                                                      .is_loop = task->kind == WORK_LOOP,
                                                      .num_bodies = num_bodies };
         const gpu_node before = i ? *out_node : loop->begin;
-        const struct gpu_place behind = { place->graph, &before, 1 };
+        const struct gpu_behind first = { behind->graph, &before, 1 };
         const void *slot = NULL;
-        gpu_result result = gpu->vendor->nodes->add_conditional(gpu, &behind, &conditional,
-                                                                out_node, out_bodies + i, &slot);
+        gpu_result result = gpu->vendor->nodes->add_conditional(gpu, &first, &conditional, out_node,
+                                                                out_bodies + i, &slot);
         status = braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
     return status;
 }
 
-braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
+braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_behind *behind,
                                         const struct backend_task *task, bool *starts_early)
 {
     static const struct gpu_edge_data early = { .from_port = GPU_EDGE_PORT_PROGRAMMATIC,
                                                 .type = GPU_EDGE_PROGRAMMATIC };
     const struct gpu_api *api = loops->gpu->api;
-    struct gpu_place at = *place;
+    struct gpu_behind at = *behind;
     gpu_node *next = &loops->items[task->work.loop.number].next;
     *starts_early = *starts_early && loops->kernels[NEXT].base.waits_first && api->graph_add_edges;
     if (*starts_early)
@@ -329,7 +329,7 @@ braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct 
     braid_status status = add_kernel(loops, &at, task, NEXT, next);
     if (status || !*starts_early)
         return status;
-    gpu_result result = api->graph_add_edges(place->graph, place->after, next, &early, 1);
+    gpu_result result = api->graph_add_edges(behind->graph, behind->after, next, &early, 1);
     return braid_gpu_check_task(loops->gpu, result, &api->graph_add_edges, task, NULL);
 }
 

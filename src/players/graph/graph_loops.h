@@ -29,13 +29,13 @@ braid_status braid_graph_loops_describe(const struct graph_loops *loops,
 
 // Adds a loop or branch, whose nodes go into *out_bodies, of which a second arm has one more.
 // `body` is that of `program`.
-braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_place *place,
+braid_status braid_graph_loops_add(struct graph_loops *loops, const struct gpu_behind *behind,
                                    const struct program *program, const struct program *body,
                                    const struct backend_task *task, gpu_node *out_node,
                                    gpu_graph *out_bodies);
 // Adds the kernel that ends an iteration, behind all other nodes of the body. *starts_early says
-// whether it may start early, behind the only node of the place, and then whether it does.
-braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_place *place,
+// whether it may start early, behind the only node before it, and then whether it does.
+braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct gpu_behind *behind,
                                         const struct backend_task *task, bool *starts_early);
 
 // Gives a loop other values for later launches.

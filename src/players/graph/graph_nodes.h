@@ -6,12 +6,12 @@
 #include "backends/gpu/gpu_backend.h"
 
 // Of a copy, a fill, a host call or nothing. The task's device is current.
-braid_status braid_graph_add_plain(struct gpu_backend *gpu, const struct gpu_place *place,
+braid_status braid_graph_add_plain(struct gpu_backend *gpu, const struct gpu_behind *behind,
                                    const struct backend_task *task, gpu_node *out_node);
 
 // One without work, for any task.
 braid_status braid_graph_add_empty_node(const struct gpu_backend *gpu,
-                                        const struct gpu_place *place,
+                                        const struct gpu_behind *behind,
                                         const struct backend_task *task, gpu_node *out_node);
 
 // The bits of a fill's value that its values have: a node refuses others, a stream drops them.

@@ -26,16 +26,16 @@ braid_status braid_graph_build_kernel(struct graph_builder *builder,
         .type = GPU_EDGE_PROGRAMMATIC,
     };
     struct gpu_backend *gpu = builder->gpu;
-    struct gpu_place place = graph_place_here(builder);
+    struct gpu_behind behind = graph_behind_here(builder);
     bool starts_early = may_start_early(builder, launch, state);
     if (starts_early) { // the node that it is launched early behind comes first
-        place.after++;
-        place.num_after--;
+        behind.after++;
+        behind.num_after--;
     }
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS)
-        result = gpu->vendor->nodes->add_kernel(gpu, &place, launch, out_node, &slot);
+        result = gpu->vendor->nodes->add_kernel(gpu, &behind, launch, out_node, &slot);
     if (result) {
         char detail[200];
         braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));
@@ -44,7 +44,7 @@ braid_status braid_graph_build_kernel(struct graph_builder *builder,
     if (starts_early) {
         builder->playing->states[task->node].is_early = true;
         builder->playing->states[state->last_task].is_early = true;
-        result = gpu->api->graph_add_edges(place.graph, &state->last, out_node, &early, 1);
+        result = gpu->api->graph_add_edges(behind.graph, &state->last, out_node, &early, 1);
     }
     return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
 }
@@ -52,20 +52,20 @@ braid_status braid_graph_build_kernel(struct graph_builder *builder,
 static braid_status add_queue_call(struct graph_builder *builder, const struct backend_task *task,
                                    gpu_node *out_node)
 {
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     struct stage stage = *builder->stage;
     stage.device = places_device(stage.places, stage.device, task->place);
     gpu_stream stream = builder->capture_streams[task->place];
-    return braid_graph_add_captured(&stage, &place, task, stream, out_node);
+    return braid_graph_add_captured(&stage, &behind, task, stream, out_node);
 }
 
 static braid_status add_note(struct graph_builder *builder, const struct backend_task *task,
                              bool ended, gpu_node *out_node)
 {
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     const struct backend_task note = braid_gpu_note_task(task, ended);
     builder->playing->num_nodes++;
-    return braid_graph_add_plain(builder->gpu, &place, &note, out_node);
+    return braid_graph_add_plain(builder->gpu, &behind, &note, out_node);
 }
 
 // A leaf, which holds up nothing of the lane; behind the one before, so that the last one stays.
@@ -106,17 +106,17 @@ static braid_status add_node(struct graph_builder *builder, const struct backend
         task->kind == WORK_POST && braid_gpu_post_joins(task); // with a task captured later
     if (task->kind == WORK_QUEUE || (task->kind == WORK_POST && !joins))
         return add_queue_call(builder, task, out_node);
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     braid_status status = joins ? braid_gpu_post(NULL, task) : BRAID_OK;
-    return status ? status : braid_graph_add_plain(builder->gpu, &place, task, out_node);
+    return status ? status : braid_graph_add_plain(builder->gpu, &behind, task, out_node);
 }
 
 static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
                               bool ended, gpu_node *out_node)
 {
-    const struct gpu_place place = graph_place_here(builder);
+    const struct gpu_behind behind = graph_behind_here(builder);
     builder->playing->num_nodes++;
-    return braid_graph_times_add_stamp(builder->playing->times, &place, task, ended, out_node);
+    return braid_graph_times_add_stamp(builder->playing->times, &behind, task, ended, out_node);
 }
 
 // The node between two that write the time; *state then ends with the second.

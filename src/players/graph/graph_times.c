@@ -15,19 +15,19 @@ enum {
     MOST_STAMPS = 32,               // of a node; its blocks spread over them
     MOST_FRAME_BYTES = 4096 * 1024, // beyond which nodes have fewer
     KEEP_THREADS = 256,
-    PLACES_A_BLOCK = KEEP_THREADS / 32,
+    ROWS_A_BLOCK = KEEP_THREADS / 32,
     MOST_KEEP_BLOCKS = 128,
 };
 
 static const char what_times[] = "the times of frames";
 
 // The stamps of a node, as the kernel that keeps them reads it.
-struct stamp_place {
+struct stamp_row {
     uint32_t first, num;
 };
 
 struct graph_time {
-    uint32_t place;
+    uint32_t row;
     bool inside;               // the task writes its times itself
     struct gpu_kernel *kernel; // that does; NULL: it is in an island, or between two stamps
 };
@@ -38,14 +38,14 @@ struct graph_times {
     braid_stream *stream; // leased, for reading the clock
     const struct program *program;
     struct graph_time *nodes; // by task
-    struct stamp_place *places;
-    uint32_t num_places;
+    struct stamp_row *rows;
+    uint32_t num_rows;
     struct gpu_kernel stamp, keep; // GPU_OWN_STAMP and GPU_OWN_KEEP
     void **args;                   // of the launch at hand: its own and GPU_STAMP_PARAMETERS more
     void *stamps;                  // of that launch
     uint32_t mask;
-    // On the device: places, the counter, the stamps of the frame at hand, and the times kept.
-    // These have one stamp a place, for `room` frames in turn.
+    // On the device: rows, the counter, the stamps of the frame at hand, and the times kept.
+    // These have one stamp a row, for `room` frames in turn.
     unsigned char *memory;
     size_t counter_at, stamps_at, kept_at, num_bytes;
     uint32_t room;
@@ -69,22 +69,22 @@ static uint32_t span_of_stamps(uint32_t num)
 
 // Gives each task its stamps, those of an island one each, in the order of its calls. Returns how
 // far they reach.
-static uint64_t place_stamps(struct graph_times *times, const struct stage *stage, uint32_t most)
+static uint64_t lay_out_stamps(struct graph_times *times, const struct stage *stage, uint32_t most)
 {
     const struct program *program = times->program;
     uint64_t end = 0;
     uint32_t island = 0;
-    times->num_places = 0;
+    times->num_rows = 0;
     for (size_t i = 0; i < program->num_ops; i++) {
         const braid_step *op = &program->ops[program->lane_ops[i]];
         if (!program_runs(program, op))
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->node];
-        struct stamp_place *place = &times->places[times->num_places];
-        place->first = (uint32_t)end;
-        place->num = program_in_island(program, i, &island) ? 1 : spread_of(task, most);
-        times->nodes[op->node].place = times->num_places++;
-        end += span_of_stamps(place->num);
+        struct stamp_row *row = &times->rows[times->num_rows];
+        row->first = (uint32_t)end;
+        row->num = program_in_island(program, i, &island) ? 1 : spread_of(task, most);
+        times->nodes[op->node].row = times->num_rows++;
+        end += span_of_stamps(row->num);
     }
     return end;
 }
@@ -92,14 +92,14 @@ static uint64_t place_stamps(struct graph_times *times, const struct stage *stag
 static void lay_out(struct graph_times *times, const struct stage *stage)
 {
     uint32_t most = MOST_STAMPS;
-    uint64_t num = place_stamps(times, stage, most);
+    uint64_t num = lay_out_stamps(times, stage, most);
     for (; num * sizeof(struct gpu_stamp) > MOST_FRAME_BYTES && most > 1; most /= 2)
-        num = place_stamps(times, stage, most / 2);
-    times->counter_at = ((size_t)times->num_places * sizeof(struct stamp_place) + 15) / 16 * 16;
+        num = lay_out_stamps(times, stage, most / 2);
+    times->counter_at = ((size_t)times->num_rows * sizeof(struct stamp_row) + 15) / 16 * 16;
     times->stamps_at = times->counter_at + sizeof(struct gpu_stamp);
     times->kept_at = times->stamps_at + (size_t)num * sizeof(struct gpu_stamp);
     times->num_bytes =
-        times->kept_at + (size_t)times->num_places * times->room * sizeof(struct gpu_stamp);
+        times->kept_at + (size_t)times->num_rows * times->room * sizeof(struct gpu_stamp);
 }
 
 // All except the times kept, which every frame writes.
@@ -108,8 +108,8 @@ static braid_status upload(struct graph_times *times)
     unsigned char *begin = calloc(times->kept_at, 1);
     if (!begin)
         return braid_error_no_memory(what_times);
-    if (times->num_places)
-        memcpy(begin, times->places, times->num_places * sizeof(*times->places));
+    if (times->num_rows)
+        memcpy(begin, times->rows, times->num_rows * sizeof(*times->rows));
     void *memory = NULL;
     braid_status status =
         braid_gpu_island_memory_take(times->gpu, BRAID_MEMORY_DEVICE,
@@ -143,10 +143,10 @@ static braid_status fill(struct graph_times *times, const struct stage *stage)
 {
     const struct tasks *tasks = stage->program->tasks;
     times->nodes = braid_allocate_zeroed(tasks->num, sizeof(*times->nodes));
-    times->places = braid_allocate_zeroed(tasks->num, sizeof(*times->places));
+    times->rows = braid_allocate_zeroed(tasks->num, sizeof(*times->rows));
     times->args =
         braid_allocate_zeroed((size_t)tasks->max_args + GPU_STAMP_PARAMETERS, sizeof(*times->args));
-    if (!times->nodes || !times->places || !times->args)
+    if (!times->nodes || !times->rows || !times->args)
         return braid_error_no_memory(what_times);
     braid_status status = find_kernels(times);
     if (status)
@@ -186,15 +186,15 @@ void braid_graph_times_destroy(struct graph_times *times)
         braid_device_return_stream(times->device, times->stream);
     braid_gpu_island_memory_leave(times->gpu, times->memory);
     free(times->nodes);
-    free(times->places);
+    free(times->rows);
     free(times->args);
     free(times);
 }
 
 static unsigned char *stamps_of(const struct graph_times *times, uint32_t task)
 {
-    const struct stamp_place *place = &times->places[times->nodes[task].place];
-    return times->memory + times->stamps_at + (size_t)place->first * sizeof(struct gpu_stamp);
+    const struct stamp_row *row = &times->rows[times->nodes[task].row];
+    return times->memory + times->stamps_at + (size_t)row->first * sizeof(struct gpu_stamp);
 }
 
 bool braid_graph_times_launch_again(struct graph_times *times, const struct backend_task *task,
@@ -207,7 +207,7 @@ bool braid_graph_times_launch_again(struct graph_times *times, const struct back
     if (launch->num_args)
         memcpy(times->args, launch->args, launch->num_args * sizeof(*times->args));
     times->stamps = stamps_of(times, task->node);
-    times->mask = times->places[time->place].num - 1;
+    times->mask = times->rows[time->row].num - 1;
     times->args[launch->num_args] = &times->stamps;
     times->args[launch->num_args + 1] = &times->mask;
     *out_launch = *launch;
@@ -231,7 +231,7 @@ braid_status braid_graph_times_launch(struct graph_times *times, const struct ba
     return BRAID_OK;
 }
 
-braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct gpu_place *place,
+braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct gpu_behind *behind,
                                          const struct backend_task *task, bool ended,
                                          gpu_node *out_node)
 {
@@ -249,7 +249,7 @@ braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct
     };
     const void *slot = NULL;
     gpu_result result =
-        times->gpu->vendor->nodes->add_kernel(times->gpu, place, &launch, out_node, &slot);
+        times->gpu->vendor->nodes->add_kernel(times->gpu, behind, &launch, out_node, &slot);
     return braid_gpu_check_task(times->gpu, result, slot, task, NULL);
 }
 
@@ -263,12 +263,12 @@ void braid_graph_times_note_inside(struct graph_times *times, uint32_t task)
     times->nodes[task].inside = true;
 }
 
-braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_place *place)
+braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_behind *behind)
 {
     void *stamps = times->memory + times->stamps_at, *kept = times->memory + times->kept_at;
-    void *counter = times->memory + times->counter_at, *places = times->memory;
-    void *args[] = { &stamps, &kept, &counter, &places, &times->num_places, &times->room };
-    uint32_t blocks = (times->num_places + PLACES_A_BLOCK - 1) / PLACES_A_BLOCK;
+    void *counter = times->memory + times->counter_at, *rows = times->memory;
+    void *args[] = { &stamps, &kept, &counter, &rows, &times->num_rows, &times->room };
+    uint32_t blocks = (times->num_rows + ROWS_A_BLOCK - 1) / ROWS_A_BLOCK;
     blocks = blocks > MOST_KEEP_BLOCKS ? MOST_KEEP_BLOCKS : blocks ? blocks : 1;
     const struct backend_launch launch = {
         .kernel = &times->keep.base,
@@ -280,7 +280,7 @@ braid_status braid_graph_times_add_keep(struct graph_times *times, const struct 
     gpu_node node;
     const void *slot = NULL;
     gpu_result result =
-        times->gpu->vendor->nodes->add_kernel(times->gpu, place, &launch, &node, &slot);
+        times->gpu->vendor->nodes->add_kernel(times->gpu, behind, &launch, &node, &slot);
     return braid_gpu_check(times->gpu, result, slot, "adding the end of a graph");
 }
 
@@ -306,7 +306,7 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
         const struct graph_time *time = &times->nodes[program->ops[i].node];
         if (!program_runs(program, &program->ops[i]))
             continue;
-        ops[i] = span_of(&kept[time->place]);
+        ops[i] = span_of(&kept[time->row]);
         profile->timers[i] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
     }
     return braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);
@@ -329,7 +329,7 @@ braid_status braid_graph_times_read(const struct graph_times *times, struct prof
         braid_gpu_leave(gpu, &scope);
     }
     for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++)
-        status = read_frame(times, kept + i % times->room * times->num_places, out_profile);
+        status = read_frame(times, kept + i % times->room * times->num_rows, out_profile);
     free(kept);
     return status;
 }

@@ -29,7 +29,7 @@ bool braid_graph_times_launch_again(struct graph_times *times, const struct back
                                     struct backend_launch *out_launch);
 
 // Adds a node that writes when a task begins, or has ended.
-braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct gpu_place *place,
+braid_status braid_graph_times_add_stamp(struct graph_times *times, const struct gpu_behind *behind,
                                          const struct backend_task *task, bool ended,
                                          gpu_node *out_node);
 
@@ -39,7 +39,7 @@ void *braid_graph_times_of_island(struct graph_times *times, uint32_t first_task
 void braid_graph_times_note_inside(struct graph_times *times, uint32_t task);
 
 // Adds the node that keeps the times of a frame, behind all others.
-braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_place *place);
+braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_behind *behind);
 // A frame was launched.
 void braid_graph_times_launched(struct graph_times *times);
 

@@ -31,8 +31,9 @@ static gpu_result make(struct island_graph *made, const struct backend_launch *l
         made->graph = NULL;
         return result;
     }
-    const struct gpu_place place = { .graph = made->graph };
-    result = made->gpu->vendor->nodes->add_kernel(made->gpu, &place, launch, &made->node, out_slot);
+    const struct gpu_behind behind = { .graph = made->graph };
+    result =
+        made->gpu->vendor->nodes->add_kernel(made->gpu, &behind, launch, &made->node, out_slot);
     if (result)
         return result;
     *out_slot = &api->graph_instantiate;

@@ -172,7 +172,7 @@ enum cpu_poll_end {
     CPU_POLL_REACHED,    // the wait is over
     CPU_POLL_LEFT,       // it is not, but there is something better to do
     CPU_POLL_IN_THE_WAY, // it is not, and the caller keeps the core from the lane it waits for
-    CPU_POLL_LOST,       // another thread walks the lane now; the caller must not touch it any more
+    CPU_POLL_TAKEN,      // another thread walks the lane now; the caller must not touch it any more
 };
 
 // Polls for the step's wait while that is likely to be over soon. If *out_taken is not NULL, the

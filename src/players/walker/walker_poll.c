@@ -197,7 +197,7 @@ enum cpu_poll_end braid_cpu_lane_poll(struct cpu_backend *backend, struct cpu_la
     }
     *out_taken = poll.taken;
     if (!take_back(&poll))
-        return CPU_POLL_LOST;
+        return CPU_POLL_TAKEN;
     if (reached)
         return CPU_POLL_REACHED;
     return poll.in_the_way ? CPU_POLL_IN_THE_WAY : CPU_POLL_LEFT;

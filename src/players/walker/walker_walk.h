@@ -75,12 +75,12 @@ static inline bool wait_longer(struct cpu_backend *backend, struct cpu_lane *lan
 {
     struct cpu_lane *taken;
     enum cpu_poll_end end = braid_cpu_lane_poll(backend, lane, step, &taken);
-    if (end == CPU_POLL_REACHED || (end != CPU_POLL_LOST && park(backend, lane, step))) {
+    if (end == CPU_POLL_REACHED || (end != CPU_POLL_TAKEN && park(backend, lane, step))) {
         if (taken)
             hand_on(backend, taken);
         return true;
     }
-    if (end == CPU_POLL_LOST)
+    if (end == CPU_POLL_TAKEN)
         cpu_lock(backend);
     backend->in_the_way = end == CPU_POLL_IN_THE_WAY;
     *out_next = taken ? &taken->job : NULL;
