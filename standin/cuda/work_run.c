@@ -68,14 +68,23 @@ static bool may_touch(CUcontext context, const void *memory, size_t bytes, bool 
     return result;
 }
 
+// Little endian: the low bytes come first. The host may read words while a device writes them.
+static void store_element(char *to, unsigned value, size_t bytes)
+{
+    if (bytes == sizeof(value))
+        atomic_store_explicit((atomic_uint *)(void *)to, value, memory_order_relaxed);
+    else
+        memcpy(to, &value, bytes);
+}
+
 static void run_fill(CUcontext context, const struct fill *fill)
 {
     for (size_t y = 0; y < fill->height; y++) {
         char *row = fill->to + y * fill->pitch;
         if (!may_touch(context, row, fill->width * fill->element_bytes, false))
             return;
-        for (size_t x = 0; x < fill->width; x++) // little endian: the low bytes come first
-            memcpy(row + x * fill->element_bytes, &fill->value, fill->element_bytes);
+        for (size_t x = 0; x < fill->width; x++)
+            store_element(row + x * fill->element_bytes, fill->value, fill->element_bytes);
     }
 }
 
