@@ -23,6 +23,7 @@ GLUED_FAILURE = re.compile(r"(not )ok (\d+) - (.*)$")  # behind output without a
 SKIP = re.compile(r"#\s*skip\b[:\s]*(.*)$", re.IGNORECASE)
 PLAN = re.compile(r"^1\.\.(\d+)\s*(?:#\s*skip\b[:\s]*(.*))?$", re.IGNORECASE)
 EXIT_SKIPPED = 77
+SHORT = 0.3  # seconds of a test that nobody has measured
 
 
 class Outcome:
@@ -163,17 +164,23 @@ def times_file(build):
     return os.path.join(build, "test-times.json")
 
 
-def read_seconds(build):
-    """The seconds that each test took when it last ran in this build, by name."""
+def read_json(path):
     try:
-        with open(times_file(build), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             return json.load(file)
     except (OSError, ValueError):
         return {}
 
 
+def read_seconds(build):
+    """The seconds that each test took when it last ran in this build, by name. Before, those of the
+    long tests elsewhere."""
+    elsewhere = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seconds.json")
+    return {**read_json(elsewhere), **read_json(times_file(build))}
+
+
 def write_seconds(build, seconds):
-    measured = read_seconds(build)
+    measured = read_json(times_file(build))
     measured.update({name: round(duration, 2) for duration, name in seconds})
     with open(times_file(build), "w", encoding="utf-8") as file:
         json.dump(measured, file, indent=1, sort_keys=True)
@@ -181,7 +188,7 @@ def write_seconds(build, seconds):
 
 class Progress:
     """On a terminal, one line below the results: how many tests have ended, which still run, and the
-    time left as far as earlier runs tell it."""
+    time left by what earlier runs measured."""
 
     def __init__(self, tests, build, jobs):
         self.left = [full_name(test) for test in tests]
@@ -197,10 +204,9 @@ class Progress:
             self.left.remove(ended)
         if not self.is_shown or not self.left:
             return
-        seconds = sum(self.measured.get(name, 0) for name in self.left) / self.jobs
-        known = all(name in self.measured for name in self.left)
-        left = f", about {seconds:.0f} s left" if known else ""
-        line = f"{self.num - len(self.left)} of {self.num} tests{left}, now {self.left[0]}"
+        seconds = sum(self.measured.get(name, SHORT) for name in self.left) / self.jobs
+        line = (f"{self.num - len(self.left)} of {self.num} tests, about {seconds:.0f} s left, "
+                f"now {self.left[0]}")
         sys.stderr.write(line[:shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()
 
@@ -211,10 +217,9 @@ def list_tests(build, patterns):
     tests = json.loads(text)
     if patterns:
         tests = [test for test in tests if any(part in full_name(test) for part in patterns)]
-    # Long ones first, so that the end is not one program alone. A test that no earlier run of this
-    # build has measured counts as long as it may take.
+    # Long ones first, so that the end is not one program alone.
     measured = read_seconds(build)
-    return sorted(tests, key=lambda test: -measured.get(full_name(test), test["timeout"]))
+    return sorted(tests, key=lambda test: -measured.get(full_name(test), SHORT))
 
 
 def mostly_waits(test):

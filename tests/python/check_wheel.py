@@ -18,6 +18,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "structure"))
 from check_structure import list_files  # noqa: E402
 
+# A build as any other, whose compiler takes a fifth of the time.
+QUICKLY = {"setup-args": ["-Doptimization=0"]}
 FIRST_PLAN = """
 import braid, numpy as np
 x = np.zeros(4, "float32")
@@ -70,7 +72,7 @@ def main():
         top = unpack_sources(source, folder)
         wheels = os.path.join(folder, "wheels")
         os.makedirs(wheels)
-        run(sys.executable, "-c", f"import mesonpy; mesonpy.build_wheel({wheels!r})", cwd=top)
+        run(sys.executable, "-c", f"import mesonpy; mesonpy.build_wheel({wheels!r}, {QUICKLY!r})", cwd=top)
         wheel = os.path.join(wheels, os.listdir(wheels)[0])
         version = os.path.basename(wheel).split("-")[1]
         check_wheel(wheel, version)
