@@ -248,8 +248,8 @@ def as_subproject(trial, kind):
     trial.run("meson", "setup", "build", "-Dbuildtype=plain", folder=folder, PKG_CONFIG_LIBDIR="/nowhere")
     build = os.path.join(folder, "build")
     targets = json.loads(trial.run("meson", "introspect", "--targets", build))
-    names = {(target["name"], target["type"]) for target in targets}
-    assert names == {(name, f"{kind} library") for name in ("braid", "braid_ranks")} | {("outside", "executable")}
+    built = {(target["name"], target["type"]) for target in targets if target["build_by_default"]}
+    assert built == {(name, f"{kind} library") for name in ("braid", "braid_ranks")} | {("outside", "executable")}, built
     if kind == "shared":
         return  # compiling the same sources again would tell nothing new
     trial.run("ninja", "-C", "build", folder=folder)
