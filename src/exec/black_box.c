@@ -286,11 +286,10 @@ braid_status braid_exec_cancel(braid_exec *exec)
     if (!exec)
         return braid_error_null(function, "exec");
     struct black_box *box = find(exec);
-    if (!box || has_rows_of_lanes(exec) || box->is_of_ranks)
+    if (!box || box->is_of_ranks)
         return braid_error(BRAID_UNSUPPORTED, "%s: %s", function,
-                           !box               ? "the exec was made without black_box"
-                           : box->is_of_ranks ? "other ranks wait for operations of its graph"
-                                              : "only the CPU cancels frames");
+                           box ? "other ranks wait for operations of its graph"
+                               : "the exec was made without black_box");
     set_cancelled(exec, box, true);
     return braid_exec_query(exec);
 }

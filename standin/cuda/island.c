@@ -276,7 +276,7 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
 }
 
 // Parameters; a timed island has more: stamps, first, room, num_in_lane; and one that loops has:
-// condition, most, kind, total, counter.
+// condition, most, kind, total, counter, cancelled.
 enum { NUM_PLAIN = 7 };
 
 static bool loops(const struct CUfunc_st *function)
@@ -314,15 +314,13 @@ static bool run_frames(struct walk *walk, const struct CUfunc_st *function, unsi
     return !walk->failed;
 }
 
-static bool goes_on(struct walk *walk, const uint32_t *condition, bool looks)
+static bool is_set(struct walk *walk, const uint32_t *word)
 {
-    if (condition == NULL || !looks)
-        return true;
     world_lock();
-    bool result = memory_touch_argument(walk->context, condition);
+    bool result = memory_touch_argument(walk->context, word);
     walk->failed |= !result;
     world_unlock();
-    return result && *(const volatile uint32_t *)condition != 0;
+    return result && *(const volatile uint32_t *)word != 0;
 }
 
 static bool run_loop(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
@@ -333,7 +331,9 @@ static bool run_loop(struct walk *walk, const struct CUfunc_st *function, unsign
     uint64_t most = *(const uint64_t *)more[1], num = 0;
     uint32_t kind = *(const uint32_t *)more[2];
     uint64_t *total = *(uint64_t **)more[3], *counter = *(uint64_t **)more[4];
-    while (num < most && goes_on(walk, condition, num > 0 || kind & 1)) {
+    const uint32_t *cancelled = *(const uint32_t **)more[5];
+    while (num < most && !(cancelled != NULL && is_set(walk, cancelled)) &&
+           (condition == NULL || (num == 0 && !(kind & 1)) || is_set(walk, condition))) {
         if (!run_frames(walk, function, num_blocks, arguments))
             return false;
         if (walk->trap != CUDA_SUCCESS)

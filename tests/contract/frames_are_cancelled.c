@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cancelled frame ends: what has not begun does nothing, and the exec can launch again.
+// A cancelled frame ends: its loops do, and on the CPU each node that has not begun does nothing.
+// Then the exec can launch again.
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
@@ -45,7 +46,7 @@ static void a_loop_without_end_ends(void **state)
     check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, TEST_TIMEOUT_NS));
 }
 
-static void queued_frames_do_nothing(void **state)
+static void a_queued_frame_runs_no_more_than_the_device_has_taken(void **state)
 {
     struct contract *contract = *state;
     braid_graph *graph = contract_graph(contract);
@@ -59,24 +60,65 @@ static void queued_frames_do_nothing(void **state)
     gate_wait_until_entered(gate);
     assert_int_equal(braid_exec_cancel(exec), BRAID_NOT_READY);
     braid_running_node running;
-    size_t num;
-    check_ok(braid_exec_get_running(exec, &running, 1, &num));
-    assert_int_equal(num, 1);
+    size_t num_running;
+    check_ok(braid_exec_get_running(exec, &running, 1, &num_running));
+    assert_true(num_running > 0);
     assert_int_equal(running.node.index, node.index);
     check_fails(braid_exec_launch(exec, NULL), BRAID_BUSY, "cancelled");
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
-    assert_int_equal(numbers[0], 0);
+    uint32_t num = contract_is_on_host() ? 0 : 3; // other nodes of GPUs are with the driver
+    assert_int_equal(numbers[0], num);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
+    assert_int_equal(numbers[0], num + 1);
+}
+
+// A gate, then a loop: cancelled while it is queued, it runs no iteration.
+static void check_queued_loop(struct contract *contract, uint64_t times, bool has_condition)
+{
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *numbers = contract_host_numbers(contract, 2);
+    struct gate gate = contract_gate(contract);
+    braid_resource going;
+    numbers[0] = 1;
+    check_ok(braid_graph_add_buffer(graph, "going", numbers, sizeof(uint32_t), &going));
+    add_gate(graph, (braid_node_options){ USES({ going, BRAID_READ_WRITE }) }, gate);
+    braid_loop loop = { .node.name = "loop", .times = times };
+    if (has_condition)
+        loop.condition = going;
+    braid_node node;
+    check_ok(braid_graph_begin_loop(graph, &loop, &node));
+    add_axpy(graph, (braid_node_options){ USES({ going, BRAID_READ_WRITE }) }, numbers, numbers, 1,
+             1, 1);
+    check_ok(braid_graph_end(graph));
+    braid_exec *exec = make_exec(contract, graph);
+    uint64_t num;
+    check_ok(braid_exec_launch(exec, NULL));
+    gate_wait_until_entered(gate);
+    assert_int_equal(braid_exec_cancel(exec), BRAID_NOT_READY);
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
     assert_int_equal(numbers[0], 1);
+    check_ok(braid_exec_get_iterations(exec, node, &num));
+    assert_int_equal(num, 0);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(numbers[0], 1 + times);
+}
+
+static void a_queued_loop_runs_no_iteration(void **state)
+{
+    check_queued_loop(*state, 3, false);
+    check_queued_loop(*state, 3, true);
 }
 
 int run_cancelling(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_loop_without_end_ends),
-        contract_test(queued_frames_do_nothing),
+        contract_test(a_queued_loop_runs_no_iteration),
+        contract_test(a_queued_frame_runs_no_more_than_the_device_has_taken),
     };
     return contract_run("frames are cancelled", tests);
 }

@@ -30,13 +30,14 @@ enum gpu_own_index {
     // the number of its blocks to the counter.
     GPU_OWN_KEEP,
     GPU_OWN_WAIT, // only waits for the kernels that it was launched early behind
-    // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num):
-    // clears the loop's count, and all counters of `num` loops from this one on. The condition is
-    // the word, or 1 where that is NULL.
+    // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,
+    // cancelled): clears the loop's count, and all counters of `num` loops from this one on. The
+    // condition is the word, or 1 where that is NULL. `cancelled` is NULL, or points to a uint32_t
+    // in host memory: if that is not 0, the condition is 0.
     GPU_OWN_LOOP_BEGIN,
-    // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint64_t most):
-    // counts an iteration. The condition is the word, or 1 where that is NULL, and 0 behind the
-    // last of `most`. Where it is 0 it writes how many iterations the frame has had.
+    // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint64_t most,
+    // cancelled): counts an iteration. The condition is as before, and 0 behind the last of `most`.
+    // Where it is 0 it writes how many iterations the frame has had.
     GPU_OWN_LOOP_NEXT,
     GPU_OWN_LOOP_NEXT_EARLY, // the same, which waits for its predecessors first
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,

@@ -128,6 +128,7 @@ static void describe_launch(struct gpu_island *island)
         more[2] = &island->loop.kind;
         more[3] = &island->loop.total;
         more[4] = &island->loop.counter;
+        more[5] = &island->loop.cancelled;
     } else {
         more[0] = &island->times;
         more[1] = &island->times_first;

@@ -43,6 +43,7 @@ struct island_loop {
     uint64_t *total;           // on the device: iterations of the frame
     uint64_t *counter;         // in host memory: the same
     uint32_t kind;             // ISLAND_LOOP_*
+    const uint32_t *cancelled; // in host memory: not 0 ends the loop; NULL: it cannot be cancelled
 };
 
 // How the lanes are laid out on the device.

@@ -8,7 +8,7 @@
 enum {
     ISLAND_PARAMETERS = 7,
     ISLAND_TIMES_PARAMETERS = 4, // more, where it is timed
-    ISLAND_LOOP_PARAMETERS = 5,  // more, where it loops
+    ISLAND_LOOP_PARAMETERS = 6,  // more, where it loops
     ISLAND_MOST_THREADS = 1024,
 };
 

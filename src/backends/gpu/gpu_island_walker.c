@@ -34,7 +34,8 @@
 // Lines with an exclamation mark are only in islands that loop. Such an island runs its one frame
 // until a word is 0. If several blocks read the word, one block could write it again before another
 // has read it. So lane 0 waits for all lanes, reads the word, and tells a number behind the last of
-// the frame. The number is 1 more if the loop ends, and 2 more if the next iteration begins.
+// the frame. The number is 1 more if the loop ends, and 2 more if the next iteration begins. The host
+// may cancel the frame between two reads, so one thread reads that for all of its block.
 const char *const braid_island_walker_text[] = {
     "struct braid_island_shape {\n",
     "    unsigned entry, threads, blocks, varies;\n",
@@ -66,11 +67,20 @@ const char *const braid_island_walker_text[] = {
     "    return seen;\n",
     "}\n",
     "!static __device__ __forceinline__ bool braid_island_decide(unsigned *progress, unsigned lane, unsigned number, bool must_look,\n",
-    "!                                                           const unsigned *condition, unsigned long long left)\n",
+    "!                                                           const unsigned *condition, unsigned long long left,\n",
+    "!                                                           const unsigned *cancelled)\n",
     "!{\n",
+    "!    __shared__ unsigned is_cancelled;\n",
     "!    const unsigned index = braid_island_index();\n",
     "!    bool goes_on = left > 0;\n",
+    "!    if (cancelled && lane == 0 && index == 0)\n",
+    "!        is_cancelled = *(const volatile unsigned *)cancelled;\n",
     "!    if (BRAID_BLOCKS == 1) {\n",
+    "!        if (cancelled && BRAID_CHAIN)\n",
+    "!            braid_island_meet();\n",
+    "!        else if (cancelled)\n",
+    "!            braid_island_gather();\n",
+    "!        goes_on = goes_on && !(cancelled && is_cancelled);\n",
     "!        if (goes_on && must_look && condition)\n",
     "!            goes_on = *(const volatile unsigned *)condition != 0;\n",
     "!        if (BRAID_CHAIN)\n",
@@ -85,6 +95,7 @@ const char *const braid_island_walker_text[] = {
     "!                ;\n",
     "!        }\n",
     "!        braid_island_meet();\n",
+    "!        goes_on = goes_on && !(cancelled && is_cancelled);\n",
     "!        if (goes_on && must_look && condition)\n",
     "!            goes_on = *(const volatile unsigned *)condition != 0;\n",
     "!        braid_island_meet();\n",
@@ -107,6 +118,7 @@ const char *const braid_island_walker_text[] = {
     "                 volatile unsigned *notes\n",
     "?                 , ulonglong2 *times, unsigned first, unsigned room, unsigned stride\n",
     "!                 , const unsigned *condition, unsigned long long most, unsigned kind, unsigned long long *total, unsigned long long *counter\n",
+    "!                 , const unsigned *cancelled\n",
     "    )\n",
     "{\n",
     "    static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, \"the compiler is older than the device\");\n",
@@ -140,7 +152,7 @@ const char *const braid_island_walker_text[] = {
     "    unsigned *const mine = BRAID_BLOCKS == 1 ? braid_island_done + group : progress + lane * 32;\n",
     "    unsigned seen = 0;\n",
     "!    unsigned long long iterations = 0;\n",
-    "!    bool goes_on = braid_island_decide(progress, lane, base, (kind & 1) != 0, condition, most);\n",
+    "!    bool goes_on = braid_island_decide(progress, lane, base, (kind & 1) != 0, condition, most, cancelled);\n",
     "!    base += 2;\n",
     "!    frames = goes_on ? 1 : 0;\n",
     "    for (unsigned frame = 0; frame < frames; frame++, base += span) {\n",
@@ -257,7 +269,7 @@ const char *const braid_island_walker_text[] = {
     "            braid_island_meet();\n",
     "        }\n",
     "!        iterations++;\n",
-    "!        goes_on = braid_island_decide(progress, lane, base + span, true, condition, most - iterations);\n",
+    "!        goes_on = braid_island_decide(progress, lane, base + span, true, condition, most - iterations, cancelled);\n",
     "!        base += 2;\n",
     "!        frame -= goes_on;\n",
     "    }\n",

@@ -51,6 +51,15 @@
     "    st.param.b32 [value], " to_value ";\n"                                                    \
     "    call.uni cudaGraphSetConditional, (to, value);\n"                                         \
     "    }\n"
+// If the word at `cancelled` is not 0, there is no further iteration.
+#define LOOP_CANCEL(goes_on)                                                                       \
+    "    ld.param.u64 %d3, [cancelled];\n"                                                         \
+    "    setp.eq.u64 %p1, %d3, 0;\n"                                                               \
+    "    @%p1 bra not_cancelled;\n"                                                                \
+    "    ld.volatile.global.u32 %r2, [%d3];\n"                                                     \
+    "    setp.ne.u32 %p1, %r2, 0;\n"                                                               \
+    "    @%p1 mov.u32 " goes_on ", 0;\n"                                                           \
+    "not_cancelled:\n"
 #define LOOP_TAIL                                                                                  \
     "    ret;\n"                                                                                   \
     "}\n"
@@ -58,10 +67,11 @@
 // The loads do not wait for each other.
 #define LOOP_NEXT(wait)                                                                            \
     ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 iterations,\n"              \
-    "    .param .u64 condition, .param .u64 word, .param .u64 most)\n"                             \
+    "    .param .u64 condition, .param .u64 word, .param .u64 most,\n"                             \
+    "    .param .u64 cancelled)\n"                                                                 \
     "{\n"                                                                                          \
     "    .reg .pred %p<3>;\n"                                                                      \
-    "    .reg .b32 %r0;\n"                                                                         \
+    "    .reg .b32 %r<3>;\n"                                                                       \
     "    .reg .b64 %d<7>;\n" wait "    ld.param.u64 %d0, [counters];\n"                            \
     "    ld.param.u64 %d1, [iterations];\n"                                                        \
     "    ld.param.u64 %d2, [condition];\n"                                                         \
@@ -75,9 +85,9 @@
     "    add.u64 %d6, %d6, 1;\n"                                                                   \
     "    st.global.v2.u64 [%d0], {%d5, %d6};\n"                                                    \
     "    setp.ge.u64 %p0, %d5, %d4;\n"                                                             \
-    "    @%p0 mov.u32 %r0, 0;\n"                                                                   \
-    "    setp.eq.u32 %p2, %r0, 0;\n"                                                               \
-    "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0") LOOP_TAIL
+    "    @%p0 mov.u32 %r0, 0;\n" LOOP_CANCEL(                                                      \
+        "%r0") "    setp.eq.u32 %p2, %r0, 0;\n"                                                    \
+               "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0") LOOP_TAIL
 
 // Old versions and targets: the driver compiles them for any device. HIP's runtime compiles no
 // text, so HIP goes without these kernels.
@@ -192,11 +202,13 @@ static const struct {
                              LOOP_HEAD
                              ".visible .entry braid_loop_begin(.param .u64 counters, .param .u64 "
                              "iterations,\n"
-                             "    .param .u64 condition, .param .u64 word, .param .u32 num)\n"
+                             "    .param .u64 condition, .param .u64 word, .param .u32 num,\n"
+                             "    .param .u64 cancelled)\n"
                              "{\n"
                              "    .reg .pred %p<2>;\n"
-                             "    .reg .b32 %r<2>;\n"
-                             "    .reg .b64 %d<5>;\n" LOOP_CLEAR LOOP_SET("%d2", "%r1") LOOP_TAIL },
+                             "    .reg .b32 %r<3>;\n"
+                             "    .reg .b64 %d<5>;\n" LOOP_CLEAR LOOP_CANCEL("%r1")
+                                 LOOP_SET("%d2", "%r1") LOOP_TAIL },
     [GPU_OWN_LOOP_NEXT] = { "loading the kernel that ends an iteration", "braid_loop_next",
                             LOOP_HEAD LOOP_NEXT("") },
     [GPU_OWN_LOOP_NEXT_EARLY] = { "loading the kernel that ends an iteration", "braid_loop_next",

@@ -50,6 +50,7 @@ struct loop_launch {
     uint64_t *iterations;
     uint64_t condition, otherwise;
     const uint32_t *word;
+    const uint32_t *cancelled;
     uint32_t num;
     uint64_t most;
     void *args[6];
@@ -67,20 +68,23 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
         .condition = loop->conditions[0],
         .otherwise = loop->conditions[1],
         .word = kernel == BEGIN && !how->tests_first ? NULL : how->condition,
+        .cancelled = task->cancelled,
         .num = loop->num_cleared,
         .most = how->most,
     };
-    void *last = kernel == NEXT ? (void *)&launch->most : (void *)&launch->num;
-    void *const args[] = {
-        &launch->counters, &launch->iterations, &launch->condition, &launch->word, last,
-        &launch->otherwise
-    };
+    void *const args[] = { &launch->counters,
+                           &launch->iterations,
+                           &launch->condition,
+                           &launch->word,
+                           kernel == NEXT ? (void *)&launch->most : (void *)&launch->num,
+                           kernel == CHOOSE ? (void *)&launch->otherwise
+                                            : (void *)&launch->cancelled };
     memcpy(launch->args, args, sizeof(args));
     launch->launch = (struct backend_launch){
         .kernel = (struct backend_kernel *)(uintptr_t)&loops->kernels[kernel].base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
-        .num_args = kernel == CHOOSE ? 6 : 5,
+        .num_args = sizeof(args) / sizeof(args[0]),
         .args = launch->args,
     };
 }
@@ -269,6 +273,7 @@ braid_status braid_graph_loops_describe(const struct graph_loops *loops,
         .condition = how->condition,
         .most = how->most,
         .kind = how->tests_first ? ISLAND_LOOP_TESTS_FIRST : 0,
+        .cancelled = task->cancelled,
         .total = &loops->counters[how->number].total,
         .counter = &loops->iterations[how->number],
     };
