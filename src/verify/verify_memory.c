@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that transient buffers which share bytes are never alive at once.
+//
+// The places where buffers begin and end cut the arena into cells. Each cell has the buffer that
+// began to be used last in it. All users of a buffer come after all users of those that it takes
+// cells from. These came after the users of the buffers before them, so nobody looks further back.
 #include "verify/verify_memory.h"
 
 #include <stdlib.h>
@@ -8,14 +12,15 @@
 #include "base/error.h"
 
 #define NO_USER UINT32_MAX
+#define NO_BUFFER UINT32_MAX
 
 struct buffer {
     uint64_t offset, end;
     uint32_t resource;
     uint32_t uses_left;    // accesses by nodes that have not been walked
     uint32_t last_user;    // into users; NO_USER: none yet
-    uint32_t first_shared; // of the buffers that share bytes with it, in `shared`
-    uint32_t end_shared;
+    uint32_t first_before; // of the buffers that it takes cells from, in `before`
+    uint32_t end_before;
 };
 
 // A user of a buffer that is its last on its lane so far.
@@ -29,7 +34,10 @@ struct verify_memory {
     uint32_t num;
     struct buffer *buffers;
     uint32_t *buffer_of; // per resource; num: none
-    struct array shared; // uint32_t
+    size_t num_cuts;
+    uint64_t *cuts;      // ascending; a cell is from one to the next
+    uint32_t *owners;    // per cell; NO_BUFFER: nobody has used it yet
+    struct array before; // uint32_t
     struct array users;  // struct user
 };
 
@@ -97,23 +105,28 @@ static braid_status find_buffers(struct verify_memory *memory, const struct memo
     return BRAID_OK;
 }
 
-static bool list_shared(struct verify_memory *memory)
+static int compare_cuts(const void *one, const void *two)
 {
+    const uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)two;
+    return (left > right) - (left < right);
+}
+
+static bool make_cells(struct verify_memory *memory)
+{
+    const size_t num = 2 * (size_t)memory->num;
+    memory->cuts = braid_allocate_zeroed(num, sizeof(*memory->cuts));
+    memory->owners = braid_allocate_zeroed(num, sizeof(*memory->owners));
+    if (!memory->cuts || !memory->owners)
+        return false;
     for (uint32_t i = 0; i < memory->num; i++) {
-        struct buffer *buffer = &memory->buffers[i];
-        buffer->first_shared = (uint32_t)memory->shared.num;
-        for (uint32_t k = 0; k < memory->num; k++) {
-            const struct buffer *other = &memory->buffers[k];
-            if (k == i || other->offset >= buffer->end || buffer->offset >= other->end)
-                continue;
-            uint32_t *slot = memory->shared.num < UINT32_MAX
-                                 ? braid_array_append(&memory->shared, 1, sizeof(*slot))
-                                 : NULL;
-            if (!slot)
-                return false;
-            *slot = k;
-        }
-        buffer->end_shared = (uint32_t)memory->shared.num;
+        memory->cuts[2 * i] = memory->buffers[i].offset;
+        memory->cuts[2 * i + 1] = memory->buffers[i].end;
+    }
+    qsort(memory->cuts, num, sizeof(*memory->cuts), compare_cuts);
+    for (size_t i = 0; i < num; i++) {
+        if (i == 0 || memory->cuts[i] != memory->cuts[i - 1])
+            memory->cuts[memory->num_cuts++] = memory->cuts[i];
+        memory->owners[i] = NO_BUFFER;
     }
     return true;
 }
@@ -130,7 +143,7 @@ braid_status braid_verify_memory_create(const struct verify *verify, const struc
     braid_status status = memory->buffers && memory->buffer_of
                               ? find_buffers(memory, plan)
                               : braid_error_no_memory("the proof of a plan's memory");
-    if (!status && !list_shared(memory))
+    if (!status && !make_cells(memory))
         status = braid_error_no_memory("the proof of a plan's memory");
     if (status) {
         braid_verify_memory_destroy(memory);
@@ -147,7 +160,9 @@ void braid_verify_memory_destroy(struct verify_memory *memory)
         return;
     free(memory->buffers);
     free(memory->buffer_of);
-    braid_array_finish(&memory->shared);
+    free(memory->cuts);
+    free(memory->owners);
+    braid_array_finish(&memory->before);
     braid_array_finish(&memory->users);
     free(memory);
 }
@@ -167,16 +182,37 @@ static braid_status report(const struct verify_memory *memory, uint32_t node,
                        node, braid_graph_name(graph, node), name, other_name, what);
 }
 
-// All that use another buffer in these bytes come before the node, or none has used it yet.
-static braid_status check_shared(const struct verify_memory *memory, const struct buffer *buffer,
+// The first use of a buffer takes its cells from those that had them.
+static bool take_cells(struct verify_memory *memory, struct buffer *buffer)
+{
+    const uint64_t *first = bsearch(&buffer->offset, memory->cuts, memory->num_cuts,
+                                    sizeof(*memory->cuts), compare_cuts);
+    uint32_t latest = NO_BUFFER;
+    buffer->first_before = (uint32_t)memory->before.num;
+    for (size_t i = (size_t)(first - memory->cuts); memory->cuts[i] < buffer->end; i++) {
+        const uint32_t owner = memory->owners[i];
+        memory->owners[i] = (uint32_t)(buffer - memory->buffers);
+        if (owner == NO_BUFFER || owner == latest)
+            continue;
+        uint32_t *slot = memory->before.num < UINT32_MAX
+                             ? braid_array_append(&memory->before, 1, sizeof(*slot))
+                             : NULL;
+        if (!slot)
+            return false;
+        *slot = latest = owner;
+    }
+    buffer->end_before = (uint32_t)memory->before.num;
+    return true;
+}
+
+// All that use a buffer which had these cells come before the node.
+static braid_status check_before(const struct verify_memory *memory, const struct buffer *buffer,
                                  uint32_t node)
 {
-    const uint32_t *shared = memory->shared.items;
+    const uint32_t *before = memory->before.items;
     const struct user *users = memory->users.items;
-    for (uint32_t i = buffer->first_shared; i < buffer->end_shared; i++) {
-        const struct buffer *other = &memory->buffers[shared[i]];
-        if (other->last_user == NO_USER)
-            continue;
+    for (uint32_t i = buffer->first_before; i < buffer->end_before; i++) {
+        const struct buffer *other = &memory->buffers[before[i]];
         if (other->uses_left)
             return report(memory, node, buffer, other, "is used before and after it");
         for (uint32_t u = other->last_user; u != NO_USER; u = users[u].next) {
@@ -218,7 +254,9 @@ braid_status braid_verify_memory_node(struct verify_memory *memory, uint32_t nod
         if (index >= memory->num)
             continue;
         struct buffer *buffer = &memory->buffers[index];
-        braid_status status = check_shared(memory, buffer, node);
+        if (buffer->last_user == NO_USER && !take_cells(memory, buffer))
+            return braid_error_no_memory("the proof of a plan's memory");
+        braid_status status = check_before(memory, buffer, node);
         if (status)
             return status;
         buffer->uses_left--;
