@@ -169,6 +169,30 @@ static void memory_that_comes_back_is_found(void **state)
     braid_graph_destroy(graph);
 }
 
+// y and z come after x, in its bytes, and side by side: the latest that had the bytes counts.
+static void the_latest_user_of_bytes_counts(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource x = transient(graph, "x", 256), y = transient(graph, "y", 256),
+                   z = transient(graph, "z", 256);
+    braid_node first = new_user(graph, "first", x, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node left = new_user(graph, "left", y, BRAID_WRITE, NO_RESOURCE, 0);
+    braid_node right = new_user(graph, "right", z, BRAID_WRITE, NO_RESOURCE, 0);
+    new_edge(graph, first, left);
+    new_edge(graph, first, right);
+    braid_schedule *schedule = plan_on(graph, 2);
+    struct memory_plan plan = memory_of(schedule, graph);
+    plan.offsets[x.index] = plan.offsets[y.index] = 0;
+    plan.offsets[z.index] = 256;
+    assert_int_equal(verify_memory(&plan, schedule, graph), BRAID_OK);
+    plan.offsets[z.index] = 0;
+    check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL, "may still be in use");
+    braid_memory_plan_finish(&plan);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 enum { most_nodes = 14 };
 
 // Every node writes a buffer of its own and reads those of its predecessors.
@@ -331,6 +355,7 @@ int main(void)
         cmocka_unit_test(bad_buffers_are_refused),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(memory_that_comes_back_is_found),
+        cmocka_unit_test(the_latest_user_of_bytes_counts),
         cmocka_unit_test(the_bound_is_the_heaviest_set_alive_at_once),
         cmocka_unit_test(running_out_of_memory_leaves_nothing_behind),
     };
