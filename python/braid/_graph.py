@@ -80,7 +80,7 @@ class Graph(Communications):
         """Declares outputs: arrays, buffers, parts of buffers, or resources. Once a graph has outputs, nodes whose
         results reach none are left out of plans and launches."""
         for thing in things:
-            check(lib.braid_graph_set_output(self._pointer, self._resource_of(thing)))
+            check(lib.braid_graph_set_output(self._pointer, self._handle_of(thing)))
 
     def transient(self, name: str, nbytes: int = 0, alignment: int = 0, *, shape: Optional[Size] = None,
                   dtype: Any = None) -> Resource:
@@ -396,7 +396,7 @@ class Graph(Communications):
         check(lib.braid_graph_end(self._pointer))
 
     def _condition(self, thing: Any, kind: str, name: Optional[str]) -> Any:
-        handle = self._resource_of(thing)
+        handle = self._handle_of(thing)
         typestr = thing._declared.typestr if isinstance(thing, Resource) else describe(thing).typestr
         if typestr and typestr[1:] not in ("u4", "i4"):
             raise refuse(f"{kind} '{name or kind}': its condition has elements of type {typestr!r}, and is a uint32")
@@ -492,7 +492,7 @@ class Graph(Communications):
     def _pointer(self) -> Any:
         return self._owner.pointer
 
-    def _resource_of(self, thing: Any) -> Any:
+    def _handle_of(self, thing: Any) -> Any:
         """The handle of a resource, or of an array, which is declared."""
         if isinstance(thing, Resource):
             return self._handle(thing, "resource")
