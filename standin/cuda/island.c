@@ -320,7 +320,8 @@ static bool is_set(struct walk *walk, const uint32_t *word)
     bool result = memory_touch_argument(walk->context, word);
     walk->failed |= !result;
     world_unlock();
-    return result && *(const volatile uint32_t *)word != 0;
+    return result &&
+           atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
 }
 
 static bool run_loop(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread reads and writes: operands, memory, atomics.
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -82,10 +83,14 @@ static unsigned char *find_memory(const struct run *run, const struct thread *th
     }
 }
 
+// Little-endian, as the device is. The host may write words while a device reads them.
 static uint64_t load(const unsigned char *from, const struct type *type)
 {
     uint64_t value = 0;
-    memcpy(&value, from, (size_t)type->bits / 8); // little-endian, as the device is
+    if (type->bits == 32 && (uintptr_t)from % 4 == 0)
+        value = atomic_load_explicit((const atomic_uint *)(const void *)from, memory_order_relaxed);
+    else
+        memcpy(&value, from, (size_t)type->bits / 8);
     if (type->kind == 's' && type->bits < 64)
         value = (uint64_t)((int64_t)(value << (64 - type->bits)) >> (64 - type->bits));
     return value;
