@@ -62,12 +62,11 @@ static void a_thousand_frames_create_no_streams_or_events(void **state)
     assert_true(last.streams_created > 0);
 }
 
-static void a_launch_after_the_first_allocates_and_frees_nothing(void **state)
+static void check_allocations(struct contract *contract, braid_exec_options options)
 {
-    struct contract *contract = *state;
     uint32_t *data = contract_numbers(contract, width);
     braid_stream *stream = contract_stream(contract);
-    braid_exec *exec = contract_exec(contract, mesh(contract, data));
+    braid_exec *exec = contract_exec_with(contract, mesh(contract, data), options);
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
     uint64_t before = failing_memory_num_calls();
@@ -78,16 +77,37 @@ static void a_launch_after_the_first_allocates_and_frees_nothing(void **state)
     assert_int_equal(failing_memory_num_calls() - before, 0);
 }
 
-static void an_exec_leases_what_it_says_and_gives_it_back(void **state)
+static void a_launch_after_the_first_allocates_and_frees_nothing(void **state)
 {
-    struct contract *contract = *state;
+    check_allocations(*state, (braid_exec_options){ .plan.policy = BRAID_POLICY_MAX_CONCURRENCY });
+}
+
+static void tell_nothing(uint64_t frame, const braid_running_node *nodes, size_t num_nodes,
+                         void *user)
+{
+    (void)frame;
+    (void)nodes;
+    (void)num_nodes;
+    (void)user;
+}
+
+static void a_launch_with_a_deadline_allocates_and_frees_nothing(void **state)
+{
+    check_allocations(*state, (braid_exec_options){ .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                                    .deadline_ns = TEST_TIMEOUT_NS,
+                                                    .on_deadline = tell_nothing });
+}
+
+static void check_leases(struct contract *contract, uint64_t deadline_ns)
+{
     uint32_t *data = contract_numbers(contract, width);
     braid_graph *graph = mesh(contract, data);
     braid_device_info before, during, after;
     if (contract->others[1])
         skip_because("an exec leases of several devices");
     braid_device_get_info(contract->device, &before);
-    braid_exec *exec = contract_exec(contract, graph);
+    braid_exec *exec =
+        contract_exec_with(contract, graph, (braid_exec_options){ .deadline_ns = deadline_ns });
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     check_ok(braid_exec_launch(exec, NULL));
@@ -99,6 +119,12 @@ static void an_exec_leases_what_it_says_and_gives_it_back(void **state)
     braid_device_get_info(contract->device, &after);
     assert_int_equal(after.streams_leased, before.streams_leased);
     assert_int_equal(after.events_leased, before.events_leased);
+}
+
+static void an_exec_leases_what_it_says_and_gives_it_back(void **state)
+{
+    check_leases(*state, 0);
+    check_leases(*state, TEST_TIMEOUT_NS);
 }
 
 static void execs_that_come_and_go_share_one_pool(void **state)
@@ -144,6 +170,7 @@ int run_growth(void)
     const struct CMUnitTest tests[] = {
         contract_test(a_thousand_frames_create_no_streams_or_events),
         contract_test(a_launch_after_the_first_allocates_and_frees_nothing),
+        contract_test(a_launch_with_a_deadline_allocates_and_frees_nothing),
         contract_test(an_exec_leases_what_it_says_and_gives_it_back),
         contract_test(execs_that_come_and_go_share_one_pool),
         contract_test(public_streams_and_events_are_counted),
