@@ -56,11 +56,24 @@ static void clear(struct note *notes, size_t num)
     }
 }
 
-static void set_cancelled(const braid_exec *exec, struct black_box *box, bool is_cancelled)
+static void set_words(const braid_exec *exec, bool is_cancelled)
 {
-    atomic_store(&box->is_cancelled, is_cancelled);
     for (uint32_t i = 0; i < exec->frames.num; i++)
         atomic_store(&braid_exec_notes(exec, i)[exec->tasks.num].begun, is_cancelled);
+}
+
+// Calls may meet. They end with no word set, or with the flag, which has a later launch clear the
+// words. For this the flag comes last here, and first where it is cleared.
+static void cancel(const braid_exec *exec, struct black_box *box)
+{
+    set_words(exec, true);
+    atomic_store(&box->is_cancelled, true);
+}
+
+static void clear_cancelled(const braid_exec *exec, struct black_box *box)
+{
+    atomic_store(&box->is_cancelled, false);
+    set_words(exec, false);
 }
 
 static braid_status before_launch(struct exec_part *part, braid_exec *exec,
@@ -73,7 +86,7 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
         return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
                            exec->device->label);
     if (was_cancelled)
-        set_cancelled(exec, box, false);
+        clear_cancelled(exec, box);
     // Else the last node of the frame before may be taken for one of this frame.
     if (has_rows_of_lanes(exec) &&
         frame_of(exec, braid_exec_count_ended(exec), slot) >= launch->first)
@@ -290,7 +303,7 @@ braid_status braid_exec_cancel(braid_exec *exec)
         return braid_error(BRAID_UNSUPPORTED, "%s: %s", function,
                            box ? "other ranks wait for operations of its graph"
                                : "the exec was made without black_box");
-    set_cancelled(exec, box, true);
+    cancel(exec, box);
     return braid_exec_query(exec);
 }
 

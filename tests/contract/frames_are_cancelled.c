@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cancelled frame ends: its loops do, and on the CPU each node that has not begun does nothing.
 // Then the exec can launch again.
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
-static braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
+static braid_exec *make_exec_of(struct contract *contract, const braid_graph *graph,
+                                uint32_t frames)
 {
     braid_exec *exec;
     const braid_exec_options options = { .mode = contract->mode,
-                                         .frames = contract_frames(),
+                                         .frames = frames,
                                          .black_box = true };
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)
@@ -18,6 +22,11 @@ static braid_exec *make_exec(struct contract *contract, const braid_graph *graph
     if (braid_exec_cancel(exec) == BRAID_UNSUPPORTED)
         skip_because(braid_error_message());
     return exec;
+}
+
+static braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
+{
+    return make_exec_of(contract, graph, contract_frames());
 }
 
 static void a_loop_without_end_ends(void **state)
@@ -113,11 +122,58 @@ static void a_queued_loop_runs_no_iteration(void **state)
     check_queued_loop(*state, 3, true);
 }
 
+struct canceller {
+    braid_exec *exec;
+    atomic_bool is_over;
+};
+
+static void *cancel_again(void *user)
+{
+    struct canceller *canceller = user;
+    while (!atomic_load(&canceller->is_over)) {
+        braid_status status = braid_exec_cancel(canceller->exec);
+        assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
+    }
+    return NULL;
+}
+
+static void launch_beside(struct canceller *canceller)
+{
+    pthread_t thread;
+    atomic_store(&canceller->is_over, false);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_again, canceller), 0);
+    for (int i = 0; i < 50; i++) {
+        braid_status status = braid_exec_launch(canceller->exec, NULL);
+        assert_true(status == BRAID_OK || status == BRAID_BUSY);
+    }
+    atomic_store(&canceller->is_over, true);
+    pthread_join(thread, NULL);
+    check_ok(braid_exec_wait(canceller->exec));
+}
+
+static void frames_behind_a_cancel_that_met_a_launch_run(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *numbers = contract_host_numbers(contract, 1);
+    add_axpy(graph, (braid_node_options){ 0 }, numbers, numbers, 1, 1, 1);
+    struct canceller canceller = { .exec = make_exec_of(contract, graph, 16) };
+    int num = contract_is_on_host() ? 200 : 20; // devices read the words in loops only
+    for (int i = 0; i < num; i++) {
+        launch_beside(&canceller);
+        uint32_t before = numbers[0];
+        check_ok(braid_exec_launch(canceller.exec, NULL));
+        check_ok(braid_exec_wait(canceller.exec));
+        assert_int_equal(numbers[0], before + 1);
+    }
+}
+
 int run_cancelling(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_loop_without_end_ends),
         contract_test(a_queued_loop_runs_no_iteration),
+        contract_test(frames_behind_a_cancel_that_met_a_launch_run),
         contract_test(a_queued_frame_runs_no_more_than_the_device_has_taken),
     };
     return contract_run("frames are cancelled", tests);
