@@ -83,7 +83,7 @@ struct exec_turn {
 struct exec_idle {
     bool *needed; // by vertex of `culled.reach`; NULL: there are no such nodes
     uint32_t *room;
-    uint64_t seen; // of values.now: for which values they are found
+    uint64_t seen; // of values.num_controls: for which of them they are found
 };
 
 struct braid_exec {

@@ -292,7 +292,8 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
     status = make_parts(exec, graph, &own);
     if (status)
         return status;
-    return braid_exec_choose_player(exec, graph, &own);
+    status = braid_exec_choose_player(exec, graph, &own);
+    return status ? status : braid_exec_idle_keep(exec);
 }
 
 // Kernels whose grids have no block were made with others, which a driver takes.

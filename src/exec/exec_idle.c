@@ -24,6 +24,31 @@ void braid_exec_idle_finish(struct exec_idle *idle)
     free(idle->room);
 }
 
+// In each of its frames, as far as the player knows. The message of a refusal tells nobody.
+static bool can_disable(const braid_exec *exec, uint32_t node)
+{
+    struct error_attempt attempt;
+    braid_status status = BRAID_OK;
+    braid_error_begin_attempt(&attempt);
+    for (uint32_t i = 0; exec->player->check_task && i < exec->frames.num && !status; i++) {
+        struct backend_task task = exec->frames.slots[i].frame.tasks[node];
+        task.disabled = true;
+        status = exec->player->check_task(exec->frames.slots[i].playing, &task);
+    }
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return !status;
+}
+
+braid_status braid_exec_idle_keep(braid_exec *exec)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; exec->idle.room && i < exec->tasks.num && !status; i++) {
+        if (graph_nodes(&exec->culled.own)[i].may_idle && !can_disable(exec, i))
+            status = braid_culled_keep(&exec->culled, i);
+    }
+    return status;
+}
+
 static bool is_disabled(const void *context, uint32_t node)
 {
     const struct tasks *tasks = context;
@@ -36,7 +61,7 @@ static bool is_disabled(const void *context, uint32_t node)
 void braid_exec_idle_update(braid_exec *exec)
 {
     struct exec_idle *idle = &exec->idle;
-    if (!idle->room || idle->seen == exec->values.now)
+    if (!idle->room || idle->seen == exec->values.num_controls)
         return;
     braid_reach_mark(&exec->culled.reach, is_disabled, &exec->tasks, idle->needed, idle->room);
     for (uint32_t i = 0; i < exec->tasks.num; i++) {
@@ -47,5 +72,5 @@ void braid_exec_idle_update(braid_exec *exec)
         control->rests = rests;
         braid_exec_values_mark(&exec->values, exec->tasks.num, i);
     }
-    idle->seen = exec->values.now;
+    idle->seen = exec->values.num_controls;
 }

@@ -9,6 +9,10 @@
 braid_status braid_exec_idle_create(braid_exec *exec);
 void braid_exec_idle_finish(struct exec_idle *idle);
 
+// Keeps the nodes at work that the player cannot disable, with all that these need, once frames are
+// made. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_idle_keep(braid_exec *exec);
+
 // With the lock held, before a slot takes the values that were set. Disables the nodes that nothing
 // needs with these, and enables the others again.
 void braid_exec_idle_update(braid_exec *exec);

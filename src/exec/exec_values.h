@@ -12,6 +12,7 @@
 
 struct exec_values {
     uint64_t now;                        // the number of the latest change
+    uint64_t num_controls;               // how often the program wrote a control
     uint64_t *changed_at;                // by task: of its latest change; 0: it has not changed
     uint32_t *newer, *older;             // by task, and of the list's end: neighbours in the list
     const struct backend_task **changed; // room for what one launch hands to the player

@@ -165,6 +165,19 @@ static bool keep_others(struct cull *cull)
     return true;
 }
 
+// A reader that is disabled now may run in a later frame. So changes that a later frame reads are
+// made in each frame.
+static bool keep_crossings(struct cull *cull)
+{
+    const struct array *crossings = &cull->reach->crossings;
+    for (size_t i = 0; i < crossings->num; i++) {
+        const struct reach_crossing *crossing = &((struct reach_crossing *)crossings->items)[i];
+        if (cull->needed[crossing->node] && braid_reach_keep(cull->reach, crossing->needed))
+            return false;
+    }
+    return true;
+}
+
 // Marks the nodes that nothing needs while parameters disable all that they may. Whether there are.
 static bool mark_idle(struct cull *cull)
 {
@@ -190,7 +203,7 @@ static bool cull_all(struct cull *cull)
         return false;
     braid_reach_mark(cull->reach, NULL, NULL, cull->needed, cull->room);
     mark_nodes(cull);
-    bool done = keep_items(cull) && keep_others(cull);
+    bool done = keep_items(cull) && keep_others(cull) && keep_crossings(cull);
     keep_regions(cull->to);
     if (done && !mark_idle(cull))
         braid_reach_finish(cull->reach);
@@ -220,6 +233,12 @@ braid_status braid_graph_cull(const braid_graph *graph, struct culled *out_culle
         return BRAID_OK;
     braid_culled_finish(culled);
     return braid_error_no_memory("the graph without nodes that no output needs");
+}
+
+braid_status braid_culled_keep(struct culled *culled, uint32_t node)
+{
+    node_at(&culled->own, node)->may_idle = false;
+    return braid_reach_keep(&culled->reach, node);
 }
 
 void braid_culled_finish(struct culled *culled)

@@ -15,6 +15,8 @@ struct culled {
 
 // `graph` outlives the planning. Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_cull(const braid_graph *graph, struct culled *out_culled);
+// Has a node of `own` work in each frame, with all that it needs. Errors: BRAID_NO_MEMORY.
+braid_status braid_culled_keep(struct culled *culled, uint32_t node);
 void braid_culled_finish(struct culled *culled);
 
 #endif

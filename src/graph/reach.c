@@ -17,6 +17,8 @@ struct walk {
     uint32_t *latest;     // by segment: the last node that changes it, or GRAPH_NONE
     size_t *edge_to;      // by node: 1 + the first of the edges that lead to it; 0: none
     size_t *edge_after;   // by edge: 1 + the next one
+    bool *is_old;         // by segment: the latest change is of the frame before
+    size_t begin;         // of the range of needs at hand
     uint32_t num_changes; // vertices of accesses so far
     bool is_second;       // the second walk
 };
@@ -48,13 +50,16 @@ static enum use find_use(const braid_graph *graph, uint32_t node, const struct g
     return may_stay || resource->num_versions ? ADDS : OVERWRITES;
 }
 
-static bool add_need(struct walk *walk, uint32_t node, uint32_t needed)
+static size_t begin_range(struct walk *walk)
+{
+    return walk->begin = walk->reach->needs.num;
+}
+
+static bool put(struct walk *walk, uint32_t needed)
 {
     struct array *needs = &walk->reach->needs;
     const uint32_t *items = needs->items;
-    size_t begin = walk->reach->lists[node].begin;
-    if (needed == GRAPH_NONE || needed == node ||
-        (needs->num > begin && items[needs->num - 1] == needed))
+    if (needed == GRAPH_NONE || (needs->num > walk->begin && items[needs->num - 1] == needed))
         return true;
     uint32_t *slot = braid_array_append(needs, 1, sizeof(*slot));
     if (slot)
@@ -62,12 +67,34 @@ static bool add_need(struct walk *walk, uint32_t node, uint32_t needed)
     return slot;
 }
 
-static bool add_latest(struct walk *walk, uint32_t node, uint32_t resource)
+static bool add_need(struct walk *walk, uint32_t node, uint32_t needed)
+{
+    return needed == node || put(walk, needed);
+}
+
+// A node may need its own change of the frame before.
+static bool add_crossing(struct walk *walk, uint32_t node, uint32_t segment)
+{
+    if (!walk->is_old[segment] || walk->latest[segment] == GRAPH_NONE)
+        return true;
+    struct reach_crossing *slot = braid_array_append(&walk->reach->crossings, 1, sizeof(*slot));
+    if (slot)
+        *slot = (struct reach_crossing){ node, walk->latest[segment] };
+    return slot;
+}
+
+static bool add_segment(struct walk *walk, uint32_t node, uint32_t segment)
+{
+    return add_need(walk, node, walk->latest[segment]) && add_crossing(walk, node, segment);
+}
+
+// A node that overwrites its own change of the frame before covers that, too.
+static bool add_latest(struct walk *walk, uint32_t node, uint32_t resource, enum use use)
 {
     uint32_t thing = thing_of(walk->graph, resource);
     bool done = true;
     for (uint32_t s = walk->segments.first[thing]; s < walk->segments.end[thing] && done; s++)
-        done = add_need(walk, node, walk->latest[s]);
+        done = use == OVERWRITES ? put(walk, walk->latest[s]) : add_segment(walk, node, s);
     return done;
 }
 
@@ -82,7 +109,7 @@ static bool add_accesses(struct walk *walk, uint32_t index, enum use use)
         const struct graph_access *access = &accesses[node->first_access + i];
         bool is_planned = graph_resource_at(walk->graph, access->resource)->alignment;
         if (find_use(walk->graph, index, access) == use && !(use == OVERWRITES && is_planned))
-            done = add_latest(walk, index, access->resource);
+            done = add_latest(walk, index, access->resource, use);
     }
     return done;
 }
@@ -113,12 +140,12 @@ static bool list_needs(struct walk *walk, uint32_t node)
 {
     struct reach_list *list = &walk->reach->lists[node];
     const struct array *needs = &walk->reach->needs;
-    list->begin = needs->num;
+    list->begin = begin_range(walk);
     bool done = add_accesses(walk, node, CHANGES) && add_edges(walk, node) &&
                 add_need(walk, node, graph_nodes(walk->graph)[node].main);
     list->middle = needs->num;
     done = done && add_accesses(walk, node, READS) && add_bundle(walk, node);
-    list->end = needs->num;
+    list->end = begin_range(walk);
     done = done && add_accesses(walk, node, OVERWRITES);
     list->covered = needs->num;
     return done;
@@ -127,15 +154,17 @@ static bool list_needs(struct walk *walk, uint32_t node)
 // The vertex of an access that adds to the change before.
 static bool add_change(struct walk *walk, uint32_t node, uint32_t segment)
 {
+    if (walk->num_changes >= GRAPH_MAX_ITEMS - walk->reach->num_nodes)
+        return false;
     uint32_t vertex = walk->reach->num_nodes + 1 + walk->num_changes++;
-    uint32_t before = walk->latest[segment];
+    bool done = true;
+    if (walk->is_second) {
+        struct reach_list *list = &walk->reach->lists[vertex];
+        list->begin = begin_range(walk);
+        done = add_need(walk, vertex, node) && add_segment(walk, vertex, segment);
+        list->middle = list->end = walk->reach->needs.num;
+    }
     walk->latest[segment] = vertex;
-    if (!walk->is_second)
-        return true;
-    struct reach_list *list = &walk->reach->lists[vertex];
-    list->begin = walk->reach->needs.num;
-    bool done = add_need(walk, vertex, node) && add_need(walk, vertex, before);
-    list->middle = list->end = walk->reach->needs.num;
     return done;
 }
 
@@ -154,6 +183,7 @@ static bool take_changes(struct walk *walk, uint32_t index)
                 done = add_change(walk, index, s);
             else
                 walk->latest[s] = index;
+            walk->is_old[s] = false;
         }
     }
     return done;
@@ -178,6 +208,8 @@ static void begin_second(struct walk *walk)
 {
     walk->is_second = true;
     walk->num_changes = 0;
+    for (uint32_t s = 0; s < walk->segments.num_segments; s++)
+        walk->is_old[s] = true;
     for (uint32_t i = 0; i < walk->graph->resources.num; i++) {
         if (!graph_resource_at(walk->graph, i)->alignment)
             continue;
@@ -219,9 +251,9 @@ static bool list_end(struct walk *walk)
     const uint32_t *outputs = graph->outputs.items;
     struct reach_list *list = &walk->reach->lists[end];
     bool done = true;
-    list->begin = walk->reach->needs.num;
+    list->begin = begin_range(walk);
     for (size_t i = 0; i < graph->outputs.num && done; i++)
-        done = add_latest(walk, end, outputs[i]);
+        done = add_latest(walk, end, outputs[i], READS);
     for (uint32_t i = 0; i < end && done; i++) {
         if (is_effect(graph, &graph_nodes(graph)[i]))
             done = add_need(walk, end, braid_graph_lift(graph, i, GRAPH_NONE));
@@ -235,9 +267,10 @@ static bool begin_walk(struct walk *walk)
     const braid_graph *graph = walk->graph;
     uint32_t num_nodes = graph_num_nodes(graph);
     walk->latest = braid_allocate_zeroed(walk->segments.num_segments, sizeof(*walk->latest));
+    walk->is_old = braid_allocate_zeroed(walk->segments.num_segments, sizeof(*walk->is_old));
     walk->edge_to = braid_allocate_zeroed(num_nodes, sizeof(*walk->edge_to));
     walk->edge_after = braid_allocate_zeroed(graph->edges.num, sizeof(*walk->edge_after));
-    if (!walk->latest || !walk->edge_to || !walk->edge_after)
+    if (!walk->latest || !walk->is_old || !walk->edge_to || !walk->edge_after)
         return false;
     for (uint32_t s = 0; s < walk->segments.num_segments; s++)
         walk->latest[s] = GRAPH_NONE;
@@ -252,8 +285,7 @@ static bool begin_walk(struct walk *walk)
 static bool walk_twice(struct walk *walk)
 {
     struct reach *reach = walk->reach;
-    if (!begin_walk(walk) || !walk_nodes(walk) ||
-        walk->num_changes > GRAPH_MAX_ITEMS - reach->num_nodes)
+    if (!begin_walk(walk) || !walk_nodes(walk))
         return false;
     reach->num_vertices = reach->num_nodes + 1 + walk->num_changes;
     reach->lists = braid_allocate_zeroed(reach->num_vertices, sizeof(*reach->lists));
@@ -275,6 +307,7 @@ braid_status braid_reach_create(const braid_graph *graph, struct reach *out_reac
     braid_graph_units_finish(&walk.units);
     braid_graph_segments_finish(&walk.segments);
     free(walk.latest);
+    free(walk.is_old);
     free(walk.edge_to);
     free(walk.edge_after);
     if (status)
@@ -288,17 +321,18 @@ void braid_reach_finish(struct reach *reach)
 {
     free(reach->lists);
     braid_array_finish(&reach->needs);
+    braid_array_finish(&reach->crossings);
     *reach = (struct reach){ 0 };
 }
 
 // Its list is the last one.
-braid_status braid_reach_keep(struct reach *reach, uint32_t node)
+braid_status braid_reach_keep(struct reach *reach, uint32_t vertex)
 {
     struct reach_list *list = &reach->lists[reach->num_nodes];
     uint32_t *slot = braid_array_append(&reach->needs, 1, sizeof(*slot));
     if (!slot)
         return braid_error_no_memory("the nodes that outputs need");
-    *slot = node;
+    *slot = vertex;
     list->middle = list->end = reach->needs.num;
     return BRAID_OK;
 }

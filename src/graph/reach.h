@@ -12,6 +12,11 @@ struct reach_list {
     size_t covered; // up to here from `end` on: nodes whose changes it overwrites
 };
 
+// A need across a frame's end: of a change that no node of the frame at hand has made.
+struct reach_crossing {
+    uint32_t node, needed; // vertices
+};
+
 // Some accesses change a resource without a need for the change before, and leave that in place.
 // They are of locks, and of writers that may be disabled. Each of them is a vertex of its own,
 // which needs the node and the change before.
@@ -23,14 +28,15 @@ struct reach {
     uint32_t num_nodes, num_vertices;
     struct reach_list *lists; // of each node, of the frame's end, and of such accesses
     struct array needs;       // uint32_t: vertices
+    struct array crossings;   // struct reach_crossing
 };
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_reach_create(const braid_graph *graph, struct reach *out_reach);
 void braid_reach_finish(struct reach *reach);
 
-// Has the frame's end need one more node. Errors: BRAID_NO_MEMORY.
-braid_status braid_reach_keep(struct reach *reach, uint32_t node);
+// Has the frame's end need one more vertex. Errors: BRAID_NO_MEMORY.
+braid_status braid_reach_keep(struct reach *reach, uint32_t vertex);
 
 // Whether a node is disabled.
 typedef bool reach_rests(const void *context, uint32_t node);

@@ -222,8 +222,7 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
     } else {
         tasks->offsets[node] = graph_node->payload * sizeof(union work);
     }
-    if (graph_node->may_idle)
-        task->varies |= 1u << BRAID_TARGET_ENABLED;
+    task->may_idle = graph_node->may_idle;
     bind_addresses(graph, tasks, node);
     return task->kind == WORK_KERNEL ? load_kernel(graph, node, maps, tasks) : BRAID_OK;
 }

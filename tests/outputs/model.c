@@ -122,7 +122,7 @@ static void add_node(struct model *model, struct random *random, braid_graph *gr
         check_ok(braid_graph_add_empty(graph, &(braid_empty){ options }, &node->handle));
     else
         check_ok(braid_graph_add_host_call(graph, &call, &node->handle));
-    node->may_rest = random_chance(random, 15) && !begins_transient(node);
+    node->may_rest = random_chance(random, 30) && !begins_transient(node);
     if (!node->may_rest)
         return;
     check_ok(braid_graph_add_parameter(graph, "enabled", 4, &node->enabled));

@@ -3,9 +3,10 @@
 // as well. Values of nodes that are left out are set in vain.
 #include <braid/braid.h>
 
+#include "exec/exec.h"
 #include "outputs/model.h"
 
-struct frame {
+struct drawing {
     atomic_uint num_makes, num_refines, num_draws, num_prints;
     braid_graph *graph;
     braid_resource raw, fine, image;
@@ -19,7 +20,7 @@ static void count(void *user)
     atomic_fetch_add((atomic_uint *)user, 1);
 }
 
-static braid_node add_call(struct frame *frame, const char *name, atomic_uint *num,
+static braid_node add_call(struct drawing *frame, const char *name, atomic_uint *num,
                            braid_access first, braid_access second)
 {
     braid_node node;
@@ -33,7 +34,7 @@ static braid_node add_call(struct frame *frame, const char *name, atomic_uint *n
     return node;
 }
 
-static void enable_by(struct frame *frame, braid_parameter parameter, braid_node node)
+static void enable_by(struct drawing *frame, braid_parameter parameter, braid_node node)
 {
     check_ok(braid_graph_use_parameter(
         frame->graph, parameter,
@@ -41,9 +42,9 @@ static void enable_by(struct frame *frame, braid_parameter parameter, braid_node
 }
 
 // Makes, refines and draws an image, whose drawing a parameter may disable.
-static void begin(struct frame *frame)
+static void begin(struct drawing *frame)
 {
-    *frame = (struct frame){ .graph = new_graph() };
+    *frame = (struct drawing){ .graph = new_graph() };
     const braid_access none = { 0 };
     check_ok(braid_graph_add_buffer(frame->graph, "raw", NULL, 16, &frame->raw));
     check_ok(braid_graph_add_buffer(frame->graph, "fine", NULL, 16, &frame->fine));
@@ -63,7 +64,8 @@ static void begin(struct frame *frame)
     check_ok(braid_graph_set_output(frame->graph, frame->image));
 }
 
-static braid_exec *make_exec(struct frame *frame, braid_device *device, braid_exec_options options)
+static braid_exec *make_exec(struct drawing *frame, braid_device *device,
+                             braid_exec_options options)
 {
     braid_exec *exec;
     check_ok(braid_exec_create(device, frame->graph, &options, &exec));
@@ -76,7 +78,7 @@ static void run(braid_exec *exec, braid_stream *stream, braid_parameter paramete
     check_ok(braid_exec_launch(exec, stream));
 }
 
-static void check_runs(const struct frame *frame, uint32_t makes, uint32_t draws)
+static void check_runs(const struct drawing *frame, uint32_t makes, uint32_t draws)
 {
     assert_int_equal(frame->num_makes, makes);
     assert_int_equal(frame->num_refines, makes);
@@ -85,7 +87,7 @@ static void check_runs(const struct frame *frame, uint32_t makes, uint32_t draws
 }
 
 struct field {
-    struct frame frame;
+    struct drawing frame;
     braid_device *device;
     braid_stream *stream;
 };
@@ -112,7 +114,7 @@ static int tear_down(void **state)
 
 static void run_in_mode(struct field *field, braid_exec_options options)
 {
-    struct frame *frame = &field->frame;
+    struct drawing *frame = &field->frame;
     braid_exec *exec = make_exec(frame, field->device, options);
     static const uint32_t values[] = { 1, 0, 0, 1, 0 };
     for (size_t i = 0; i < 5; i++)
@@ -153,7 +155,7 @@ static void nodes_rest_by_rows(void **state)
 static void resting_nodes_may_be_enabled_in_vain(void **state)
 {
     struct field *field = *state;
-    struct frame *frame = &field->frame;
+    struct drawing *frame = &field->frame;
     const uint32_t no = 0, yes = 1;
     braid_parameter makes;
     check_ok(braid_graph_add_parameter(frame->graph, "makes", 4, &makes));
@@ -176,7 +178,7 @@ static void resting_nodes_may_be_enabled_in_vain(void **state)
 static void nodes_that_cover_others_stay_enabled(void **state)
 {
     struct field *field = *state;
-    struct frame *frame = &field->frame;
+    struct drawing *frame = &field->frame;
     const bool no = false;
     add_call(frame, "clear", &frame->num_prints, (braid_access){ frame->image, BRAID_WRITE },
              (braid_access){ 0 });
@@ -191,7 +193,7 @@ static void nodes_that_cover_others_stay_enabled(void **state)
 static void nodes_that_hide_resting_ones_stay_enabled(void **state)
 {
     struct field *field = *state;
-    struct frame *frame = &field->frame;
+    struct drawing *frame = &field->frame;
     const bool no = false;
     braid_node hide = add_call(frame, "hide", &frame->num_prints,
                                (braid_access){ frame->fine, BRAID_WRITE }, (braid_access){ 0 });
@@ -203,11 +205,66 @@ static void nodes_that_hide_resting_ones_stay_enabled(void **state)
     braid_exec_destroy(exec);
 }
 
+// So does a node that may rest: its result of the frame before may be missing.
+static void nodes_that_may_rest_stay_enabled(void **state)
+{
+    struct field *field = *state;
+    const bool no = false;
+    braid_exec *exec = make_exec(&field->frame, field->device, (braid_exec_options){ 0 });
+    check_fails(braid_exec_set(exec, field->frame.refine, BRAID_TARGET_ENABLED, 0, &no),
+                BRAID_UNSUPPORTED, "disable it by a parameter");
+    braid_exec_destroy(exec);
+}
+
+// Also where it reads another result of the node that it hides.
+static void nodes_that_hide_one_that_they_read_stay_enabled(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    const bool no = false;
+    braid_resource result;
+    check_ok(braid_graph_add_buffer(frame->graph, "result", NULL, 16, &result));
+    add_call(frame, "both", &frame->num_makes, (braid_access){ frame->raw, BRAID_WRITE },
+             (braid_access){ result, BRAID_WRITE });
+    braid_node hide =
+        add_call(frame, "hide", &frame->num_makes, (braid_access){ frame->raw, BRAID_READ },
+                 (braid_access){ result, BRAID_WRITE });
+    braid_node draw =
+        add_call(frame, "draw", &frame->num_draws, (braid_access){ result, BRAID_READ },
+                 (braid_access){ frame->image, BRAID_WRITE });
+    add_call(frame, "last", &frame->num_prints, (braid_access){ result, BRAID_WRITE },
+             (braid_access){ 0 });
+    enable_by(frame, frame->draws, draw);
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    check_fails(braid_exec_set(exec, hide, BRAID_TARGET_ENABLED, 0, &no), BRAID_UNSUPPORTED,
+                "disable it by a parameter");
+    braid_exec_destroy(exec);
+}
+
+// The mark of the frame's end is taken away, and only a walk puts it back.
+static void only_what_may_disable_nodes_has_them_looked_for(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    void *user = &frame->num_draws;
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    bool *mark = &exec->idle.needed[exec->culled.reach.num_nodes];
+    run(exec, field->stream, frame->draws, 1);
+    *mark = false;
+    check_ok(braid_exec_set(exec, frame->draw, BRAID_TARGET_USER, 0, &user));
+    check_ok(braid_exec_launch(exec, field->stream));
+    assert_false(*mark);
+    run(exec, field->stream, frame->draws, 0);
+    assert_true(*mark);
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+}
+
 // No driver's graph can disable a fill.
 static void fills_do_not_rest(void **state)
 {
     struct field *field = *state;
-    struct frame *frame = &field->frame;
+    struct drawing *frame = &field->frame;
     static uint32_t ground[4];
     braid_resource filled;
     check_ok(braid_graph_add_buffer(frame->graph, "ground", ground, 16, &filled));
@@ -233,7 +290,7 @@ static void fills_do_not_rest(void **state)
 static void values_of_nodes_left_out_are_set_in_vain(void **state)
 {
     struct field *field = *state;
-    struct frame *frame = &field->frame;
+    struct drawing *frame = &field->frame;
     atomic_uint other = 0;
     void *user = &other;
     const bool yes = true;
@@ -273,6 +330,9 @@ int main(void)
         TEST(resting_nodes_may_be_enabled_in_vain),
         TEST(nodes_that_cover_others_stay_enabled),
         TEST(nodes_that_hide_resting_ones_stay_enabled),
+        TEST(nodes_that_may_rest_stay_enabled),
+        TEST(nodes_that_hide_one_that_they_read_stay_enabled),
+        TEST(only_what_may_disable_nodes_has_them_looked_for),
         TEST(fills_do_not_rest),
         TEST(values_of_nodes_left_out_are_set_in_vain),
         TEST(times_of_nodes_left_out_are_none),

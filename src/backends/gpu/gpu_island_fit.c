@@ -34,7 +34,8 @@ braid_status braid_gpu_island_fits(struct gpu_backend *gpu, const struct backend
         if (out_fits[i].is_empty)
             continue;
         status = braid_gpu_island_refuse_task(gpu, task, &out_fits[i].why_not);
-        if (!out_fits[i].why_not && task->varies & ISLAND_SHAPE_TARGETS) // its length is not known
+        if (!out_fits[i].why_not &&
+            (task->may_idle || task->varies & ISLAND_SHAPE_TARGETS)) // its length is not known
             out_fits[i].why_not = "a parameter changes its grid or disables it";
         if (!status && !out_fits[i].why_not)
             status = fit_call(gpu, task, &out_fits[i]);
