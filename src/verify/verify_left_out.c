@@ -94,14 +94,29 @@ static braid_status walk_node(struct proof *proof, uint32_t index)
     return status;
 }
 
-// A region's own accesses are those of its bodies.
+// A loop or branch reads its condition.
+static braid_status walk_condition(struct proof *proof, uint32_t node)
+{
+    uint32_t region = braid_graph_region_entered(proof->graph, node);
+    const struct graph_access access = { graph_regions(proof->graph)[region].condition,
+                                         BRAID_READ };
+    braid_status status = BRAID_OK;
+    if (access.resource == GRAPH_NONE)
+        return BRAID_OK;
+    uint32_t thing = thing_of(proof, access.resource);
+    for (uint32_t s = proof->segments.first[thing]; s < proof->segments.end[thing] && !status; s++)
+        status = walk_segment(proof, node, &access, &proof->missing[s]);
+    return status;
+}
+
+// A region's other accesses are those of its bodies.
 static braid_status walk_frame(struct proof *proof)
 {
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < graph_num_nodes(proof->graph) && !status; i++) {
         uint32_t node = proof->units.members[i];
-        if (!work_has_body((enum work_kind)graph_nodes(proof->graph)[node].kind))
-            status = walk_node(proof, node);
+        bool has_body = work_has_body((enum work_kind)graph_nodes(proof->graph)[node].kind);
+        status = has_body ? walk_condition(proof, node) : walk_node(proof, node);
     }
     return status;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plan of a random graph leaves out is what a walk back over the bytes of many frames does
 // not need. The verifier takes such plans, and none that leaves out one node more.
+#include <braid/region.h>
+
 #include "graph/cull.h"
 #include "outputs/model.h"
 #include "verify/verify_left_out.h"
@@ -88,6 +90,47 @@ static void no_node_more_can_be_left_out(void **state)
     assert_true(num_refused > 1000);
 }
 
+static void compute_nothing(void *user)
+{
+    (void)user;
+}
+
+static braid_node add_writer(braid_graph *graph, const char *name, braid_resource to)
+{
+    const braid_access writes = { to, BRAID_WRITE };
+    braid_node node;
+    check_ok(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){ .node = { .name = name, .accesses = &writes, .num_accesses = 1 },
+                            .call = compute_nothing },
+        &node));
+    return node;
+}
+
+static void conditions_are_needed(void **state)
+{
+    static uint32_t words[2];
+    struct culled culled;
+    braid_resource draws, image;
+    braid_graph *graph = new_graph();
+    (void)state;
+    check_ok(braid_graph_add_buffer(graph, "draws", &words[0], 4, &draws));
+    check_ok(braid_graph_add_buffer(graph, "image", &words[1], 4, &image));
+    braid_node decide = add_writer(graph, "decide", draws);
+    check_ok(
+        braid_graph_begin_if(graph, &(braid_if){ .node.name = "if", .condition = draws }, NULL));
+    add_writer(graph, "draw", image);
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_set_output(graph, image));
+    check_ok(braid_graph_cull(graph, &culled));
+    check_ok(braid_verify_left_out(graph, culled.graph));
+    leave_out(&culled.own, decide.index);
+    check_fails(braid_verify_left_out(graph, culled.graph), BRAID_INTERNAL,
+                "leaves out node 0 'decide', which node 1 'if' needs");
+    braid_culled_finish(&culled);
+    braid_graph_destroy(graph);
+}
+
 // A plan of the whole graph is no plan of one with outputs, nor the other way round.
 static void a_plan_runs_all_that_stays_and_no_more(void **state)
 {
@@ -121,6 +164,7 @@ int main(void)
         cmocka_unit_test(random_plans_have_what_a_walk_back_needs),
         cmocka_unit_test(plans_for_devices_leave_out_the_same),
         cmocka_unit_test(no_node_more_can_be_left_out),
+        cmocka_unit_test(conditions_are_needed),
         cmocka_unit_test(a_plan_runs_all_that_stays_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
