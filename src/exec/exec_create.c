@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "device/group.h"
 #include "exec/black_box.h"
 #include "exec/deadline.h"
@@ -33,6 +34,19 @@ static braid_status check_schedule(const braid_schedule *schedule, const braid_g
     if (schedule->graph_version != graph->version)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_exec_create: the graph changed after the schedule was made");
+    return BRAID_OK;
+}
+
+// A writer that a parameter may disable hides no earlier ones, and the schedule may lack these.
+static braid_status check_left_out(const braid_schedule *schedule, const struct culled *culled)
+{
+    for (uint32_t i = 0; schedule && i < culled->own.nodes.num; i++) {
+        if (schedule_left_out(schedule, i) && !graph_nodes(&culled->own)[i].is_left_out)
+            return braid_error(BRAID_INVALID_ARGUMENT,
+                               "braid_exec_create: the schedule was made before a parameter could "
+                               "disable a node, and leaves out node %s",
+                               braid_node_text(i, braid_graph_name(&culled->own, i)).text);
+    }
     return BRAID_OK;
 }
 
@@ -327,6 +341,8 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     status = braid_graph_cull(graph, &exec->culled);
     if (!status)
         status = braid_verify_left_out(graph, exec->culled.graph);
+    if (!status)
+        status = check_left_out(options->schedule, &exec->culled);
     graph = exec->culled.graph;
     if (!status)
         status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)

@@ -260,6 +260,26 @@ static void only_what_may_disable_nodes_has_them_looked_for(void **state)
     braid_exec_destroy(exec);
 }
 
+// Their nodes draw the image, which another hid.
+static void schedules_older_than_a_parameter_are_refused(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    braid_schedule *schedule;
+    braid_exec *exec = NULL;
+    braid_node over = add_call(frame, "over", &frame->num_prints,
+                               (braid_access){ frame->image, BRAID_WRITE }, (braid_access){ 0 });
+    check_ok(braid_schedule_create(frame->graph, NULL, &schedule));
+    enable_by(frame, frame->draws, over);
+    const braid_exec_options options = { .schedule = schedule };
+    check_fails(braid_exec_create(field->device, frame->graph, &options, &exec),
+                BRAID_INVALID_ARGUMENT,
+                "the schedule was made before a parameter could disable a node, and leaves out "
+                "node 0 'make'");
+    assert_null(exec);
+    braid_schedule_destroy(schedule);
+}
+
 // No driver's graph can disable a fill.
 static void fills_do_not_rest(void **state)
 {
@@ -333,6 +353,7 @@ int main(void)
         TEST(nodes_that_may_rest_stay_enabled),
         TEST(nodes_that_hide_one_that_they_read_stay_enabled),
         TEST(only_what_may_disable_nodes_has_them_looked_for),
+        TEST(schedules_older_than_a_parameter_are_refused),
         TEST(fills_do_not_rest),
         TEST(values_of_nodes_left_out_are_set_in_vain),
         TEST(times_of_nodes_left_out_are_none),
