@@ -41,13 +41,12 @@ static bool fail_nth(uint64_t nth, bool for_good, braid_exec_mode mode)
     return failed;
 }
 
-// A path is the wrapper's two frames, the function that allocates, and its callers.
-enum { FRAMES = 6, MOST = 1 << 13 };
+enum { FRAMES = 3, MOST = 1 << 13 };
 static const char allocation[] = "allocation";
 
-static void note_allocation(void)
+static void note_allocation(const void *caller)
 {
-    call_paths_note(allocation);
+    call_paths_note(allocation, caller);
 }
 
 static size_t choose_allocations(braid_exec_mode mode, long step, long *out_numbers)

@@ -192,14 +192,13 @@ static bool fail_nth(const braid_graph *graph, const char *function, long nth)
     return true;
 }
 
-// A path is five frames of the stand-in, the function that calls the driver, and its callers.
-enum { FRAMES = 9, MOST = 1024 };
+enum { FRAMES = 4, MOST = 1024 };
 
 static void note_paths(const braid_graph *graph)
 {
     char message[1024];
     call_paths_begin(FRAMES);
-    standin_watch(call_paths_note);
+    standin_watch(call_paths_note_of_library);
     live(graph, message, sizeof(message));
     standin_watch(NULL);
     call_paths_end();

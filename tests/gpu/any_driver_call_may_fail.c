@@ -133,14 +133,13 @@ static bool fail_nth(const char *function, long nth, int code, braid_exec_mode m
     return true;
 }
 
-// A path is five frames of the stand-in, the function that calls the driver, and its callers.
-enum { FRAMES = 9, MOST = 1024 };
+enum { FRAMES = 4, MOST = 1024 };
 
 static void note_paths(braid_exec_mode mode)
 {
     struct life life = { .backend = "cuda", .mode = mode };
     call_paths_begin(FRAMES);
-    standin_watch(call_paths_note);
+    standin_watch(call_paths_note_of_library);
     live_one(&life);
     standin_watch(NULL);
     call_paths_end();

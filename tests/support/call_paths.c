@@ -2,6 +2,7 @@
 // Notes return addresses in memory of its own, since it runs inside of failing allocations.
 #include "support/call_paths.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,7 +22,7 @@ static int num_frames; // 0: nothing is noted
 static void set_frames(int num)
 {
     pthread_mutex_lock(&lock);
-    num_frames = num < MOST_FRAMES ? num : MOST_FRAMES;
+    num_frames = num;
     pthread_mutex_unlock(&lock);
 }
 
@@ -36,19 +37,54 @@ void call_paths_end(void)
     set_frames(0);
 }
 
-void call_paths_note(const char *function)
+static int find_address(void *const *addresses, int num, const void *wanted)
+{
+    int at = 0;
+    while (at < num && addresses[at] != wanted)
+        at++;
+    return at;
+}
+
+static bool is_of_program(const void *address)
+{
+    static const char own = 0;
+    Dl_info found, program;
+    return dladdr(address, &found) && dladdr(&own, &program) &&
+           found.dli_fbase == program.dli_fbase;
+}
+
+// Behind a sanitizer's frames, this file's and the library's.
+static int find_program(void *const *addresses, int num)
+{
+    int at = 0;
+    while (at < num && !is_of_program(addresses[at]))
+        at++;
+    while (at < num && is_of_program(addresses[at]))
+        at++;
+    while (at < num && !is_of_program(addresses[at]))
+        at++;
+    return at;
+}
+
+void call_paths_note(const char *function, const void *caller)
 {
     void *addresses[MOST_FRAMES];
     pthread_mutex_lock(&lock);
     if (num_frames > 0 && num_notes < MOST_NOTES) {
         uint64_t path = 14695981039346656037u; // FNV-1a
-        int num = backtrace(addresses, num_frames);
-        for (int i = 0; i < num; i++)
+        int num = backtrace(addresses, MOST_FRAMES);
+        int at = caller ? find_address(addresses, num, caller) : find_program(addresses, num);
+        for (int i = at; i < num && i < at + num_frames; i++)
             path = (path ^ (uintptr_t)addresses[i]) * 1099511628211u;
         notes[num_notes].function = function;
         notes[num_notes++].path = path;
     }
     pthread_mutex_unlock(&lock);
+}
+
+void call_paths_note_of_library(const char *function)
+{
+    call_paths_note(function, NULL);
 }
 
 // Whether one of the notes from begin to end is of this path and function.

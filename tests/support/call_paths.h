@@ -7,11 +7,16 @@
 
 #include <stddef.h>
 
-// Forgets all notes. A path consists of the innermost num_frames return addresses.
+// Forgets all notes. A path consists of the return addresses of the call and of its num_frames - 1
+// callers.
 void call_paths_begin(int num_frames);
 
-// Notes one call of a function, a text that stays. Thread-safety: any thread.
-void call_paths_note(const char *function);
+// Notes a call of a function, a text that stays. `caller` is the return address of the call.
+// Thread-safety: any thread.
+void call_paths_note(const char *function, const void *caller);
+
+// The same for a function of a library that calls back into the program.
+void call_paths_note_of_library(const char *function);
 
 // Notes nothing any more.
 void call_paths_end(void);

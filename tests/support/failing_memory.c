@@ -66,11 +66,11 @@ void failing_memory_watch(failing_memory_watcher *watch)
     atomic_store_explicit(&watcher, watch, memory_order_relaxed);
 }
 
-static bool may_allocate(size_t bytes)
+static bool may_allocate(size_t bytes, const void *caller)
 {
     failing_memory_watcher *watch = atomic_load_explicit(&watcher, memory_order_relaxed);
     if (watch)
-        watch();
+        watch(caller);
     atomic_fetch_add_explicit(&num_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&num_calls, 1, memory_order_relaxed);
     int_fast64_t before = atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed);
@@ -83,27 +83,31 @@ static bool may_allocate(size_t bytes)
 
 void *__wrap_malloc(size_t bytes)
 {
-    return may_allocate(bytes) ? __real_malloc(bytes) : NULL;
+    return may_allocate(bytes, __builtin_return_address(0)) ? __real_malloc(bytes) : NULL;
 }
 
 void *__wrap_calloc(size_t num, size_t bytes)
 {
-    return may_allocate(num * bytes) ? __real_calloc(num, bytes) : NULL;
+    return may_allocate(num * bytes, __builtin_return_address(0)) ? __real_calloc(num, bytes)
+                                                                  : NULL;
 }
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-    return may_allocate(bytes) ? __real_realloc(memory, bytes) : NULL;
+    return may_allocate(bytes, __builtin_return_address(0)) ? __real_realloc(memory, bytes) : NULL;
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
-    return may_allocate(bytes) ? __real_aligned_alloc(alignment, bytes) : NULL;
+    return may_allocate(bytes, __builtin_return_address(0)) ? __real_aligned_alloc(alignment, bytes)
+                                                            : NULL;
 }
 
 int __wrap_posix_memalign(void **out_memory, size_t alignment, size_t bytes)
 {
-    return may_allocate(bytes) ? __real_posix_memalign(out_memory, alignment, bytes) : ENOMEM;
+    return may_allocate(bytes, __builtin_return_address(0))
+               ? __real_posix_memalign(out_memory, alignment, bytes)
+               : ENOMEM;
 }
 
 void __wrap_free(void *memory)

@@ -21,8 +21,9 @@ bool failing_memory_has_failed(void);
 // Allocations work again; true when one has failed since failing_memory_arm.
 bool failing_memory_disarm(void);
 
-// Calls the function at each allocation; NULL: none. The function may not allocate.
-typedef void failing_memory_watcher(void);
+// Calls the function at each allocation, with the return address of that call; NULL: none. The
+// function may not allocate.
+typedef void failing_memory_watcher(const void *caller);
 void failing_memory_watch(failing_memory_watcher *watch);
 
 // Allocations and frees so far, failed ones included; frees of NULL do not count.
