@@ -250,11 +250,7 @@ def as_subproject(trial, kind):
     targets = json.loads(trial.run("meson", "introspect", "--targets", build))
     built = {(target["name"], target["type"]) for target in targets if target["build_by_default"]}
     assert built == {(name, f"{kind} library") for name in ("braid", "braid_ranks")} | {("outside", "executable")}, built
-    if kind == "shared":
-        return  # compiling the same sources again would tell nothing new
-    trial.run("ninja", "-C", "build", folder=folder)
-    said = trial.run(os.path.join(build, "outside"), BRAID_BACKENDS="cpu")
-    assert said == f"braid {trial.version}\n", said
+    # Compiling the sources once more would tell nothing new.
 
 
 def built_by_meson(trial, kind):
@@ -309,15 +305,13 @@ def as_an_archive_by_cmake(trial):
 
 
 def only_the_library_is_installed(trial):
-    stage = os.path.join(trial.top, "subproject-stage")
-    trial.run("meson", "install", "--no-rebuild", "--quiet", "-C",
-              os.path.join(trial.top, "subproject-static", "build"), "--destdir", stage)
-    for folder, _, files in os.walk(stage):
-        for name in files:
-            expected = name.startswith(("libbraid.", "libbraid_ranks.")) or name.endswith((".h", ".hpp", ".pc", ".cmake"))
-            assert expected, os.path.join(folder, name)
-    trial.find("braid.h", stage)
-    trial.find("libbraid.a", stage)
+    build = os.path.join(trial.top, "subproject-static", "build")
+    paths = json.loads(trial.run("meson", "introspect", "--installed", build))
+    names = {os.path.basename(path) for path in paths.values()}
+    for name in names:
+        expected = name.startswith(("libbraid.", "libbraid_ranks.")) or name.endswith((".h", ".hpp", ".pc", ".cmake"))
+        assert expected, name
+    assert {"braid.h", "libbraid.a"} <= names, names
 
 
 CASES = [
@@ -337,7 +331,7 @@ CASES = [
     ("the project to copy builds with Meson", example_by_meson),
     ("the project to copy builds with CMake", example_by_cmake),
     ("CMake refuses versions with another ABI", cmake_refuses_other_versions),
-    ("Meson builds a static library as a subproject", lambda t: as_subproject(t, "static")),
+    ("Meson configures a static library as a subproject", lambda t: as_subproject(t, "static")),
     ("Meson configures a shared library as a subproject", lambda t: as_subproject(t, "shared")),
     ("a subproject installs the library alone", only_the_library_is_installed),
     ("CMake configures the library in a folder of a project", as_a_folder_by_cmake),
