@@ -345,7 +345,7 @@ static void many_frames_keep_what_is_theirs(void **state)
 
 // Cells that nodes make of each other, so that any other order of two nodes that share one gives
 // other numbers.
-enum { num_cells = 9, num_nodes = 16, num_random_graphs = 12, num_random_frames = 150 };
+enum { num_cells = 9, num_nodes = 16, num_random_graphs = 5, num_random_frames = 150 };
 
 struct cell_node {
     uint32_t to, from;

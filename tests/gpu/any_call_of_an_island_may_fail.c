@@ -223,7 +223,7 @@ static void every_path_twice(void **state)
         snprintf(function, sizeof(function), "%.*s", (int)strcspn(name, "_"), name);
         if (!sweep_tries(function))
             continue;
-        size_t num_chosen = call_paths_choose(function, sweep_step(), numbers, MOST);
+        size_t num_chosen = call_paths_choose(function, sweep_step(), 0, numbers, MOST);
         for (size_t k = 0; k < num_chosen; k++)
             num += fail_nth(graph, function, numbers[k]);
     }

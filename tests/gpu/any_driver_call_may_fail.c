@@ -163,7 +163,7 @@ static void check_mode(braid_exec_mode mode, int code)
         snprintf(function, sizeof(function), "%.*s", (int)strcspn(name, "_"), name);
         if (!sweep_tries(function))
             continue;
-        size_t num_chosen = call_paths_choose(function, step, numbers, MOST);
+        size_t num_chosen = call_paths_choose(function, step, 0, numbers, MOST);
         for (size_t k = 0; k < num_chosen; k++)
             num += fail_nth(function, numbers[k], code, mode);
     }

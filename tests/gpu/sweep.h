@@ -28,4 +28,9 @@ static inline long sweep_step(void)
     return step > 0 ? step : 1;
 }
 
+static inline bool sweep_is_shortened(void)
+{
+    return getenv("BRAID_SWEEP_STEP") != NULL;
+}
+
 #endif

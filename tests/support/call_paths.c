@@ -98,7 +98,8 @@ static bool is_among(size_t begin, size_t end, size_t note)
     return false;
 }
 
-size_t call_paths_choose(const char *function, long step, long *out_numbers, size_t most)
+size_t call_paths_choose(const char *function, long step, long phase, long *out_numbers,
+                         size_t most)
 {
     size_t num = 0;
     long nth = 0, num_paths = 0;
@@ -108,7 +109,7 @@ size_t call_paths_choose(const char *function, long step, long *out_numbers, siz
         nth++;
         bool is_first = !is_among(0, i, i);
         bool is_last = step == 1 && !is_among(i + 1, num_notes, i);
-        if ((is_first && num_paths++ % step == 0) || is_last)
+        if ((is_first && num_paths++ % step == phase) || is_last)
             out_numbers[num++] = nth;
     }
     return num;

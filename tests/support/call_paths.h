@@ -22,7 +22,9 @@ void call_paths_note_of_library(const char *function);
 void call_paths_end(void);
 
 // Writes the numbers of the calls of a function to fail, ascending and counted from 1, and returns
-// how many there are. If step is above 1, these are the first call of each step-th path.
-size_t call_paths_choose(const char *function, long step, long *out_numbers, size_t most);
+// how many there are. If step is above 1, these are the first call of each step-th path, from path
+// number phase on.
+size_t call_paths_choose(const char *function, long step, long phase, long *out_numbers,
+                         size_t most);
 
 #endif
