@@ -149,15 +149,38 @@ static void a_place_that_cannot_be_told_is_none(void **state)
 {
     (void)state;
     char here[MOST_PATH];
+    unsetenv("BRAID_CACHE"); // of the harness
     assert_non_null(getcwd(here, sizeof(here)));
     assert_int_equal(chdir(folder), 0);
     assert_int_equal(rmdir(folder), 0);
     assert_null(braid_disk_cache_folder("cache"));
     assert_int_equal(chdir(here), 0);
-    unsetenv("BRAID_CACHE");
     unsetenv("XDG_CACHE_HOME");
     setenv("HOME", "relative", 1);
     assert_null(braid_disk_cache_folder(NULL));
+}
+
+static void a_relative_place_stays_where_it_is(void **state)
+{
+    (void)state;
+    char here[MOST_PATH], expected[MOST_PATH];
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(chdir(folder), 0);
+    char *found = braid_disk_cache_folder("cache");
+    assert_int_equal(chdir(here), 0);
+    snprintf(expected, sizeof(expected), "%s/cache", folder);
+    assert_string_equal(found, expected);
+    free(found);
+}
+
+static void the_place_of_all_caches_is_known(void **state)
+{
+    (void)state;
+    setenv("XDG_CACHE_HOME", "/somewhere", 1);
+    char *found = braid_disk_cache_folder(NULL);
+    assert_string_equal(found, "/somewhere/braid");
+    free(found);
+    unsetenv("XDG_CACHE_HOME");
 }
 
 // Whichever allocation fails: the file is there or not, and never anything else.
@@ -188,9 +211,14 @@ static void without_memory_nothing_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_folder_that_cannot_be_made_is_told_of_once), CASE(what_is_no_file_is_not_read),
-        CASE(a_folder_in_the_place_of_a_file_stays),        CASE(no_cache_keeps_nothing),
-        CASE(a_place_that_cannot_be_told_is_none),          CASE(without_memory_nothing_is_kept),
+        CASE(a_folder_that_cannot_be_made_is_told_of_once),
+        CASE(what_is_no_file_is_not_read),
+        CASE(a_folder_in_the_place_of_a_file_stays),
+        CASE(no_cache_keeps_nothing),
+        CASE(a_place_that_cannot_be_told_is_none),
+        CASE(a_relative_place_stays_where_it_is),
+        CASE(the_place_of_all_caches_is_known),
+        CASE(without_memory_nothing_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
