@@ -205,8 +205,8 @@ BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 #define BRAID_LAST_FRAME UINT64_MAX
 
 // Blocks until a frame and all before it have ended, for at most `ns` nanoseconds. 0 asks once;
-// UINT64_MAX is no limit. BRAID_LAST_FRAME waits for all frames, also for those launched meanwhile.
-// docs/book/pipelines.md tells more.
+// UINT64_MAX is no limit. BRAID_LAST_FRAME waits for all frames; without a deadline, also
+// those launched meanwhile. docs/book/pipelines.md tells more.
 // Errors: BRAID_TIMEOUT (the program may wait again), BRAID_INVALID_ARGUMENT (the frame was not
 // launched yet), those of braid_exec_wait.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,

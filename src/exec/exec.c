@@ -110,19 +110,25 @@ void braid_exec_settle(braid_exec *exec)
     pthread_mutex_unlock(&exec->turn.lock);
 }
 
-braid_status braid_exec_wait(braid_exec *exec)
+static braid_status wait_for_all(braid_exec *exec)
 {
-    braid_status status = braid_exec_check("braid_exec_wait", exec);
-    if (!status)
-        status = braid_exec_await_deadline("braid_exec_wait", exec, BRAID_LAST_FRAME);
-    if (!status)
-        status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
+    braid_status status = ask_for_end(exec, exec->device->backend->ops->event_synchronize);
     if (!status)
         status = braid_exec_await_launch("braid_exec_wait", exec);
     if (status)
         return status;
     braid_exec_settle(exec);
-    status = braid_exec_parts_wait(exec->parts, exec);
+    return braid_exec_parts_wait(exec->parts, exec);
+}
+
+braid_status braid_exec_wait(braid_exec *exec)
+{
+    bool later;
+    braid_status status = braid_exec_check("braid_exec_wait", exec);
+    if (!status)
+        status = braid_exec_await_deadline("braid_exec_wait", exec, BRAID_LAST_FRAME, &later);
+    if (!status && !later)
+        status = wait_for_all(exec);
     return status ? status : braid_exec_tell_traps(exec);
 }
 

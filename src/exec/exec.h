@@ -154,9 +154,11 @@ bool braid_exec_knows_running(const braid_exec *exec);
 // Adds to a message which nodes ran in all frames in flight, and to its details more of them.
 braid_status braid_exec_add_running(const braid_exec *exec, braid_status status);
 
-// exec_wait_until.c: if the exec has a deadline, waits until the frame has ended. Errors:
-// BRAID_TIMEOUT (frames are late, once for each), those of braid_exec_query.
-braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame);
+// exec_wait_until.c: if the exec has a deadline, waits until the frame has ended. *out_later: that
+// is so, and later ones have not ended, for which the caller need not wait. Errors: BRAID_TIMEOUT
+// (frames are late, once for each), those of braid_exec_query.
+braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame,
+                                       bool *out_later);
 
 // exec_traps.c: behind a wait that found that frames have ended. Errors: BRAID_TRAPPED, once for
 // each trap.

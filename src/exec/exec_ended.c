@@ -3,7 +3,8 @@
 //
 // Behind each frame a mark is recorded. Marks are a ring. While it has no room for a further one,
 // the latest mark moves behind the new frame: then it also stands for the frames before. So no
-// frame counts as ended too early, nor as launched too early.
+// frame counts as ended too early, nor as launched too early. A frame whose mark cannot be
+// recorded, or whose launch failed, gets none: its launch waits for it.
 //
 // Who asks takes no lock: launches may be stuck. The number of a mark is written behind all else of
 // it, and is read before.
@@ -82,16 +83,18 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
     struct exec_ended *ended = (struct exec_ended *)part;
     struct backend *backend = exec->device->backend;
     uint64_t num = atomic_load(&ended->num_marks);
-    if (!launch->num_launched)
+    if (!launch->num_launched || launch->status)
         return BRAID_OK;
     bool has_room = has_passed(exec, ended, &ended->marks[num % EXEC_MARKS]);
     struct mark *mark = &ended->marks[(has_room ? num : num - 1) % EXEC_MARKS];
     braid_status status = backend->ops->event_record(backend, mark->event->backend,
                                                      device_backend_stream(launch->queue));
+    if (status)
+        return status;
     atomic_store(&mark->launched_ns, clock_now_ns());
     atomic_store(&mark->num_frames, launch->first + launch->num_launched);
     atomic_store(&ended->num_marks, num + has_room);
-    return status;
+    return BRAID_OK;
 }
 
 static void finish(struct exec_part *part, braid_exec *exec)

@@ -8,6 +8,7 @@
 #include "exec/black_box.h"
 #include "exec/deadline.h"
 #include "exec/exec.h"
+#include "exec/exec_ended.h"
 
 enum { SPIN_NS = 20000, SLEEP_PART = 16, LONGEST_SLEEP_NS = 1000000 };
 
@@ -24,17 +25,15 @@ static void pause_after(uint64_t waited_ns, uint64_t left_ns)
     nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
 }
 
-// Asks for the end of a frame, and tells how many there are.
+// Asks for the end of a frame.
 static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
                                   braid_status (*ask)(struct backend *backend,
-                                                      struct backend_event *event),
-                                  uint64_t *out_num)
+                                                      struct backend_event *event))
 {
     // With the lock: a frame counts before its end is recorded.
     pthread_mutex_lock(&exec->turn.lock);
     uint64_t num = atomic_load(&exec->frames.num_launched);
     pthread_mutex_unlock(&exec->turn.lock);
-    *out_num = num;
     if (frame >= num)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s: frame %llu was not launched, %llu were",
                            function, (unsigned long long)frame, (unsigned long long)num);
@@ -51,13 +50,12 @@ static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
 
 static braid_status query_frame(braid_exec *exec, uint64_t frame)
 {
-    uint64_t num = 0;
     if (frame == BRAID_LAST_FRAME)
         return braid_exec_query(exec);
     braid_status status = braid_exec_check_devices(function, exec);
     if (!status)
-        status = ask_for_frame(exec, frame, exec->device->backend->ops->event_query, &num);
-    if (status || frame + 1 < num)
+        status = ask_for_frame(exec, frame, exec->device->backend->ops->event_query);
+    if (status || frame + 1 < braid_exec_num_frames(exec))
         return status;
     return atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
 }
@@ -104,13 +102,20 @@ static braid_status tell_late(const char *caller, braid_exec *exec, uint64_t fir
     return time_out(exec, text);
 }
 
-// With a limit, BRAID_TIMEOUT says that it is reached. Without one, that frames are late.
-static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, uint64_t ns)
+// With a limit, BRAID_TIMEOUT says that it is reached. Without one, that frames are late. With
+// marks behind frames, those launched meanwhile do not count, since launches may never pause.
+static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, uint64_t ns,
+                         bool *out_later)
 {
+    const bool has_marks = braid_exec_deadline_ns(exec) > 0;
+    const uint64_t num = frame == BRAID_LAST_FRAME ? braid_exec_num_frames(exec) : frame + 1;
     const uint64_t begin_ns = clock_now_ns();
     uint64_t first, last;
     braid_status status;
     while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
+        *out_later = has_marks && braid_exec_count_ended(exec) >= num;
+        if (*out_later)
+            return braid_exec_parts_wait(exec->parts, exec);
         uint64_t waited_ns = clock_now_ns() - begin_ns;
         if (ns == UINT64_MAX && braid_exec_take_late(exec, frame, &first, &last))
             return tell_late(caller, exec, first, last);
@@ -121,30 +126,34 @@ static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, u
     return status;
 }
 
-braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame)
+braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame,
+                                       bool *out_later)
 {
-    return braid_exec_deadline_ns(exec) ? poll(caller, exec, frame, UINT64_MAX) : BRAID_OK;
+    *out_later = false;
+    return braid_exec_deadline_ns(exec) ? poll(caller, exec, frame, UINT64_MAX, out_later)
+                                        : BRAID_OK;
 }
 
 static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
 {
-    uint64_t num = 0;
-    braid_status status = braid_exec_await_deadline(function, exec, frame);
-    if (!status)
-        status = ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize, &num);
+    bool later;
+    braid_status status = braid_exec_await_deadline(function, exec, frame, &later);
+    if (!status && !later)
+        status = ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize);
     // Of all but the last one the end is known: a launch that waits may wait for the caller.
-    if (!status && frame + 1 >= num)
+    if (!status && !later && frame + 1 >= braid_exec_num_frames(exec))
         status = braid_exec_await_launch(function, exec);
     return status ? status : braid_exec_tell_traps(exec);
 }
 
 braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
+    bool later;
     braid_status status = braid_exec_check(function, exec);
     if (status)
         return status;
     if (ns == UINT64_MAX)
         return frame == BRAID_LAST_FRAME ? braid_exec_wait(exec) : wait_for_frame(exec, frame);
-    status = poll(function, exec, frame, ns);
+    status = poll(function, exec, frame, ns, &later);
     return status || ns == 0 ? status : braid_exec_tell_traps(exec);
 }

@@ -192,9 +192,8 @@ static braid_status event_record(struct backend *backend, struct backend_event *
 
 static braid_status event_query(struct backend *backend, struct backend_event *event)
 {
-    (void)backend;
-    (void)event;
-    return BRAID_OK;
+    struct trace *trace = trace_of(backend);
+    return trace->while_asking ? trace->while_asking(event, trace->user) : BRAID_OK;
 }
 
 static braid_status event_synchronize(struct backend *backend, struct backend_event *event)

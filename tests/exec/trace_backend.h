@@ -53,6 +53,8 @@ struct trace {
     void (*while_recording)(void *user); // likewise, on the thread that records an event
     void (*while_calling)(void *user);   // likewise, before the call with the number `call_at`
     int call_at;
+    // Answers whether what was recorded has ended. NULL: it has.
+    braid_status (*while_asking)(const struct backend_event *event, void *user);
     bool refuses_programs; // program_create returns BRAID_UNSUPPORTED
     bool closed;
 };
