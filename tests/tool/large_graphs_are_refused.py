@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A few bytes of DOT can stand for millions of edges: the tool counts before it makes them."""
+import json
 import re
 import sys
 
@@ -98,6 +99,43 @@ def members_of_subgraphs_count_in_each():
         assert result.status == 2 and f"at least {num} members of subgraphs" in result.err, result.err
 
 
+# What the statements of a graph count as text.
+TEXTS = [
+    (f"{','.join(f'a{i}' for i in range(100))} [costs=1, labels=1, kinds=1]", 300),
+    ("node [costs=1, labels=1]; " + names("a", 100), 200),
+    (words("a -> b# [key=abcdefghij];", 100), 1000),
+    (words("a -> b# [implied=frame];", 100), 500),
+    ("edge [implied=abcdefghij]; " + words("a -> b#;", 100), 1000),
+]
+
+
+def statements_count_as_text():
+    for body, num in TEXTS:
+        text = f"digraph {{ {body} }}"
+        assert braid("plan", "-", "--most", f"text={num}", text=text).status == 0, body
+        result = braid("plan", "-", "--most", f"text={num - 1}", text=text)
+        assert result.status == 2 and f"at least {num} bytes of attributes" in result.err, result.err
+
+
+def the_last_of_several_settings_counts():
+    repeated = ",".join(["cost=1"] * 1000)
+    text = f"digraph {{ {','.join(f'a{i}' for i in range(100))} [{repeated}, cost=7] }}"
+    result = braid("plan", "-", "--json", "-", "--most", "text=100", text=text)
+    assert result.status == 0, result.err
+    assert json.loads(result.out)["work"] == 700, result.out
+    keys = ",".join(["key=a"] * 1000)
+    text = f"digraph {{ a -> b [{keys}, key=b]; a -> b [key=b]; a -> b [key=a] }}"
+    assert braid("plan", "-", "--most", "edges=3", "--most", "text=3", text=text).status == 0
+
+
+# Each arrow would copy and sort the nodes of an end: together, for hours.
+def arrows_to_nothing_are_read_at_once():
+    arrows = "subgraph x{}->subgraph e{}->" * 200000
+    text = f"digraph {{ subgraph x {{ {names('a', 100000)} }} {arrows} subgraph x{{}}; ] }}"
+    result = braid("plan", "-", text=text)
+    assert result.status == 2 and "']'" in result.err, result.err
+
+
 def transient_buffers_and_scratch_are_blocks():
     text = ('digraph { resources="t:8@none #0:0:4 s:8@node u:8@none"; a [args="@2 @2", accesses="w0 r1"];'
             'b [kind=fill, to=2, accesses=w1]; a -> b }')
@@ -132,6 +170,9 @@ if __name__ == "__main__":
         every_command_has_limits,
         counts_are_exact,
         members_of_subgraphs_count_in_each,
+        statements_count_as_text,
+        the_last_of_several_settings_counts,
+        arrows_to_nothing_are_read_at_once,
         transient_buffers_and_scratch_are_blocks,
         help_has_every_limit,
         a_limit_can_be_raised,

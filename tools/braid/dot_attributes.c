@@ -300,7 +300,7 @@ static void list_names(const char **names)
         names[NUM_LINKS + i] = attributes[i].name;
 }
 
-bool dot_attribute_is_read(const char *name)
+enum dot_attribute_use dot_attribute_find_use(const char *name)
 {
     const char *names[NUM_NAMES];
     list_names(names);
@@ -309,7 +309,9 @@ bool dot_attribute_is_read(const char *name)
         is_read = is_read || strcmp(of_graph[i].name, name) == 0;
     for (size_t i = 0; i < NUM_NAMES; i++)
         is_read = is_read || strcmp(names[i], name) == 0;
-    return is_read || dot_unknown_is_near(names, NUM_NAMES, name);
+    if (is_read)
+        return DOT_ATTRIBUTE_READ;
+    return dot_unknown_is_near(names, NUM_NAMES, name) ? DOT_ATTRIBUTE_NEAR : DOT_ATTRIBUTE_IGNORED;
 }
 
 enum exit_status dot_attributes_read(struct dot_file *file)

@@ -9,8 +9,7 @@
 // reported with its line.
 enum exit_status dot_attributes_read(struct dot_file *file);
 
-// Whether values of attributes of that name are kept: what is read, or nearly so.
-bool dot_attribute_is_read(const char *name);
+enum dot_attribute_use dot_attribute_find_use(const char *name);
 
 // Each reads one attribute of the whole graph or of a node; `text` is not empty.
 enum exit_status dot_resources_read(struct dot_file *file, const char *text);

@@ -74,6 +74,7 @@ static uint32_t add_name(struct dot_build *build, struct dot_names *names, bool 
 static void take_defaults(struct dot_build *build, uint32_t node)
 {
     struct dot_given *given = &build->file->given;
+    uint64_t num = 0;
     // Those inside and those given later win: what is given first stays.
     for (uint32_t at = dot_build_level(build)->subgraph; at != DOT_NONE;
          at = build->subgraphs[at].parent) {
@@ -81,11 +82,15 @@ static void take_defaults(struct dot_build *build, uint32_t node)
         for (; i != DOT_NONE; i = build->defaults[i].before) {
             const struct dot_setting *setting = &build->defaults[i].setting;
             const struct dot_attribute *attribute = &given->attributes[setting->attribute];
-            if (build->defaults[i].kind == DOT_OF_NODES && !dot_given_value(attribute, node) &&
+            if (build->defaults[i].kind != DOT_OF_NODES)
+                continue;
+            num++;
+            if (!dot_given_value(attribute, node) &&
                 !dot_given_set(given, setting->attribute, node, setting->value))
                 stop_without_memory(build);
         }
     }
+    add_count(build, DOT_TEXT, num);
 }
 
 static void make_node(struct dot_build *build)
@@ -188,6 +193,18 @@ void dot_build_close(struct dot_build *build)
     build->num_levels--;
 }
 
+// Of several settings of one attribute the last one counts.
+static void put_setting(struct dot_build *build, struct dot_setting setting)
+{
+    uint32_t *at = &build->file->given.attributes[setting.attribute].setting;
+    if (*at >= build->num_settings || build->settings[*at].attribute != setting.attribute) {
+        if (!MAKE_ROOM(build, settings, num_settings, setting_room))
+            return;
+        *at = build->num_settings++;
+    }
+    build->settings[*at] = setting;
+}
+
 void dot_build_setting(struct dot_build *build, uint32_t value)
 {
     bool is_new = false;
@@ -195,9 +212,9 @@ void dot_build_setting(struct dot_build *build, uint32_t value)
     if (attribute == DOT_NONE)
         stop_without_memory(build);
     add_count(build, DOT_ATTRIBUTES, is_new);
-    if (build->status == EXIT_DONE && build->file->given.attributes[attribute].is_read &&
-        MAKE_ROOM(build, settings, num_settings, setting_room))
-        build->settings[build->num_settings++] = (struct dot_setting){ attribute, value };
+    if (build->status == EXIT_DONE &&
+        build->file->given.attributes[attribute].use != DOT_ATTRIBUTE_IGNORED)
+        put_setting(build, (struct dot_setting){ attribute, value });
 }
 
 static bool is_named(const struct dot_build *build, const struct dot_setting *setting,
@@ -208,7 +225,8 @@ static bool is_named(const struct dot_build *build, const struct dot_setting *se
 
 static void set_attributes(struct dot_build *build, const struct dot_end *end)
 {
-    for (uint32_t i = 0; i < end->num_nodes; i++) {
+    add_count(build, DOT_TEXT, (uint64_t)end->num_nodes * build->num_settings);
+    for (uint32_t i = 0; i < end->num_nodes && build->status == EXIT_DONE; i++) {
         for (uint32_t k = 0; k < build->num_settings; k++) {
             if (!dot_given_set(&build->file->given, build->settings[k].attribute,
                                build->nodes[end->first_node + i], build->settings[k].value))
@@ -219,19 +237,18 @@ static void set_attributes(struct dot_build *build, const struct dot_end *end)
 
 // What the statement says of its edges.
 struct edge_words {
-    uint32_t implied, key; // places in the text; 0: nothing
+    enum dot_implied implied;
+    bool is_told;
+    uint32_t key; // in the table of keys; DOT_NONE: there is none
 };
 
-static struct edge_words find_edge_words(const struct dot_build *build)
+// Where the statement's value stands; 0: it has none.
+static uint32_t find_setting(const struct dot_build *build, const char *name)
 {
-    struct edge_words words = { 0 };
-    for (uint32_t i = 0; i < build->num_settings; i++) {
-        if (is_named(build, &build->settings[i], "implied"))
-            words.implied = build->settings[i].value;
-        if (is_named(build, &build->settings[i], "key"))
-            words.key = build->settings[i].value;
-    }
-    return words;
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < build->num_settings && !value; i++)
+        value = is_named(build, &build->settings[i], name) ? build->settings[i].value : 0;
+    return value;
 }
 
 // The default of edges that are made here; 0: none.
@@ -249,14 +266,45 @@ static uint32_t find_implied(struct dot_build *build)
     return 0;
 }
 
-static enum dot_implied read_implied(struct dot_build *build, uint32_t value)
+// It counts as text. NULL: the file is refused, or there is no memory.
+static const struct dot_string *read_word(struct dot_build *build, uint32_t value)
 {
     const struct dot_string *text = dot_given_read(build->file, value);
     if (!text)
         build->status = EXIT_FAILED;
+    else
+        add_count(build, DOT_TEXT, text->length);
+    return build->status == EXIT_DONE ? text : NULL;
+}
+
+static enum dot_implied read_implied(struct dot_build *build, uint32_t value)
+{
+    const struct dot_string *text = read_word(build, value);
     if (!text || !text->length)
         return DOT_OWN;
     return strcmp(text->data, "frame") == 0 ? DOT_LATER_FRAME : DOT_IMPLIED;
+}
+
+static uint32_t read_key(struct dot_build *build, uint32_t value)
+{
+    bool is_new = false;
+    const struct dot_string *text = read_word(build, value);
+    const uint32_t key = text ? dot_names_add(&build->keys, text->data, &is_new) : DOT_NONE;
+    if (key == DOT_NONE)
+        stop_without_memory(build);
+    return key;
+}
+
+// A strict graph has no keys.
+static struct edge_words read_edge_words(struct dot_build *build)
+{
+    const uint32_t implied = find_setting(build, "implied");
+    const uint32_t key = build->is_strict ? 0 : find_setting(build, "key");
+    return (struct edge_words){
+        .implied = read_implied(build, implied ? implied : find_implied(build)),
+        .is_told = implied != 0,
+        .key = key ? read_key(build, key) : DOT_NONE,
+    };
 }
 
 // A strict graph has one edge from a node to another, any graph has one for each key. Returns the
@@ -266,29 +314,24 @@ static uint32_t find_edge(struct dot_build *build, uint32_t from, uint32_t to, u
     const uint32_t number = build->file->num_edges;
     uint64_t two = to;
     bool is_new = false;
-    if (!build->is_strict && !key)
+    if (!build->is_strict && key == DOT_NONE)
         return number;
-    if (!build->is_strict) {
-        const struct dot_string *text = dot_given_read(build->file, key);
-        const uint32_t name = text ? dot_names_add(&build->keys, text->data, &is_new) : DOT_NONE;
-        if (name == DOT_NONE)
-            stop_without_memory(build);
-        two |= ((uint64_t)name + 1) << 32;
-    }
+    if (!build->is_strict)
+        two |= ((uint64_t)key + 1) << 32;
     const struct dot_seen_key *found = see(build, SEEN_EDGE, from, two, number, &is_new);
     return found ? found->number : number;
 }
 
-static void add_edge(struct dot_build *build, const struct dot_edge *edge, uint32_t key,
-                     bool is_told)
+static void add_edge(struct dot_build *build, const struct dot_edge *edge,
+                     const struct edge_words *words)
 {
     struct dot_file *file = build->file;
-    const uint32_t number = find_edge(build, edge->from, edge->to, key);
+    const uint32_t number = find_edge(build, edge->from, edge->to, words->key);
     if (!make_room(build, &file->edges, file->num_edges, &build->edge_room, sizeof(*file->edges)))
         return;
     if (number == file->num_edges)
         file->edges[file->num_edges++] = *edge;
-    else if (is_told)
+    else if (words->is_told)
         file->edges[number].implied = edge->implied;
 }
 
@@ -331,9 +374,9 @@ static uint64_t size_of(const struct dot_build *build, const struct dot_end *end
     return end->subgraph == DOT_NONE ? end->num_nodes : build->subgraphs[end->subgraph].num_nodes;
 }
 
-// Counts the edges between two ends, which each subgraph around them has as well.
-static void count_edges(struct dot_build *build, const struct dot_end *tail,
-                        const struct dot_end *head)
+// Counts the edges between two ends, which each subgraph around them has as well. Returns how many.
+static uint64_t count_edges(struct dot_build *build, const struct dot_end *tail,
+                            const struct dot_end *head)
 {
     const uint64_t num = size_of(build, tail) * size_of(build, head);
     uint64_t members = 0;
@@ -341,25 +384,37 @@ static void count_edges(struct dot_build *build, const struct dot_end *tail,
     if (__builtin_mul_overflow(num, build->num_levels - 1, &members))
         members = UINT64_MAX;
     add_count(build, DOT_MEMBERS, members);
+    return num;
 }
 
 static void add_edges(struct dot_build *build, const struct dot_end *tail,
-                      const struct dot_end *head, struct edge_words words)
+                      const struct dot_end *head, const struct edge_words *words)
 {
-    const uint32_t implied = words.implied ? words.implied : find_implied(build);
     struct dot_edge edge = { .position = head->position & DOT_MOST_POSITION,
-                             .implied = read_implied(build, implied) };
-    count_edges(build, tail, head);
-    if (build->status != EXIT_DONE)
-        return;
+                             .implied = words->implied };
     const uint32_t num_tails = list_nodes(build, tail, &build->tails, &build->tail_room);
     const uint32_t num_heads = list_nodes(build, head, &build->heads, &build->head_room);
     for (uint32_t i = 0; i < num_tails; i++) {
         for (uint32_t k = 0; k < num_heads && build->status == EXIT_DONE; k++) {
             edge.from = build->tails[i];
             edge.to = build->heads[k];
-            add_edge(build, &edge, words.key, words.implied != 0);
+            add_edge(build, &edge, words);
         }
+    }
+}
+
+// An end without nodes has no edges, so nothing is done for it.
+static void make_edges(struct dot_build *build, const struct dot_end *ends, uint32_t num)
+{
+    uint64_t num_edges = 0;
+    for (uint32_t i = 0; i + 1 < num; i++)
+        num_edges += count_edges(build, &ends[i], &ends[i + 1]);
+    if (num_edges == 0 || build->status != EXIT_DONE)
+        return;
+    const struct edge_words words = read_edge_words(build);
+    for (uint32_t i = 0; i + 1 < num && build->status == EXIT_DONE; i++) {
+        if (size_of(build, &ends[i]) && size_of(build, &ends[i + 1]))
+            add_edges(build, &ends[i], &ends[i + 1], &words);
     }
 }
 
@@ -372,9 +427,7 @@ void dot_build_statement(struct dot_build *build)
     const struct dot_end *ends = &build->ends[level->first_end];
     if (num == 1)
         set_attributes(build, ends);
-    const struct edge_words words = num > 1 ? find_edge_words(build) : (struct edge_words){ 0 };
-    for (uint32_t i = 0; i + 1 < num && build->status == EXIT_DONE; i++)
-        add_edges(build, &ends[i], &ends[i + 1], words);
+    make_edges(build, ends, num);
     build->num_ends = level->first_end;
     build->num_nodes = level->first_node;
     build->num_settings = 0;

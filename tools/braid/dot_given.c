@@ -15,14 +15,20 @@ uint32_t dot_given_add(struct dot_given *given, const char *name, bool *out_is_n
     given->attributes = attributes;
     const uint32_t number = dot_names_add(&given->names, name, out_is_new);
     if (number != DOT_NONE && *out_is_new)
-        given->attributes[number] =
-            (struct dot_attribute){ .is_read = dot_attribute_is_read(name) };
+        given->attributes[number] = (struct dot_attribute){ .use = dot_attribute_find_use(name) };
     return number;
 }
 
 bool dot_given_set(struct dot_given *given, uint32_t attribute, uint32_t place, uint32_t value)
 {
     struct dot_attribute *set = &given->attributes[attribute];
+    if (set->use != DOT_ATTRIBUTE_READ) {
+        if (!set->near || place < set->first) {
+            set->first = place;
+            set->near = value;
+        }
+        return true;
+    }
     if (place >= set->room) {
         const uint32_t room = place < UINT32_MAX / 2 ? 2 * place + 64 : UINT32_MAX;
         uint32_t *values = realloc(set->values, room * sizeof(*values));

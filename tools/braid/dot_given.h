@@ -8,12 +8,20 @@
 
 struct dot_file;
 
+enum dot_attribute_use {
+    DOT_ATTRIBUTE_IGNORED, // nothing is known of it
+    DOT_ATTRIBUTE_NEAR,    // its name is nearly one that is read
+    DOT_ATTRIBUTE_READ
+};
+
 // One name of attributes. Values are places in the text; 0: not given.
 struct dot_attribute {
-    bool is_read;     // else nothing is known of it
-    uint32_t graph;   // the graph's own
-    uint32_t *values; // of the first `room` nodes, by their place
-    uint32_t room;
+    enum dot_attribute_use use;
+    uint32_t graph;       // the graph's own
+    uint32_t *values;     // of the first `room` nodes, by their place
+    uint32_t room;        // 0 unless it is read
+    uint32_t first, near; // else the first node that has it, and the value there
+    uint32_t setting;     // where the statement at hand has it, if it does
 };
 
 struct dot_given {

@@ -20,7 +20,9 @@ enum dot_limit {
     DOT_ACCESSES,
     DOT_ARGUMENTS, // of kernels, and uses of parameters
     DOT_BLOCKS,    // transient buffers, and scratch once for each node that uses it
-    DOT_TEXT,      // bytes of the attributes of all nodes, defaults counted for each node
+    // Bytes of the attributes of all nodes, defaults counted for each node, and of what statements
+    // say of their edges. Before they are read, each attribute of each node counts as one.
+    DOT_TEXT,
     DOT_NUM_LIMITS
 };
 

@@ -46,18 +46,12 @@ bool dot_unknown_is_near(const char *const *names, size_t num, const char *name)
 static enum exit_status tell(struct dot_file *file, const char *name, const char *near)
 {
     const struct dot_attribute *attribute = dot_given_find(&file->given, name);
-    const struct dot_string *text = NULL;
-    uint32_t node = 0;
-    for (; node < file->num_nodes; node++) {
-        text = dot_given_read(file, dot_given_value(attribute, node));
-        if (!text || text->length)
-            break;
-    }
-    if (node < file->num_nodes && text)
-        note_in_file(file->text.path, dot_given_line(file, node, name),
+    const struct dot_string *text = dot_given_read(file, attribute->near);
+    if (text && text->length)
+        note_in_file(file->text.path, dot_text_line(&file->text, attribute->near),
                      "node '%s' has '%s', which Braid ignores: is '%s' meant?",
-                     file->nodes[node].id, name, near);
-    return node < file->num_nodes && !text ? EXIT_FAILED : EXIT_DONE;
+                     file->nodes[attribute->first].id, name, near);
+    return text ? EXIT_DONE : EXIT_FAILED;
 }
 
 enum exit_status dot_unknown_tell(struct dot_file *file, const char *const *names, size_t num)
