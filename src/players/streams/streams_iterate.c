@@ -86,8 +86,7 @@ static braid_status read_condition(struct stream_loop *loop, const uint32_t *con
                                    bool *out_goes_on)
 {
     braid_status status = await(loop);
-    if (!status)
-        *out_goes_on = *(const volatile uint32_t *)condition != 0;
+    *out_goes_on = *(const volatile uint32_t *)condition != 0;
     return status;
 }
 

@@ -65,7 +65,7 @@ static braid_status make_loop(struct streams_played *played, const struct stage 
     own.player = played->player;
     own.program = &loop->program;
     own.first = NULL; // which is on streams
-    braid_status status = played->player->check ? played->player->check(&own) : BRAID_OK;
+    braid_status status = played->player->check(&own);
     return status ? status : played->player->create(&own, &loop->playing);
 }
 
