@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains an order that the plan alone makes: one lane, or a way through lanes and waits.
+// Explains an order that the plan alone makes: one lane, or a path through lanes and waits.
 #include "base/array.h"
 #include "plan/explain.h"
 
 #define NOT_REACHED UINT32_MAX
 #define REACHED_AT_ONCE (UINT32_MAX - 1) // on the lane of the first node itself
 
-// One wait on the way from the first node.
+// One wait on the path from the first node.
 struct hop {
     uint32_t node;     // waited for
     uint32_t previous; // hop, or REACHED_AT_ONCE
 };
 
-struct way {
+struct path {
     const struct braid_schedule *schedule;
     uint32_t *lane_hop; // per lane: by which hop what runs there next comes after the first node
     uint32_t *position_hop; // per position: likewise when it is recorded
     struct array hops;      // struct hop
 };
 
-static bool init_way(struct way *way)
+static bool init_path(struct path *path)
 {
-    const braid_schedule_info *info = &way->schedule->info;
-    way->lane_hop = malloc(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
-    way->position_hop = malloc(((size_t)info->num_records + 1) * sizeof(uint32_t));
-    if (!way->lane_hop || !way->position_hop)
+    const braid_schedule_info *info = &path->schedule->info;
+    path->lane_hop = malloc(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
+    path->position_hop = malloc(((size_t)info->num_records + 1) * sizeof(uint32_t));
+    if (!path->lane_hop || !path->position_hop)
         return false;
     for (uint32_t i = 0; i < info->num_lanes; i++)
-        way->lane_hop[i] = NOT_REACHED;
+        path->lane_hop[i] = NOT_REACHED;
     for (uint32_t i = 0; i < info->num_records; i++)
-        way->position_hop[i] = NOT_REACHED;
+        path->position_hop[i] = NOT_REACHED;
     return true;
 }
 
 // Walks the steps from the first node to the second; the first hop found to a lane is kept.
-static bool find_way(struct way *way, uint32_t first, uint32_t second, uint32_t *out_hop)
+static bool find_path(struct path *path, uint32_t first, uint32_t second, uint32_t *out_hop)
 {
-    for (size_t i = 0; i < way->schedule->program.num_ops; i++) {
-        const braid_step *step = &way->schedule->program.ops[i];
-        uint32_t *lane_hop = &way->lane_hop[step->lane];
+    for (size_t i = 0; i < path->schedule->program.num_ops; i++) {
+        const braid_step *step = &path->schedule->program.ops[i];
+        uint32_t *lane_hop = &path->lane_hop[step->lane];
         if (step->kind == BRAID_STEP_RUN && step->node == second) {
             *out_hop = *lane_hop;
             return true;
@@ -46,29 +46,29 @@ static bool find_way(struct way *way, uint32_t first, uint32_t second, uint32_t 
         if (step->kind == BRAID_STEP_RUN && step->node == first)
             *lane_hop = REACHED_AT_ONCE;
         if (step->kind == BRAID_STEP_RECORD)
-            way->position_hop[step->position] = *lane_hop;
+            path->position_hop[step->position] = *lane_hop;
         if (step->kind != BRAID_STEP_WAIT || *lane_hop != NOT_REACHED ||
-            way->position_hop[step->position] == NOT_REACHED)
+            path->position_hop[step->position] == NOT_REACHED)
             continue;
-        struct hop *hop = braid_array_append(&way->hops, 1, sizeof(*hop));
+        struct hop *hop = braid_array_append(&path->hops, 1, sizeof(*hop));
         if (!hop)
             return false;
-        *hop = (struct hop){ step->node, way->position_hop[step->position] };
-        *lane_hop = (uint32_t)way->hops.num - 1;
+        *hop = (struct hop){ step->node, path->position_hop[step->position] };
+        *lane_hop = (uint32_t)path->hops.num - 1;
     }
     *out_hop = NOT_REACHED;
     return true;
 }
 
-static void add_hops(struct plan_text *text, const struct way *way, uint32_t hop)
+static void add_hops(struct plan_text *text, const struct path *path, uint32_t hop)
 {
-    const struct hop *hops = way->hops.items;
+    const struct hop *hops = path->hops.items;
     if (hops[hop].previous != REACHED_AT_ONCE) {
-        add_hops(text, way, hops[hop].previous);
+        add_hops(text, path, hops[hop].previous);
         plan_text_add(text, ",");
     }
-    plan_text_add(text, " %s (lane %u)", braid_schedule_node_name(way->schedule, hops[hop].node),
-                  way->schedule->lane_of[hops[hop].node]);
+    plan_text_add(text, " %s (lane %u)", braid_schedule_node_name(path->schedule, hops[hop].node),
+                  path->schedule->lane_of[hops[hop].node]);
 }
 
 // Why the second node's unit waited for the unit just before it on its lane, if it is the first's.
@@ -100,17 +100,17 @@ bool braid_explain_lanes(struct plan_text *text, const struct braid_schedule *sc
         plan_text_add(text, "share lane %u%s", lane, why_delayed(schedule, first, second));
         return true;
     }
-    struct way way = { .schedule = schedule };
+    struct path path = { .schedule = schedule };
     uint32_t hop;
-    bool done = init_way(&way) && find_way(&way, first, second, &hop);
+    bool done = init_path(&path) && find_path(&path, first, second, &hop);
     if (done && hop == NOT_REACHED) {
         plan_text_add(text, "free");
     } else if (done) {
         plan_text_add(text, "ordered by the plan alone, through");
-        add_hops(text, &way, hop);
+        add_hops(text, &path, hop);
     }
-    free(way.lane_hop);
-    free(way.position_hop);
-    braid_array_finish(&way.hops);
+    free(path.lane_hop);
+    free(path.position_hop);
+    braid_array_finish(&path.hops);
     return done;
 }
