@@ -30,7 +30,7 @@ static inline void ranges_begin(const char *name)
             atomic_load_explicit(&braid_range_tools[i], memory_order_acquire);
         if (!tool)
             return;
-        tool->begin(name ? name : "");
+        tool->begin(name);
     }
 }
 
