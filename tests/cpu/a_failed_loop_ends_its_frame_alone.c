@@ -157,6 +157,35 @@ static void no_iteration_runs_behind_its_frame(void **state)
     close_nest(&nest);
 }
 
+// Of loops side by side that fail in one frame, one is told.
+static void of_two_failed_loops_one_is_told(void **state)
+{
+    enum { num_rounds = 100, num_loops = 4 };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .plan = { .max_lanes = num_loops, .fixed_lanes = true } };
+    struct nest nest = { 0 };
+    braid_graph *graph;
+    braid_node loop;
+    (void)state;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &nest.device));
+    take_over(nest.device->backend);
+    check_ok(braid_graph_create(&graph));
+    for (int i = 0; i < num_loops; i++)
+        add_inner(&nest, graph, &loop);
+    check_ok(braid_exec_create(nest.device, graph, &options, &nest.exec));
+    braid_graph_destroy(graph);
+    for (int i = 0; i < num_rounds; i++) {
+        fail_kernels(num_loops);
+        check_ok(braid_exec_launch(nest.exec, NULL));
+        check_fails(braid_exec_wait(nest.exec), BRAID_DEVICE_ERROR, "'inner' ended early");
+        fail_kernels(0);
+        check_ok(braid_exec_launch(nest.exec, NULL));
+        check_ok(braid_exec_wait(nest.exec));
+    }
+    braid_exec_destroy(nest.exec);
+    check_ok(braid_device_close(nest.device));
+}
+
 // Who waits for the frame before is told of it, while the outer loop awaits what it has queued.
 static void a_loop_ends_though_its_failure_was_told(void **state)
 {
@@ -245,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_iteration_runs_behind_its_frame),
+        cmocka_unit_test(of_two_failed_loops_one_is_told),
         cmocka_unit_test(a_loop_ends_though_its_failure_was_told),
         cmocka_unit_test(failures_of_several_frames_are_told_by_one_call),
         cmocka_unit_test(a_loop_that_is_skipped_has_no_iterations),

@@ -194,18 +194,20 @@ braid_status braid_streams_times_tally(struct streams_playing *body)
     struct streams_times *times = body->times;
     struct profile_tally *to = &times->tallies[body->launch % times->num_tallied * times->num_ops];
     struct profile_span iteration;
-    braid_status status = BRAID_OK;
-    for (; times->num_added < times->num_frames && !status; times->num_added++) {
-        size_t slot = times->num_added % times->room;
+    while (times->num_added < times->num_frames) {
+        size_t slot = times->num_added++ % times->room;
         braid_event *const *marks = &times->marks[slot * times->num_marks];
         if (!times->is_whole[slot])
             continue;
-        status = read_frame(body, marks[STREAMS_MARK_BEGIN], marks, &iteration, times->spans);
-        for (size_t i = 0; i < times->num_ops && !status; i++)
+        braid_status status =
+            read_frame(body, marks[STREAMS_MARK_BEGIN], marks, &iteration, times->spans);
+        if (status)
+            return status;
+        for (size_t i = 0; i < times->num_ops; i++)
             if (program_takes_time(body->program, &body->program->ops[i]))
                 profile_tally_add(&to[i], times->spans[i].end - times->spans[i].begin);
     }
-    return status;
+    return BRAID_OK;
 }
 
 void braid_streams_times_clear(struct streams_playing *body, uint64_t launch)
