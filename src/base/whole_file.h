@@ -17,8 +17,8 @@ struct whole_file {
 bool braid_whole_file_beside(const char *path, unsigned mode, struct whole_file *out_file);
 
 // The same for a path that a user names. These are written directly:
-// - a target that is no regular file, such as a pipe, a terminal or a link;
-// - a file with several names, or of another owner;
+// - a target that is no regular file, such as a pipe, a terminal or a link.
+// - a file with several names, or of another owner.
 // - a file in a folder that takes no new files.
 // False, with errno.
 bool braid_whole_file_open(const char *path, struct whole_file *out_file);

@@ -261,7 +261,7 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
-// Adds one node behind those of `behind`, which then is the behind behind it.
+// Adds one node behind those of `behind`. Then `behind` names that node.
 static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_behind *behind, void *to,
                            const void *from, size_t bytes, gpu_node *node, const void **out_slot)
 {

@@ -119,8 +119,7 @@ struct gpu_vendor {
 
     // *out_slot of these is the slot of the last call made, for messages.
 
-    // The kind of the memory, as far as the driver has calls that tell; GPU_ELSEWHERE where it has
-    // none.
+    // The kind of the memory. If the driver has no call that tells it: GPU_ELSEWHERE.
     gpu_result (*find_memory)(const struct gpu_backend *gpu, const void *memory,
                               enum gpu_memory_kind *out_kind, const void **out_slot);
     bool fills_of_host_memory_wait; // for earlier work of the stream, on the host

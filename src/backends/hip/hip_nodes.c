@@ -15,7 +15,7 @@ static struct hip_kernel_parameters kernel_parameters(const struct backend_launc
     };
 }
 
-// Priority is a hint that HIP has no behind for; clusters it has not.
+// HIP has no room for a priority, which is a hint, and no clusters.
 static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                              const struct backend_launch *launch, gpu_node *out_node,
                              const void **out_slot)
