@@ -8,6 +8,7 @@
 #include "module.h"
 #include "report.h"
 #include "settings.h"
+#include "threads.h"
 
 // One run of one graph, shared by the threads that work on it.
 struct run {
@@ -135,14 +136,13 @@ static void *work_on(void *argument)
 
 static void run_on_threads(struct run *run, size_t num_threads)
 {
-    pthread_t helpers[MAX_GRAPH_THREADS];
-    size_t num_helpers = 0;
-    while (num_helpers + 1 < num_threads &&
-           pthread_create(&helpers[num_helpers], NULL, work_on, run) == 0)
+    struct task helpers[MAX_GRAPH_THREADS];
+    size_t num_helpers = 0, most = num_threads < run->num_left ? num_threads : run->num_left;
+    while (num_helpers + 1 < most && threads_start(&helpers[num_helpers], work_on, run))
         num_helpers++;
     work_on(run);
     for (size_t i = 0; i < num_helpers; i++)
-        pthread_join(helpers[i], NULL);
+        threads_join(&helpers[i]);
 }
 
 void graph_run(CUgraph graph, struct ticket *const *tickets, uint64_t launch_number)

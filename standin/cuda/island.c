@@ -20,6 +20,7 @@
 #include "memory.h"
 #include "settings.h"
 #include "stamps.h"
+#include "threads.h"
 #include "work.h"
 #include "world.h"
 
@@ -256,18 +257,18 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
 {
     uint32_t num = find_lanes(walk, words, num_blocks, NULL), num_started = 0;
     struct lane *lanes = calloc(num + 1, sizeof(*lanes));
-    pthread_t *threads = calloc(num + 1, sizeof(*threads));
+    struct task *threads = calloc(num + 1, sizeof(*threads));
     walk->told = calloc(num + 1, sizeof(*walk->told));
     find_lanes(walk, words, num_blocks, lanes);
     bool done = lanes != NULL && threads != NULL && walk->told != NULL;
     if (done) {
         for (; num_started + 1 < num; num_started++)
-            if (pthread_create(&threads[num_started], NULL, walk_lane, &lanes[num_started + 1]))
+            if (!threads_start(&threads[num_started], walk_lane, &lanes[num_started + 1]))
                 abort(); // the lanes that run may wait for this one
         if (num > 0)
             walk_lane(&lanes[0]);
         for (uint32_t i = 0; i < num_started; i++)
-            pthread_join(threads[i], NULL);
+            threads_join(&threads[i]);
     }
     free(lanes);
     free(threads);

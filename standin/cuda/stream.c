@@ -7,6 +7,7 @@
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
+#include "threads.h"
 
 static CUstream streams;
 static uint64_t last_serial;
@@ -52,7 +53,7 @@ static void forget(CUstream stream)
     free(stream);
 }
 
-// The stream's thread. It is detached: cuStreamDestroy does not wait for queued work, and the
+// On a thread of the stream. It is detached: cuStreamDestroy does not wait for queued work, and the
 // thread takes the record with it when the queue has run dry.
 static void *serve(void *argument)
 {
@@ -74,15 +75,6 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static bool start_thread(CUstream stream)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, serve, stream) != 0)
-        return false;
-    pthread_detach(thread);
-    return true;
-}
-
 static CUresult open_stream(CUcontext context, unsigned flags, int priority, CUstream *out_stream)
 {
     CUstream stream = calloc(1, sizeof(*stream));
@@ -95,7 +87,7 @@ static CUresult open_stream(CUcontext context, unsigned flags, int priority, CUs
                                                     : priority;
     stream->last = &stream->first;
     stream->id = ++last_id;
-    if (pthread_cond_init(&stream->arrived, NULL) != 0 || !start_thread(stream)) {
+    if (pthread_cond_init(&stream->arrived, NULL) != 0 || !threads_detach(serve, stream)) {
         free(stream);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
