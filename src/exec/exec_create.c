@@ -254,8 +254,6 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     braid_status status =
         braid_tasks_create(exec->device->backend, exec->placed ? &exec->places : NULL, graph,
                            options->black_box, &exec->tasks);
-    if (!status && knows_ends(options))
-        status = braid_exec_add_ended(exec);
     if (!status)
         status = braid_exec_add_black_box(exec, graph, options);
     if (!status)
@@ -281,6 +279,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_lease_queues(exec);
     if (!status)
         status = braid_exec_add_end(exec, options);
+    if (!status && knows_ends(options)) // behind the call: a frame ends with it
+        status = braid_exec_add_ended(exec);
     if (!status)
         status = braid_exec_add_loops(exec, graph);
     if (!status)

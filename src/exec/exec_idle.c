@@ -49,13 +49,15 @@ braid_status braid_exec_idle_keep(braid_exec *exec)
     return status;
 }
 
+// A node that only braid_exec_set disables counts as one that runs, as it did when nodes were left
+// out. Then no node that runs misses its data.
 static bool is_disabled(const void *context, uint32_t node)
 {
-    const struct tasks *tasks = context;
-    const struct task_control *control = tasks_control(tasks, node);
-    bool is_empty = tasks->items[node].kind == WORK_KERNEL &&
+    const braid_exec *exec = context;
+    const struct task_control *control = tasks_control(&exec->tasks, node);
+    bool is_empty = exec->tasks.items[node].kind == WORK_KERNEL &&
                     (!control->grid.x || !control->grid.y || !control->grid.z);
-    return !control->enabled || is_empty;
+    return graph_nodes(&exec->culled.own)[node].may_rest && (!control->enabled || is_empty);
 }
 
 void braid_exec_idle_update(braid_exec *exec)
@@ -63,7 +65,7 @@ void braid_exec_idle_update(braid_exec *exec)
     struct exec_idle *idle = &exec->idle;
     if (!idle->room || idle->seen == exec->values.num_controls)
         return;
-    braid_reach_mark(&exec->culled.reach, is_disabled, &exec->tasks, idle->needed, idle->room);
+    braid_reach_mark(&exec->culled.reach, is_disabled, exec, idle->needed, idle->room);
     for (uint32_t i = 0; i < exec->tasks.num; i++) {
         struct task_control *control = tasks_control(&exec->tasks, i);
         uint32_t rests = !idle->needed[i];

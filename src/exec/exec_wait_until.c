@@ -113,7 +113,8 @@ static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, u
     uint64_t first, last;
     braid_status status;
     while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
-        *out_later = has_marks && braid_exec_count_ended(exec) >= num;
+        *out_later =
+            has_marks && braid_exec_num_frames(exec) > num && braid_exec_count_ended(exec) >= num;
         if (*out_later)
             return braid_exec_parts_wait(exec->parts, exec);
         uint64_t waited_ns = clock_now_ns() - begin_ns;

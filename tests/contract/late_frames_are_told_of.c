@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
@@ -183,6 +184,37 @@ static void frames_that_end_in_time_are_not_told_of(void **state)
     wait_for(0);
 }
 
+static void end_slowly(uint64_t frame, void *num_ended)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+    atomic_store((_Atomic uint64_t *)num_ended, frame + 1);
+}
+
+// A frame has ended when its callback has.
+static void waits_with_a_deadline_include_the_frames_callback(void **state)
+{
+    struct contract *contract = *state;
+    static _Atomic uint64_t num_ended;
+    braid_graph *graph = contract_graph(contract);
+    braid_exec_options options = { .frames = contract_frames(),
+                                   .deadline_ns = 4 * TEST_TIMEOUT_NS,
+                                   .on_frame_end = end_slowly,
+                                   .on_frame_end_user = &num_ended };
+    atomic_store(&num_ended, 0);
+    braid_exec *exec = contract_exec_with(contract, graph, options);
+    for (uint64_t i = 0; i < 3; i++) {
+        check_ok(braid_exec_launch(exec, contract_stream(contract)));
+        check_ok(i % 2 ? braid_exec_wait(exec) : braid_exec_wait_until(exec, i, UINT64_MAX));
+        assert_int_equal(atomic_load(&num_ended), i + 1);
+        check_ok(braid_exec_query(exec));
+    }
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_exec_launch(exec, contract_stream(contract)));
+    check_ok(braid_exec_wait_until(exec, 3, UINT64_MAX)); // while another is behind it
+    assert_true(atomic_load(&num_ended) >= 4);
+    check_ok(braid_exec_wait(exec));
+}
+
 static void open_gate(uint64_t frame, const braid_running_node *nodes, size_t num_nodes, void *user)
 {
     note(frame, nodes, num_nodes, user);
@@ -238,6 +270,7 @@ int run_late_frames(void)
         contract_test(a_callback_tells_of_each_late_frame_once),
         contract_test(many_queued_frames_are_told_of_in_order),
         contract_test(frames_that_end_in_time_are_not_told_of),
+        contract_test(waits_with_a_deadline_include_the_frames_callback),
         contract_test(destroying_waits_and_goes_on_telling),
         contract_test(a_callback_may_ask_and_must_not_wait),
         contract_test(a_callback_needs_a_deadline),

@@ -27,8 +27,9 @@ struct nest {
 static struct {
     struct backend_ops ops;
     const struct backend_ops *real;
-    atomic_int num_failing; // kernels, from the next on
-    atomic_int num_calls;   // host calls and entries of loops
+    atomic_int num_failing;  // kernels, from the next on
+    atomic_bool fails_calls; // host calls and entries of loops
+    atomic_int num_calls;    // of both
 } queue;
 
 static braid_status submit(struct backend *backend, struct backend_stream *stream,
@@ -36,6 +37,8 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
 {
     if (task->kind == WORK_HOST)
         atomic_fetch_add(&queue.num_calls, 1);
+    if (task->kind == WORK_HOST && atomic_load(&queue.fails_calls))
+        return braid_error(BRAID_DEVICE_ERROR, "no call is queued");
     if (task->kind == WORK_KERNEL && atomic_load(&queue.num_failing) > 0) {
         atomic_fetch_sub(&queue.num_failing, 1);
         return braid_error(BRAID_DEVICE_ERROR, "no kernel is queued");
@@ -157,6 +160,28 @@ static void no_iteration_runs_behind_its_frame(void **state)
     close_nest(&nest);
 }
 
+// The launch that cannot enter it fails. The next one enters it with values of its own.
+static void a_loop_that_is_not_entered_leaves_nothing_behind(void **state)
+{
+    struct nest nest;
+    (void)state;
+    open_nest(&nest, 1, 1, 1);
+    for (uint64_t times = 2; times < 5; times++) {
+        atomic_store(&nest.num_others, 0);
+        atomic_store(&queue.fails_calls, true);
+        check_fails(braid_exec_launch(nest.exec, NULL), BRAID_DEVICE_ERROR, "no call is queued");
+        atomic_store(&queue.fails_calls, false);
+        check_ok(braid_exec_set(nest.exec, nest.outer, BRAID_TARGET_TIMES, 0, &times));
+        check_ok(braid_exec_wait(nest.exec));
+        assert_int_equal(atomic_load(&nest.num_others), 0);
+        check_ok(braid_exec_launch(nest.exec, NULL));
+        check_ok(braid_exec_wait(nest.exec));
+        assert_int_equal(num_iterations(&nest), times);
+        assert_int_equal(atomic_load(&nest.num_others), times);
+    }
+    close_nest(&nest);
+}
+
 // Of loops side by side that fail in one frame, one is told.
 static void of_two_failed_loops_one_is_told(void **state)
 {
@@ -274,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_iteration_runs_behind_its_frame),
+        cmocka_unit_test(a_loop_that_is_not_entered_leaves_nothing_behind),
         cmocka_unit_test(of_two_failed_loops_one_is_told),
         cmocka_unit_test(a_loop_ends_though_its_failure_was_told),
         cmocka_unit_test(failures_of_several_frames_are_told_by_one_call),

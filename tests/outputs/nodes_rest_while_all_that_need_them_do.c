@@ -241,6 +241,37 @@ static void nodes_that_hide_one_that_they_read_stay_enabled(void **state)
     braid_exec_destroy(exec);
 }
 
+// Only a parameter may make others rest: a node that a setter disables hides no need of others.
+static void setters_of_other_nodes_let_nothing_rest(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    const bool no = false;
+    braid_resource ink;
+    check_ok(braid_graph_add_buffer(frame->graph, "ink", NULL, 16, &ink));
+    const braid_access mixes[] = { { frame->fine, BRAID_READ },
+                                   { ink, BRAID_READ_WRITE },
+                                   { frame->image, BRAID_READ_WRITE } };
+    const braid_host_call mix = { .node = { .name = "mix", .accesses = mixes, .num_accesses = 3 },
+                                  .call = count,
+                                  .user = &frame->num_draws };
+    braid_node node;
+    check_ok(braid_graph_add_host_call(frame->graph, &mix, &node));
+    enable_by(frame, frame->draws, node);
+    node = add_call(frame, "frame", &frame->num_prints, (braid_access){ ink, BRAID_READ },
+                    (braid_access){ frame->image, BRAID_WRITE });
+    add_call(frame, "dry", &frame->num_prints, (braid_access){ ink, BRAID_WRITE },
+             (braid_access){ 0 });
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    check_ok(braid_exec_set(exec, node, BRAID_TARGET_ENABLED, 0, &no));
+    run(exec, field->stream, frame->draws, 1);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(frame->num_draws, 2);
+    assert_int_equal(frame->num_makes, 1);
+    assert_int_equal(frame->num_refines, 1);
+    braid_exec_destroy(exec);
+}
+
 // The mark of the frame's end is taken away, and only a walk puts it back.
 static void only_what_may_disable_nodes_has_them_looked_for(void **state)
 {
@@ -352,6 +383,7 @@ int main(void)
         TEST(nodes_that_hide_resting_ones_stay_enabled),
         TEST(nodes_that_may_rest_stay_enabled),
         TEST(nodes_that_hide_one_that_they_read_stay_enabled),
+        TEST(setters_of_other_nodes_let_nothing_rest),
         TEST(only_what_may_disable_nodes_has_them_looked_for),
         TEST(schedules_older_than_a_parameter_are_refused),
         TEST(fills_do_not_rest),
