@@ -82,14 +82,19 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
     struct black_box *box = (struct black_box *)part;
     uint32_t slot = (uint32_t)(launch->slot - exec->frames.slots);
     bool was_cancelled = atomic_load(&box->is_cancelled);
-    if (was_cancelled && braid_exec_count_ended(exec) < launch->first)
+    uint64_t num_ended = launch->first;
+    braid_status status = BRAID_OK;
+    if (was_cancelled || has_rows_of_lanes(exec))
+        status = braid_exec_ask_ended(exec, &num_ended);
+    if (status)
+        return status;
+    if (was_cancelled && num_ended < launch->first)
         return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
                            exec->device->label);
     if (was_cancelled)
         clear_cancelled(exec, box);
     // Else the last node of the frame before may be taken for one of this frame.
-    if (has_rows_of_lanes(exec) &&
-        frame_of(exec, braid_exec_count_ended(exec), slot) >= launch->first)
+    if (has_rows_of_lanes(exec) && frame_of(exec, num_ended, slot) >= launch->first)
         clear(braid_exec_notes(exec, slot), exec->tasks.num);
     atomic_store(&box->is_launching, true);
     return BRAID_OK;

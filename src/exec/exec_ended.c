@@ -37,30 +37,41 @@ static struct exec_ended *find(const braid_exec *exec)
     return (struct exec_ended *)braid_exec_find_part(exec->parts, &ops);
 }
 
-static bool has_passed(const braid_exec *exec, struct exec_ended *ended, const struct mark *mark)
+// BRAID_NOT_READY: it has not passed.
+static braid_status ask_mark(const braid_exec *exec, struct exec_ended *ended,
+                             const struct mark *mark)
 {
     struct backend *backend = exec->device->backend;
     uint64_t num = atomic_load(&mark->num_frames), before = atomic_load(&ended->num_ended);
-    struct error_attempt attempt;
     if (num <= before)
-        return true;
-    braid_error_begin_attempt(&attempt);
+        return BRAID_OK;
     braid_status status = backend->ops->event_query(backend, mark->event->backend);
-    braid_error_end_attempt(&attempt, BRAID_OK);
     while (!status && num > before &&
            !atomic_compare_exchange_weak(&ended->num_ended, &before, num))
         continue;
-    return !status;
+    return status;
 }
 
 // Frames end in launch order, so the latest mark that has passed tells of all before it.
-uint64_t braid_exec_count_ended(const braid_exec *exec)
+braid_status braid_exec_ask_ended(const braid_exec *exec, uint64_t *out_num)
 {
     struct exec_ended *ended = find(exec);
     uint64_t num = atomic_load(&ended->num_marks), oldest = num > EXEC_MARKS ? num - EXEC_MARKS : 0;
-    while (num > oldest && !has_passed(exec, ended, &ended->marks[(num - 1) % EXEC_MARKS]))
-        num--;
-    return atomic_load(&ended->num_ended);
+    braid_status status = BRAID_NOT_READY;
+    for (; num > oldest && status == BRAID_NOT_READY; num--)
+        status = ask_mark(exec, ended, &ended->marks[(num - 1) % EXEC_MARKS]);
+    *out_num = atomic_load(&ended->num_ended);
+    return status == BRAID_NOT_READY ? BRAID_OK : status;
+}
+
+uint64_t braid_exec_count_ended(const braid_exec *exec)
+{
+    struct error_attempt attempt;
+    uint64_t num;
+    braid_error_begin_attempt(&attempt);
+    (void)braid_exec_ask_ended(exec, &num);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return num;
 }
 
 uint64_t braid_exec_launched_ns(const braid_exec *exec, uint64_t frame)
@@ -85,10 +96,13 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
     uint64_t num = atomic_load(&ended->num_marks);
     if (!launch->num_launched || launch->status)
         return BRAID_OK;
-    bool has_room = has_passed(exec, ended, &ended->marks[num % EXEC_MARKS]);
+    braid_status status = ask_mark(exec, ended, &ended->marks[num % EXEC_MARKS]);
+    if (status && status != BRAID_NOT_READY)
+        return status;
+    bool has_room = !status;
     struct mark *mark = &ended->marks[(has_room ? num : num - 1) % EXEC_MARKS];
-    braid_status status = backend->ops->event_record(backend, mark->event->backend,
-                                                     device_backend_stream(launch->queue));
+    status = backend->ops->event_record(backend, mark->event->backend,
+                                        device_backend_stream(launch->queue));
     if (status)
         return status;
     atomic_store(&mark->launched_ns, clock_now_ns());

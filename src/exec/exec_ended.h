@@ -10,7 +10,10 @@ enum { EXEC_MARKS = 32 }; // events that it leases
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_exec_add_ended(braid_exec *exec);
 
-// For execs with the part. Neither takes a lock.
+// For execs with the part. None takes a lock.
+// The number of frames that have ended. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_exec_ask_ended(const braid_exec *exec, uint64_t *out_num);
+// The same for a caller that tells nobody of an error.
 uint64_t braid_exec_count_ended(const braid_exec *exec);
 // When the frame was launched, or a later one that shares its mark; UINT64_MAX: it was not.
 uint64_t braid_exec_launched_ns(const braid_exec *exec, uint64_t frame);

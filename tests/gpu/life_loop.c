@@ -92,7 +92,7 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop)
 {
     braid_graph *graph = NULL;
-    const braid_exec_options options = { .mode = mode };
+    const braid_exec_options options = { .mode = mode, .black_box = true };
     braid_status status = braid_graph_create(&graph);
     if (!status)
         status = fill_graph(graph, loop);

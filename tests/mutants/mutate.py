@@ -45,8 +45,6 @@ LEFT_OUT = {
     "clone.c": "as before",
     "exec_connect.c": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",
     "rank_connect.c": "as before",
-    "black_box.c": "no sweep of failures has an exec with a black box yet",
-    "exec_ended.c": "as before; a_failed_launch_forgets_no_frame fails the record behind a frame",
     "exec_idle.c": "no sweep has a graph with outputs: see nodes_rest_while_all_that_need_them_do",
     "exec_traps.c": "no sweep of failures has a kernel with a trap yet",
 }
