@@ -228,12 +228,15 @@ static void whether_text_that_keeps_times_is_refused(void **state)
     }
 }
 
-static braid_status create_compiled(braid_device *device, braid_exec **out_exec)
+static braid_status create_compiled(braid_device *device, const char *expression,
+                                    braid_exec **out_exec)
 {
     uint32_t c = 0;
     uint32_t *none = NULL;
     braid_graph *graph = NULL;
-    braid_kernel kernel = { .name = "sum", .source = sum_kernel.source };
+    braid_kernel kernel = { .name = "sum",
+                            .source = sum_kernel.source,
+                            .name_expression = expression };
     check_ok(braid_graph_create(&graph));
     check_ok(
         braid_graph_add_kernel(graph,
@@ -251,10 +254,12 @@ static void what_the_compiler_gives(void **state)
 {
     (void)state;
     static const struct {
-        const char *function, *driver;
+        const char *function, *driver, *expression;
     } cases[] = {
         { "nvrtcCreateProgram", NULL },
+        { "nvrtcAddNameExpression", NULL, "sum" },
         { "nvrtcCompileProgram", NULL },
+        { "nvrtcGetLoweredName", NULL, "sum" },
         { "nvrtcGetNumSupportedArchs", NULL },
         { "nvrtcGetSupportedArchs", NULL },
         { "nvrtcGetPTXSize", NULL },
@@ -271,10 +276,11 @@ static void what_the_compiler_gives(void **state)
         assert_int_equal(setenv("BRAID_STANDIN_NVRTC_FAIL", rule, 1), 0);
         fail_calls(cases[i].driver);
         print_message("# %s\n", rule);
-        check_fails(create_compiled(device, &exec), BRAID_DEVICE_ERROR, "NVRTC_ERROR_INTERNAL");
+        check_fails(create_compiled(device, cases[i].expression, &exec), BRAID_DEVICE_ERROR,
+                    "NVRTC_ERROR_INTERNAL");
         unsetenv("BRAID_STANDIN_NVRTC_FAIL");
         fail_calls(cases[i].driver); // and without the failure either way works
-        check_ok(create_compiled(device, &exec));
+        check_ok(create_compiled(device, NULL, &exec));
         fail_calls(NULL);
         braid_exec_destroy(exec);
     }

@@ -8,7 +8,8 @@
 //   connects  the engine fails to connect rank 1
 //   notices   the engine notices an error by itself
 // Or, of one rank over the stand-in driver:
-//   fails     any call of the driver fails once while its communicator is connected
+//   fails     any call of the driver fails once while its communicator is connected, and then one
+//             of the engine
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -274,6 +275,22 @@ static void fail_calls(const braid_exec_options *options)
     printf("all was told\n");
 }
 
+// The call of the engine that a launch makes, or that is captured. The exec has made one before.
+static void fail_engine(const braid_exec_options *options)
+{
+    struct job job = { 0 };
+    open_job(&job);
+    setenv("BRAID_STANDIN_NCCL_FAIL", "ncclAllReduce:2=2", 1);
+    braid_status status = braid_exec_create(job.device, job.graph, options, &job.exec);
+    if (status)
+        job.exec = NULL;
+    else
+        status = braid_exec_launch(job.exec, NULL);
+    expect(status, "unhandled system error");
+    unsetenv("BRAID_STANDIN_NCCL_FAIL");
+    close_job(&job);
+}
+
 int main(int argc, char **argv)
 {
     struct job job = { 0 };
@@ -283,6 +300,7 @@ int main(int argc, char **argv)
                                                      : BRAID_MODE_STREAMS };
     if (strcmp(how, "fails") == 0) {
         fail_calls(&options);
+        fail_engine(&options);
         return EXIT_SUCCESS;
     }
     open_job(&job);
