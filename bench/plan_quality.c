@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long plans are beside the shortest there are: published optima, list schedulers, and graphs
-// that a search makes as bad as it can.
+// that a search makes as bad as it can. And how long it takes to plan small graphs.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "plan_quality.h"
 #include "plan_shapes.h"
 #include "planner/corpus.h"
+#include "support/random.h"
 
 static uint64_t plan_length(const braid_graph *graph, const braid_schedule_options *options)
 {
@@ -130,6 +131,54 @@ static void compare_lists(const struct corpus *corpus, uint32_t most_nodes)
     }
 }
 
+// Each node comes after up to three others.
+static braid_graph *sparse_graph(uint32_t num_nodes, struct random *random)
+{
+    braid_graph *graph;
+    braid_node nodes[64];
+    plan_check(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        const braid_empty empty = { .node = { .cost_ns = 100 + random_below(random, 4900) } };
+        plan_check(braid_graph_add_empty(graph, &empty, &nodes[i]));
+        for (uint32_t e = random_below(random, 4); e > 0 && i > 0; e--)
+            plan_check(braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]));
+    }
+    return graph;
+}
+
+// Processor seconds for the plan of a small graph; 0 lanes: the planner chooses up to 8.
+static void time_plans(uint32_t num_nodes, uint32_t num_lanes)
+{
+    enum { NUM_GRAPHS = 50, MEAN_NS = 2550 };
+    printf("| %u | %u |", num_nodes, num_lanes);
+    for (uint64_t halves = 0; halves <= 4; halves += 1 + halves / 2) {
+        struct random random = { num_nodes };
+        double seconds = 0;
+        for (int i = 0; i < NUM_GRAPHS; i++) {
+            braid_graph *graph = sparse_graph(num_nodes, &random);
+            braid_schedule_options options = { .max_lanes = num_lanes ? num_lanes : 8,
+                                               .fixed_lanes = num_lanes > 0 };
+            options.costs.wait_ns = MEAN_NS * halves / 2;
+            double start = plan_cpu_seconds();
+            plan_length(graph, &options);
+            seconds += plan_cpu_seconds() - start;
+            braid_graph_destroy(graph);
+        }
+        printf(" %.0f |", 1e6 * seconds / NUM_GRAPHS);
+    }
+    printf("\n");
+}
+
+static void time_small_plans(void)
+{
+    static const uint32_t sizes[] = { 4, 6, 8, 12, 16, 32, 64 }, lanes[] = { 0, 2, 4, 8 };
+    printf("processor microseconds a plan, by the wait in mean nodes\n"
+           "| nodes | lanes | 0 | 0.5 | 1 | 2 |\n|---:|---:|---:|---:|---:|---:|\n");
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (size_t k = 0; k < sizeof(lanes) / sizeof(lanes[0]); k++)
+            time_plans(sizes[i], lanes[k]);
+}
+
 // In graphs with waits and without, on two lanes and on three; so many seconds each.
 static void find_adversaries(double seconds, uint64_t seed)
 {
@@ -139,7 +188,7 @@ static void find_adversaries(double seconds, uint64_t seed)
     }
 }
 
-// plan_quality [optima | lists [MOST_NODES] | adversary [SECONDS [SEED]]]
+// plan_quality [optima | lists [MOST_NODES] | adversary [SECONDS [SEED]] | small]
 int main(int argc, char **argv)
 {
     struct corpus corpus;
@@ -147,7 +196,9 @@ int main(int argc, char **argv)
     uint32_t number = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
     if (!*mode || !strcmp(mode, "adversary"))
         find_adversaries(number ? number : 5, argc > 3 ? (uint64_t)atoll(argv[3]) : 1);
-    if (!strcmp(mode, "adversary"))
+    if (!*mode || !strcmp(mode, "small"))
+        time_small_plans();
+    if (!strcmp(mode, "adversary") || !strcmp(mode, "small"))
         return 0;
     if (!folder || !corpus_read(folder, &corpus)) {
         printf("skipped: the corpus of task graphs is not here (BRAID_CORPUS names its folder)\n");

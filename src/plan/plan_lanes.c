@@ -11,6 +11,7 @@
 #include "plan/plan_lanes.h"
 
 #include "base/error.h"
+#include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_search.h"
 #include "plan/plan_site_lanes.h"
@@ -26,6 +27,9 @@
 #define MOST_FOR_ALL_FEWER 200000
 #define TRIES_FOR_ALL_FEWER 64
 #define PART_FOR_FEWER 4 // one part in
+
+// The visits to show that a small graph has no plan of use on some number of lanes.
+#define MOST_VISITS_TO_RULE_OUT 100
 
 // Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
 #define PRICE_OF_GUESSES 2 // one part in
@@ -149,6 +153,35 @@ static uint64_t longest_of_use(const struct choice *choice, uint32_t num_lanes)
                                            : choice->least_ns + choice->least_ns / (part - 1) + 1;
 }
 
+// Whether it is certain that a graph has no plan on so many lanes or fewer that takes less than
+// limit_ns. The plans that are tried do not depend on it, so the choice keeps the order.
+static bool is_ruled_out(const struct plan_tries *tries, uint32_t num_lanes, uint64_t limit_ns)
+{
+    const struct plan_exact_task task = { tries->plan, tries->costs,
+                                          num_lanes,   MOST_VISITS_TO_RULE_OUT,
+                                          limit_ns,    NULL };
+    bool found;
+    return braid_plan_is_exact(tries->plan, tries->costs) &&
+           braid_plan_exact(&task, &found) == PLAN_EXACT_NONE;
+}
+
+// Plans on more lanes than the shortest one has are of use if they take less than this.
+static uint64_t limit_of_more(const struct choice *choice)
+{
+    const struct plan_costs *costs = choice->tries->costs;
+    const struct kept *first = first_kept(choice);
+    uint64_t gain_ns = first->ns / braid_plan_part_over(costs, first->max_lanes);
+    return costs->model.issue_ns ? first->ns - gain_ns : choice->least_ns;
+}
+
+// Whether no plan on so many lanes is of use.
+static bool is_useless(const struct choice *choice, uint32_t num_lanes)
+{
+    uint64_t limit_ns = num_lanes > choice->least_lanes ? limit_of_more(choice)
+                                                        : longest_of_use(choice, num_lanes) + 1;
+    return is_hopeless(choice, num_lanes) || is_ruled_out(choice->tries, num_lanes, limit_ns);
+}
+
 static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_t give_up_ns)
 {
     struct plan_placement placement;
@@ -169,7 +202,7 @@ static braid_status try_candidates(struct choice *choice, uint32_t guess)
     for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
         uint32_t most = choice->most_lanes;
         uint32_t num = i < NUM_CANDIDATES && candidates[i] < most ? candidates[i] : most;
-        if (num > 1 && num != guess && !is_hopeless(choice, num))
+        if (num > 1 && num != guess && !is_useless(choice, num))
             status = try_lanes(choice, num, longest_of_use(choice, num));
         if (num >= choice->most_lanes)
             break;
@@ -214,6 +247,8 @@ static braid_status try_fewer(struct choice *choice)
 
 static braid_status try_numbers(struct choice *choice)
 {
+    if (is_ruled_out(choice->tries, choice->most_lanes, limit_of_more(choice)))
+        return BRAID_OK;
     uint32_t guess = guess_lanes(choice->tries, choice->most_lanes);
     braid_status status = guess > 1 ? try_lanes(choice, guess, UINT64_MAX) : BRAID_OK;
     if (status || !is_big(choice->tries))
@@ -307,7 +342,8 @@ static braid_status choose(struct plan_tries *tries, uint32_t limit,
     return status;
 }
 
-// As many as allowed, or fewer where that makes a shorter plan.
+// As many as allowed, or fewer where that makes a shorter plan. Below the number of a plan that is
+// the shortest of all, only one as long with fewer waits may be found.
 static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
                                 struct plan_placement *out_placement)
 {
@@ -317,17 +353,20 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     if (status)
         return status;
     uint64_t most_visits = visits_below_fixed(tries);
-    uint32_t most = tries->most_lanes;
+    uint32_t most = tries->is_shortest ? best.num_lanes : tries->most_lanes;
+    bool is_shortest = tries->is_shortest;
     for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
         if (candidates[i] >= most)
             continue;
         if (braid_plan_lower_bound(tries->costs, candidates[i]) >= best.makespan_ns ||
-            tries->num_visits >= most_visits)
+            tries->num_visits >= most_visits ||
+            (is_shortest && is_ruled_out(tries, candidates[i], best.makespan_ns + 1)))
             break;
         const struct plan_limits fewer = { candidates[i], true, best.makespan_ns - 1 };
         status = braid_plan_try(tries, &fewer, &other);
         if (!status)
             braid_plan_keep_shorter(tries, &best, &other);
+        is_shortest |= tries->is_shortest;
     }
     if (status)
         braid_plan_placement_finish(&best);

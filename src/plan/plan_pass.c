@@ -33,7 +33,10 @@ bool braid_plan_pass_init(struct plan_pass *pass, const struct plan_graph *plan,
 {
     uint32_t num = plan->num_units;
     size_t num_lanes = (size_t)max_lanes * plan->num_places;
-    *pass = (struct plan_pass){ .plan = plan, .costs = costs, .max_lanes = max_lanes };
+    *pass = (struct plan_pass){ .plan = plan,
+                                .costs = costs,
+                                .max_lanes = max_lanes,
+                                .is_plain = !plan->units.members && plan->num_places == 1 };
     pass->length_ns = plan_allocate(num, sizeof(uint64_t));
     pass->keys = plan_allocate(num, sizeof(uint64_t));
     pass->pins = plan_allocate(num, sizeof(uint32_t));
@@ -80,22 +83,24 @@ static uint64_t offset_of(const struct plan_pass *pass, const struct ahead *ahea
     return ahead->forward ? offset : pass->length_ns[unit] - offset - pass->costs->node_ns[node];
 }
 
-static void arrive(struct arrival *arrival, uint64_t seen_ns, uint32_t lane)
+// Without bundles, on one place.
+static struct arrival find_plain_arrival(const struct plan_pass *pass, const struct ahead *ahead,
+                                         uint32_t node)
 {
-    if (lane == arrival->lane || arrival->lane == PLAN_NONE) {
-        arrival->lane = lane;
-        arrival->first_ns = seen_ns > arrival->first_ns ? seen_ns : arrival->first_ns;
-    } else if (seen_ns > arrival->first_ns) {
-        arrival->second_ns = arrival->first_ns;
-        arrival->first_ns = seen_ns;
-        arrival->lane = lane;
-    } else if (seen_ns > arrival->second_ns) {
-        arrival->second_ns = seen_ns;
+    struct arrival arrival = { .lane = PLAN_NONE };
+    uint64_t wait_ns = pass->costs->model.wait_ns;
+    for (uint32_t e = ahead->first[node]; e < ahead->first[node + 1]; e++) {
+        uint32_t other = ahead->nodes[e];
+        uint64_t end_ns = pass->start_ns[other] + pass->length_ns[other];
+        plan_arrive(&arrival, end_ns + wait_ns, pass->lane_of[other]);
     }
+    return arrival;
 }
 
 static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit)
 {
+    if (pass->is_plain)
+        return find_plain_arrival(pass, ahead, unit);
     const struct plan_graph *plan = pass->plan;
     struct arrival arrival = { .lane = PLAN_NONE };
     uint32_t to = plan_place_of_unit(plan, unit);
@@ -109,7 +114,7 @@ static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *a
                             pass->costs->node_ns[other] +
                             (ahead->forward ? plan_wait_ns(pass->costs, from, to)
                                             : plan_wait_ns(pass->costs, to, from));
-            arrive(&arrival, seen > offset ? seen - offset : 0, lane);
+            plan_arrive(&arrival, seen > offset ? seen - offset : 0, lane);
         }
     }
     return arrival;
@@ -179,7 +184,8 @@ static uint32_t pinned_lane(struct plan_pass *pass, uint32_t unit)
 
 static void put(struct plan_pass *pass, const struct ahead *ahead, uint32_t unit)
 {
-    struct arrival arrival = find_arrival(pass, ahead, unit);
+    struct arrival arrival =
+        pass->mode == PASS_BY_KEY ? find_arrival(pass, ahead, unit) : pass->arrivals[unit];
     uint64_t start_ns;
     uint32_t lane = pinned_lane(pass, unit);
     if (lane == PLAN_NONE)
@@ -342,4 +348,22 @@ void braid_plan_pass_turn(struct plan_pass *pass)
 {
     for (uint32_t unit = 0; unit < pass->plan->num_units; unit++)
         pass->keys[unit] = pass->makespan_ns - pass->start_ns[unit] - pass->length_ns[unit];
+}
+
+void braid_plan_pass_key_by_path(struct plan_pass *pass, uint64_t edge_ns)
+{
+    const struct plan_graph *plan = pass->plan;
+    memset(pass->keys, 0, plan->num_units * sizeof(*pass->keys));
+    for (uint32_t i = plan->num_nodes; i-- > 0;) {
+        uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
+        uint64_t below = 0;
+        for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
+            uint64_t tail = pass->keys[plan_unit_of(plan, plan->succ_nodes[e])];
+            below = tail > below ? tail : below;
+        }
+        below += edge_ns + pass->length_ns[unit];
+        pass->keys[unit] = below > pass->keys[unit] ? below : pass->keys[unit];
+    }
+    for (uint32_t unit = 0; unit < plan->num_units; unit++)
+        pass->keys[unit] = INT64_MAX - pass->keys[unit];
 }

@@ -24,6 +24,21 @@ struct arrival {
     uint64_t second_ns; // after all on other lanes
 };
 
+// One more that a unit comes after. PLAN_NONE is the lane before the first.
+static inline void plan_arrive(struct arrival *arrival, uint64_t seen_ns, uint32_t lane)
+{
+    if (lane == arrival->lane || arrival->lane == PLAN_NONE) {
+        arrival->lane = lane;
+        arrival->first_ns = seen_ns > arrival->first_ns ? seen_ns : arrival->first_ns;
+    } else if (seen_ns > arrival->first_ns) {
+        arrival->second_ns = arrival->first_ns;
+        arrival->first_ns = seen_ns;
+        arrival->lane = lane;
+    } else if (seen_ns > arrival->second_ns) {
+        arrival->second_ns = seen_ns;
+    }
+}
+
 // Which of the ready units goes next.
 enum pass_mode { PASS_BY_KEY, PASS_BY_START, PASS_BY_BOTH, NUM_PASS_MODES };
 
@@ -31,6 +46,7 @@ struct plan_pass {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
     uint32_t max_lanes; // of each place
+    bool is_plain;      // units are nodes, and there is one place
 
     uint64_t *length_ns; // per unit
     uint64_t *keys;      // per unit, set by the caller
@@ -63,6 +79,9 @@ void braid_plan_pass_rank(struct plan_pass *pass);
 
 // Sets the keys for a pass in the other direction: by the ends of this one, the latest first.
 void braid_plan_pass_turn(struct plan_pass *pass);
+
+// Sets the keys so that the heaviest path ahead goes first, with edge_ns for each edge.
+void braid_plan_pass_key_by_path(struct plan_pass *pass, uint64_t edge_ns);
 
 // How many units, lanes and edges a pass looks at.
 uint64_t braid_plan_pass_visits(const struct plan_graph *plan, uint32_t max_lanes);

@@ -9,6 +9,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_realise.h"
 
@@ -21,6 +22,12 @@
 #define USUAL_EDGES 8
 // Where the number of lanes is chosen, many numbers are tried, each with this part of the visits.
 #define PART_IF_CHOSEN 16 // one part in
+#define PART_OF_EXACT 32  // likewise, of the visits to all plans
+// The search ends after so many steps without a shorter plan, and one more for each so many pairs
+// of units. In larger graphs steps find shorter plans later.
+#define STEPS_IN_VAIN 16
+#define PAIRS_A_STEP 5
+#define PART_OF_PATIENCE 4 // where the number of lanes is chosen, one part in
 #define STEPS_AT_A_PLAN 32
 #define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
@@ -39,6 +46,7 @@ struct search {
     uint32_t *order;    // units as that plan has them, so that chance asks for no index
     uint32_t *place_in; // per unit its place in the order
     uint32_t num_starts, num_steps;
+    uint32_t patience; // steps in vain that end the search
     uint64_t random;
 };
 
@@ -271,6 +279,8 @@ static braid_status step_once(struct search *search, uint32_t step)
 
 static bool is_shortest(const struct search *search)
 {
+    if (search->tries->is_shortest)
+        return true;
     const struct plan_costs *costs = search->tries->costs;
     uint64_t roots = (search->best->num_lanes - 1) * costs->model.root_ns;
     uint64_t bound =
@@ -278,24 +288,25 @@ static bool is_shortest(const struct search *search)
     return search->best->makespan_ns <= bound + roots;
 }
 
-// The heaviest path ahead goes first, with edge_ns for each edge.
-static void set_bottom_keys(struct search *search, uint64_t edge_ns)
+// Looks at all plans of a small graph, as far as that is affordable.
+static braid_status try_exact(struct search *search)
 {
-    struct plan_pass *pass = &search->pass;
-    const struct plan_graph *plan = pass->plan;
-    memset(pass->keys, 0, plan->num_units * sizeof(*pass->keys));
-    for (uint32_t i = plan->num_nodes; i-- > 0;) {
-        uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
-        uint64_t below = 0;
-        for (uint32_t e = plan->succ_first[node]; e < plan->succ_first[node + 1]; e++) {
-            uint64_t tail = pass->keys[plan_unit_of(plan, plan->succ_nodes[e])];
-            below = tail > below ? tail : below;
-        }
-        below += edge_ns + pass->length_ns[unit];
-        pass->keys[unit] = below > pass->keys[unit] ? below : pass->keys[unit];
-    }
-    for (uint32_t unit = 0; unit < plan->num_units; unit++)
-        pass->keys[unit] = INT64_MAX - pass->keys[unit];
+    struct plan_tries *tries = search->tries;
+    uint64_t best_ns = search->best->makespan_ns;
+    const struct plan_exact_task task = {
+        .plan = tries->plan,
+        .costs = tries->costs,
+        .max_lanes = search->pass.max_lanes,
+        .most_visits = braid_plan_exact_visits(tries->plan, search->pass.max_lanes) /
+                       (tries->by_makespan ? 1 : PART_OF_EXACT),
+        .limit_ns = search->least_ns < best_ns ? search->least_ns : best_ns,
+        .pass = &search->pass,
+    };
+    bool found;
+    if (!braid_plan_is_exact(tries->plan, tries->costs) || is_shortest(search))
+        return BRAID_OK;
+    tries->is_shortest = braid_plan_exact(&task, &found) != PLAN_EXACT_STOPPED;
+    return found ? accept(search) : BRAID_OK;
 }
 
 static braid_status begin(struct search *search)
@@ -306,10 +317,13 @@ static braid_status begin(struct search *search)
     go_back(search);
     braid_plan_pass_run(&search->pass, true);
     braid_status status = accept(search);
+    if (!status)
+        status = try_exact(search);
     for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i++) {
         load(search, search->best);
         unpin(search);
-        set_bottom_keys(search, i < NUM_PASS_MODES ? search->tries->costs->model.wait_ns : 0);
+        braid_plan_pass_key_by_path(&search->pass,
+                                    i < NUM_PASS_MODES ? search->tries->costs->model.wait_ns : 0);
         search->pass.mode = i % NUM_PASS_MODES;
         status = improve(search);
     }
@@ -319,8 +333,13 @@ static braid_status begin(struct search *search)
 static braid_status search_all(struct search *search)
 {
     braid_status status = begin(search);
-    for (uint32_t step = 0; step < search->num_steps && !status && !is_shortest(search); step++)
+    uint32_t last = least(search->patience, search->num_steps);
+    for (uint32_t step = 0; step < last && !status && !is_shortest(search); step++) {
+        uint64_t before_ns = search->least_ns;
         status = step_once(search, step);
+        if (search->least_ns < before_ns)
+            last = least(step + UINT64_C(1) + search->patience, search->num_steps);
+    }
     return status;
 }
 
@@ -342,8 +361,11 @@ static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lan
     uint64_t edges = (uint64_t)plan->num_units * USUAL_EDGES;
     visits += edges > plan->num_edges ? edges - plan->num_edges : 0;
     visits *= tries->by_makespan ? 1 : PART_IF_CHOSEN;
+    uint64_t patience = STEPS_IN_VAIN + (uint64_t)plan->num_units * plan->num_units / PAIRS_A_STEP;
+    patience /= tries->by_makespan ? 1 : PART_OF_PATIENCE;
     struct search search = { .tries = tries,
                              .best = placement,
+                             .patience = least(patience, MOST_STEPS),
                              .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
                              .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
     return run_search(&search, lanes);
@@ -356,6 +378,7 @@ braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *
     struct plan_placement best;
     struct plan_limits own = *limits;
     bool improves = is_improved(tries->plan, tries->costs, limits->max_lanes);
+    tries->is_shortest = false;
     if (improves)
         own.give_up_ns = UINT64_MAX;
     braid_status status = braid_plan_try_lists(tries, &own, &best);

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branch and bound over plans in which no unit can start sooner on its lane. Each is built in the
+// order in which units start, equal starts by index, so it is met once only.
+//
+// Each plan that is left out has another beside it that is as short:
+//
+// - Of units that differ in nothing the first goes first.
+// - If no unit on either of two lanes has a successor to come, the units to come can be exchanged.
+//   So of such lanes, where the unit starts as early, the one that is free later is taken.
+// - If waits take no time, a unit that fits in front of another on its lane has its place there.
+#include "plan/plan_exact.h"
+
+#include <string.h>
+
+#define FEW_UNITS 11
+#define MOST_VISITS_OF_FEW 72000u // in the number of lanes
+#define MOST_VISITS_OF_MORE 12000u
+#define MOST_LIMIT_NS (UINT64_MAX / (4 * PLAN_MOST_EXACT_UNITS)) // sums over all lanes fit
+
+struct exact {
+    struct plan_exact_units units;
+    uint64_t wait_ns, node_ns, root_ns;
+    uint32_t max_lanes;
+    uint32_t num_visits, most_visits;
+
+    // The part of a plan that is visited.
+    uint64_t start_ns[PLAN_MOST_EXACT_UNITS];
+    uint32_t lane_of[PLAN_MOST_EXACT_UNITS], sequence[PLAN_MOST_EXACT_UNITS];
+    struct arrival arrivals[PLAN_MOST_EXACT_UNITS]; // of those that are ready
+    uint64_t free_ns[PLAN_MOST_EXACT_UNITS];        // per lane
+    uint32_t on_lane[PLAN_MOST_EXACT_UNITS];        // per lane the set of its units
+
+    struct plan_pass *pass; // gets the shortest plan; or NULL
+    uint64_t best_ns;       // only shorter plans are looked for
+    bool found;
+};
+
+// Where a visit is. Sets have a bit for each unit.
+struct visit {
+    uint32_t placed, ready;
+    uint32_t awaited; // those placed whose lane matters to one that is not
+    uint32_t num_placed, num_lanes;
+    bool is_late;                          // it leads to no shorter plan
+    uint64_t start_ns, length_ns, left_ns; // the last start, the last end, work to come
+};
+
+static uint32_t lowest(uint32_t set)
+{
+    return (uint32_t)__builtin_ctz(set);
+}
+
+// After those of its predecessors that are placed.
+static struct arrival find_arrival(const struct exact *exact, uint32_t unit, uint32_t placed)
+{
+    struct arrival arrival = { .lane = PLAN_NONE };
+    for (uint32_t set = exact->units.preds[unit] & placed; set; set &= set - 1) {
+        uint32_t pred = lowest(set);
+        uint64_t end_ns = exact->start_ns[pred] + exact->units.length_ns[pred];
+        plan_arrive(&arrival, end_ns + exact->wait_ns, exact->lane_of[pred]);
+    }
+    return arrival;
+}
+
+static uint64_t start_on(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                         uint32_t lane)
+{
+    const struct arrival *arrival = &exact->arrivals[unit];
+    uint64_t seen_ns = lane == arrival->lane ? arrival->second_ns : arrival->first_ns;
+    if (lane == visit->num_lanes)
+        return seen_ns;
+    uint64_t free_ns = exact->free_ns[lane] + exact->node_ns;
+    return free_ns > seen_ns ? free_ns : seen_ns;
+}
+
+static uint64_t roots_ns(const struct exact *exact, uint32_t num_lanes)
+{
+    return num_lanes > 1 ? (num_lanes - 1) * exact->root_ns : 0;
+}
+
+static uint32_t lanes_to_try(const struct exact *exact, const struct visit *visit)
+{
+    return visit->num_lanes < exact->max_lanes ? visit->num_lanes + 1 : visit->num_lanes;
+}
+
+// The least length of a plan in which a unit starts there.
+static uint64_t bound_on(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                         uint32_t lane, uint64_t start_ns)
+{
+    uint32_t num_lanes = visit->num_lanes + (lane == visit->num_lanes);
+    return start_ns + exact->units.tail_ns[unit] + roots_ns(exact, num_lanes);
+}
+
+// Whether some ready unit would end a plan too late wherever it went.
+static bool is_late(const struct exact *exact, const struct visit *visit)
+{
+    uint32_t num = lanes_to_try(exact, visit);
+    for (uint32_t set = visit->ready; set; set &= set - 1) {
+        uint32_t unit = lowest(set), lane = 0;
+        for (; lane < num; lane++) {
+            uint64_t start_ns = start_on(exact, visit, unit, lane);
+            start_ns = start_ns > visit->start_ns ? start_ns : visit->start_ns;
+            if (bound_on(exact, visit, unit, lane, start_ns) < exact->best_ns)
+                break;
+        }
+        if (lane == num)
+            return true;
+    }
+    return false;
+}
+
+// Whether the work to come is too much for the lanes. Idle time before the last start is lost.
+static bool is_full(const struct exact *exact, const struct visit *visit)
+{
+    uint64_t sum_ns = visit->left_ns;
+    for (uint32_t lane = 0; lane < exact->max_lanes; lane++) {
+        bool is_used = lane < visit->num_lanes && exact->free_ns[lane] > visit->start_ns;
+        sum_ns += is_used ? exact->free_ns[lane] : visit->start_ns;
+    }
+    return sum_ns > (exact->best_ns - 1) * exact->max_lanes;
+}
+
+static bool is_unawaited(const struct exact *exact, const struct visit *visit, uint32_t lane)
+{
+    return lane == visit->num_lanes || !(exact->on_lane[lane] & visit->awaited);
+}
+
+// Whether another lane is as good, and is the one that is taken.
+static bool has_better_lane(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                            uint32_t lane, uint64_t start_ns)
+{
+    uint32_t home = exact->arrivals[unit].lane;
+    if (exact->wait_ns && (lane == home || !is_unawaited(exact, visit, lane)))
+        return false;
+    for (uint32_t other = 0; other < visit->num_lanes; other++) {
+        if (other == lane || (exact->wait_ns && other == home) ||
+            !is_unawaited(exact, visit, other) || start_on(exact, visit, unit, other) != start_ns)
+            continue;
+        uint64_t other_ns = exact->free_ns[other];
+        if (lane == visit->num_lanes || other_ns > exact->free_ns[lane] ||
+            (other_ns == exact->free_ns[lane] && other < lane))
+            return true;
+    }
+    return false;
+}
+
+static bool has_gap(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                    uint32_t lane, uint64_t start_ns)
+{
+    for (uint32_t set = visit->ready & ~(1u << unit); set && !exact->wait_ns; set &= set - 1) {
+        uint32_t other = lowest(set);
+        uint64_t end_ns = start_on(exact, visit, other, lane) + exact->units.length_ns[other];
+        if (end_ns + exact->node_ns <= start_ns)
+            return true;
+    }
+    return false;
+}
+
+static bool is_of_use(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                      uint32_t lane, uint64_t start_ns)
+{
+    uint32_t last = visit->num_placed ? exact->sequence[visit->num_placed - 1] : 0;
+    if (start_ns < visit->start_ns || (start_ns == visit->start_ns && unit < last))
+        return false;
+    return bound_on(exact, visit, unit, lane, start_ns) < exact->best_ns &&
+           !has_better_lane(exact, visit, unit, lane, start_ns) &&
+           !has_gap(exact, visit, unit, lane, start_ns);
+}
+
+// The predecessors of a unit that was placed now of which no other successor is to come.
+static uint32_t find_settled(const struct exact *exact, uint32_t unit, uint32_t placed)
+{
+    uint32_t settled = 0;
+    for (uint32_t set = exact->units.preds[unit]; set; set &= set - 1) {
+        uint32_t pred = lowest(set);
+        if (!(exact->units.succs[pred] & ~placed))
+            settled |= 1u << pred;
+    }
+    return settled;
+}
+
+// Whether a unit would end a plan too late after its predecessors so far, on any lane.
+static bool is_late_after(const struct exact *exact, const struct visit *visit, uint32_t unit,
+                          const struct arrival *arrival)
+{
+    uint64_t home_ns = arrival->first_ns - exact->wait_ns;
+    home_ns = home_ns > arrival->second_ns ? home_ns : arrival->second_ns;
+    return home_ns + exact->units.tail_ns[unit] + roots_ns(exact, visit->num_lanes) >=
+           exact->best_ns;
+}
+
+static struct visit put(struct exact *exact, const struct visit *visit, uint32_t unit,
+                        uint32_t lane, uint64_t start_ns)
+{
+    struct visit next = *visit;
+    uint64_t end_ns = start_ns + exact->units.length_ns[unit];
+    exact->start_ns[unit] = start_ns;
+    exact->lane_of[unit] = lane;
+    exact->sequence[next.num_placed++] = unit;
+    exact->free_ns[lane] = end_ns;
+    exact->on_lane[lane] |= 1u << unit;
+    next.placed |= 1u << unit;
+    next.ready &= ~(1u << unit);
+    next.num_lanes += lane == visit->num_lanes;
+    next.start_ns = start_ns;
+    next.length_ns = end_ns > next.length_ns ? end_ns : next.length_ns;
+    next.left_ns -= exact->units.length_ns[unit];
+    for (uint32_t set = exact->units.succs[unit]; set; set &= set - 1) {
+        uint32_t succ = lowest(set);
+        struct arrival arrival = find_arrival(exact, succ, next.placed);
+        next.is_late |= is_late_after(exact, &next, succ, &arrival);
+        if (exact->units.preds[succ] & ~next.placed)
+            continue;
+        next.ready |= 1u << succ;
+        exact->arrivals[succ] = arrival;
+    }
+    if (exact->wait_ns && exact->units.succs[unit])
+        next.awaited |= 1u << unit;
+    next.awaited &= ~find_settled(exact, unit, next.placed);
+    return next;
+}
+
+static void keep(struct exact *exact, const struct visit *visit)
+{
+    struct plan_pass *pass = exact->pass;
+    uint64_t length_ns = visit->length_ns + roots_ns(exact, visit->num_lanes);
+    if (length_ns >= exact->best_ns)
+        return;
+    exact->best_ns = length_ns;
+    exact->found = true;
+    if (!pass) {
+        exact->num_visits = exact->most_visits + 1;
+        return;
+    }
+    pass->makespan_ns = length_ns;
+    pass->num_lanes = visit->num_lanes;
+    for (uint32_t i = 0; i < exact->units.num; i++) {
+        uint32_t unit = exact->units.unit_of[i];
+        pass->start_ns[unit] = exact->start_ns[i];
+        pass->lane_of[unit] = exact->lane_of[i];
+        pass->sequence[i] = exact->units.unit_of[exact->sequence[i]];
+    }
+}
+
+static void go_on(struct exact *exact, const struct visit *visit);
+
+static void try_lanes(struct exact *exact, const struct visit *visit, uint32_t unit)
+{
+    uint32_t num = lanes_to_try(exact, visit);
+    for (uint32_t lane = 0; lane < num && exact->num_visits <= exact->most_visits; lane++) {
+        uint64_t start_ns = start_on(exact, visit, unit, lane);
+        if (!is_of_use(exact, visit, unit, lane, start_ns))
+            continue;
+        uint64_t free_ns = exact->free_ns[lane];
+        struct visit next = put(exact, visit, unit, lane, start_ns);
+        go_on(exact, &next);
+        exact->free_ns[lane] = free_ns;
+        exact->on_lane[lane] &= ~(1u << unit);
+    }
+}
+
+// Recursion is as deep as there are units.
+static void go_on(struct exact *exact, const struct visit *visit)
+{
+    if (!visit->ready) {
+        keep(exact, visit);
+        return;
+    }
+    if (exact->num_visits++ >= exact->most_visits || visit->is_late || is_full(exact, visit) ||
+        is_late(exact, visit))
+        return;
+    for (uint32_t set = visit->ready; set; set &= set - 1) {
+        uint32_t unit = lowest(set);
+        if (!(exact->units.twins[unit] & ~visit->placed))
+            try_lanes(exact, visit, unit);
+    }
+}
+
+uint32_t braid_plan_exact_visits(const struct plan_graph *plan, uint32_t num_lanes)
+{
+    return (plan->num_units <= FEW_UNITS ? MOST_VISITS_OF_FEW : MOST_VISITS_OF_MORE) / num_lanes;
+}
+
+enum plan_exact_result braid_plan_exact(const struct plan_exact_task *task, bool *out_found)
+{
+    const braid_cost_model *model = &task->costs->model;
+    struct visit visit = { .left_ns = task->costs->work_ns };
+    struct exact exact;
+    *out_found = false;
+    if (task->limit_ns == 0 || task->limit_ns > MOST_LIMIT_NS)
+        return PLAN_EXACT_STOPPED;
+    exact.pass = task->pass;
+    exact.wait_ns = model->wait_ns;
+    exact.node_ns = model->node_ns;
+    exact.root_ns = model->root_ns;
+    exact.max_lanes = task->max_lanes;
+    exact.num_visits = 0;
+    exact.most_visits = task->most_visits;
+    exact.best_ns = task->limit_ns;
+    exact.found = false;
+    memset(exact.free_ns, 0, sizeof(exact.free_ns));
+    memset(exact.on_lane, 0, sizeof(exact.on_lane));
+    braid_plan_exact_units(task->plan, task->costs, &exact.units);
+    for (uint32_t unit = 0; unit < exact.units.num; unit++) {
+        exact.arrivals[unit] = (struct arrival){ .lane = PLAN_NONE };
+        if (!exact.units.preds[unit])
+            visit.ready |= 1u << unit;
+    }
+    go_on(&exact, &visit);
+    *out_found = exact.found;
+    if (exact.num_visits > exact.most_visits)
+        return PLAN_EXACT_STOPPED;
+    return exact.found ? PLAN_EXACT_FOUND : PLAN_EXACT_NONE;
+}
