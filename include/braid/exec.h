@@ -242,7 +242,6 @@ typedef struct braid_exec_info {
     // Device memory in bytes. Each frame in flight has its own transient buffers.
     uint64_t transient_bytes;          // of the transient buffers of one frame
     uint64_t unshared_transient_bytes; // the same if no two shared memory
-    uint64_t transient_bound_bytes;    // no packing takes less
     uint64_t memory_bytes;             // all that was allocated for the exec
     uint32_t num_islands;              // kernels that are islands
     uint32_t num_frames;               // that may be in flight at once

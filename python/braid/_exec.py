@@ -45,7 +45,6 @@ class ExecInfo:
     num_island_nodes: int
     transient_bytes: int
     unshared_transient_bytes: int
-    transient_bound_bytes: int
     memory_bytes: int
     num_islands: int
     num_frames: int

@@ -154,6 +154,5 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
         info->memory_bytes += memory->arenas[i].bytes;
     info->transient_bytes = memory->plan.info.arena_bytes;
     info->unshared_transient_bytes = memory->plan.info.unshared_bytes;
-    info->transient_bound_bytes = memory->plan.info.bound_bytes;
     pthread_mutex_unlock(lock);
 }

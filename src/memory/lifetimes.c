@@ -211,6 +211,28 @@ braid_status braid_lifetimes_select(const struct lifetimes *lifetimes, const uin
     return BRAID_OK;
 }
 
+braid_status braid_lifetimes_most_alive(const struct lifetimes *lifetimes, uint64_t *out_bytes)
+{
+    uint64_t end = 0, alive = 0, most = 0;
+    for (uint32_t i = 0; i < lifetimes->num; i++)
+        end = lifetimes->last[i] >= end ? lifetimes->last[i] + 1 : end;
+    // Bytes that begin, less bytes that have ended; the sums are right modulo 2^64.
+    uint64_t *changes = braid_allocate_zeroed(end + 1, sizeof(*changes));
+    if (!changes)
+        return braid_error_no_memory("the memory of a plan");
+    for (uint32_t i = 0; i < lifetimes->num; i++) {
+        changes[lifetimes->first[i]] += lifetimes->bytes[i];
+        changes[lifetimes->last[i] + 1] -= lifetimes->bytes[i];
+    }
+    for (uint64_t i = 0; i < end; i++) {
+        alive += changes[i];
+        most = alive > most ? alive : most;
+    }
+    free(changes);
+    *out_bytes = most;
+    return BRAID_OK;
+}
+
 void braid_lifetimes_finish(struct lifetimes *lifetimes)
 {
     free(lifetimes->block_of);

@@ -31,6 +31,10 @@ braid_status braid_lifetimes_create(const braid_schedule *schedule, const braid_
                                     struct lifetimes *out_lifetimes);
 void braid_lifetimes_finish(struct lifetimes *lifetimes);
 
+// The bytes of the blocks that are alive at one place of the issue order, at most: a bound on every
+// packing. Errors: BRAID_NO_MEMORY.
+braid_status braid_lifetimes_most_alive(const struct lifetimes *lifetimes, uint64_t *out_bytes);
+
 // The same of some blocks only, in the order of `chosen`, without block_of and resources.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_lifetimes_select(const struct lifetimes *lifetimes, const uint32_t *chosen,

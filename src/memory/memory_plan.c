@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "memory/antichain.h"
 #include "memory/lifetimes.h"
 #include "memory/pack.h"
 #include "memory/settle.h"
@@ -39,7 +38,7 @@ static braid_status pack_all(const struct lifetimes *lifetimes, struct memory_pl
                              uint64_t *block_offsets)
 {
     uint64_t bound = 0, bytes = 0;
-    braid_status status = braid_antichain_bytes(lifetimes, &bound);
+    braid_status status = braid_lifetimes_most_alive(lifetimes, &bound);
     if (!status)
         status = braid_pack(lifetimes, bound, block_offsets, &bytes);
     plan->info.bound_bytes += bound;

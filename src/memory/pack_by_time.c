@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the issue order as an allocator would: a block takes a gap at its first use, and
-// leaves one when it is settled. If lanes seldom wait for each other, blocks are settled late. So,
-// as far as time allows, a block may also lie over unsettled blocks if it is ordered behind each of
-// them. Otherwise the walk is made in both directions of time, each with the smallest and with the
-// lowest gap that fits. The best result is kept.
+// Walks over the issue order as an allocator would. A block takes the smallest gap that fits at its
+// first use, and leaves one when it is settled. If lanes seldom wait for each other, blocks are
+// settled late. So, as far as time allows, a block may also lie over unsettled blocks if it is
+// ordered behind each of them.
 #include "memory/pack_by_time.h"
 
 #include <stdlib.h>
@@ -16,27 +15,26 @@ struct gap {
     uint64_t begin, end;
 };
 
-struct span {
-    uint64_t begin, end; // of time
+struct moment {
+    uint64_t place; // in the issue order
     uint32_t block;
 };
 
 struct walk {
     const struct lifetimes *lifetimes;
-    struct span *spans; // by begin
-    struct span *ends;  // likewise, each begins where one of the others ends
-    struct gap *gaps;   // by address; the last one has no end
+    struct moment *begins; // when blocks are first used
+    struct moment *ends;   // when they are settled
+    struct gap *gaps;      // by address; the last one has no end
     size_t num_gaps;
-    bool lowest; // which gap is taken: the lowest, else the smallest
     uint64_t *offsets;
     uint64_t bytes;
 };
 
-static int compare_spans(const void *left, const void *right)
+static int compare_moments(const void *left, const void *right)
 {
-    const struct span *a = left, *b = right;
-    if (a->begin != b->begin)
-        return a->begin < b->begin ? -1 : 1;
+    const struct moment *a = left, *b = right;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
     return a->block < b->block ? -1 : a->block > b->block;
 }
 
@@ -49,8 +47,6 @@ static size_t find_gap(const struct walk *walk, uint32_t block)
         uint64_t start = lifetimes_round_up(gap->begin, alignment);
         if (start >= gap->end || gap->end - start < bytes)
             continue;
-        if (walk->lowest)
-            return i;
         if (best == walk->num_gaps - 1 ||
             gap->end - gap->begin < walk->gaps[best].end - walk->gaps[best].begin)
             best = i;
@@ -106,52 +102,28 @@ static void leave(struct walk *walk, uint32_t block)
     }
 }
 
-static void find_spans(struct walk *walk, bool backward)
+static void find_moments(struct walk *walk)
 {
     const struct lifetimes *lifetimes = walk->lifetimes;
-    for (uint32_t i = 0; i < lifetimes->num; i++) {
-        uint64_t first = lifetimes->first[i], settled = lifetimes->settled[i];
-        walk->spans[i] = backward ? (struct span){ UINT64_MAX - settled, UINT64_MAX - first, i }
-                                  : (struct span){ first, settled, i };
+    uint32_t num = lifetimes->num;
+    for (uint32_t i = 0; i < num; i++) {
+        walk->begins[i] = (struct moment){ lifetimes->first[i], i };
+        walk->ends[i] = (struct moment){ lifetimes->settled[i], i };
     }
-    qsort(walk->spans, lifetimes->num, sizeof(*walk->spans), compare_spans);
+    qsort(walk->begins, num, sizeof(*walk->begins), compare_moments);
+    qsort(walk->ends, num, sizeof(*walk->ends), compare_moments);
 }
 
 static void go(struct walk *walk)
 {
     uint32_t num = walk->lifetimes->num, left = 0;
-    struct span *ends = walk->ends;
-    walk->bytes = 0;
+    const struct moment *begins = walk->begins, *ends = walk->ends;
     walk->num_gaps = 1;
     walk->gaps[0] = (struct gap){ 0, UINT64_MAX };
     for (uint32_t i = 0; i < num; i++) {
-        for (; left < num && ends[left].begin <= walk->spans[i].begin; left++)
+        for (; left < num && ends[left].place <= begins[i].place; left++)
             leave(walk, ends[left].block);
-        take(walk, walk->spans[i].block);
-    }
-}
-
-static void sort_ends(struct walk *walk)
-{
-    uint32_t num = walk->lifetimes->num;
-    for (uint32_t i = 0; i < num; i++)
-        walk->ends[i] = (struct span){ walk->spans[i].end, 0, walk->spans[i].block };
-    qsort(walk->ends, num, sizeof(*walk->ends), compare_spans);
-}
-
-static void go_all_ways(struct walk *walk, uint64_t bound, uint64_t *out_offsets,
-                        uint64_t *out_bytes)
-{
-    *out_bytes = UINT64_MAX;
-    for (int way = 0; way < 4 && *out_bytes > bound; way++) {
-        find_spans(walk, way / 2);
-        sort_ends(walk);
-        walk->lowest = way % 2;
-        go(walk);
-        if (walk->bytes >= *out_bytes)
-            continue;
-        *out_bytes = walk->bytes;
-        memcpy(out_offsets, walk->offsets, walk->lifetimes->num * sizeof(*out_offsets));
+        take(walk, begins[i].block);
     }
 }
 
@@ -161,7 +133,7 @@ static uint64_t count_questions(const struct walk *walk)
     uint32_t num = walk->lifetimes->num, left = 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < num; i++) {
-        while (left < num && walk->ends[left].begin <= walk->spans[i].begin)
+        while (left < num && walk->ends[left].place <= walk->begins[i].place)
             left++;
         sum += i - left;
     }
@@ -198,9 +170,8 @@ static uint64_t find_offset(const struct walk *walk, uint32_t block, uint32_t *l
 static void go_by_order(struct walk *walk, uint32_t *list)
 {
     uint32_t num = 0;
-    walk->bytes = 0;
     for (uint32_t i = 0; i < walk->lifetimes->num; i++) {
-        uint32_t block = walk->spans[i].block, low = 0;
+        uint32_t block = walk->begins[i].block, low = 0;
         uint64_t offset = find_offset(walk, block, list, &num);
         for (uint32_t high = num; low < high;) {
             uint32_t middle = low + (high - low) / 2;
@@ -217,41 +188,37 @@ static void go_by_order(struct walk *walk, uint32_t *list)
     }
 }
 
-static bool pack_all(struct walk *walk, uint64_t bound, uint64_t most_questions,
-                     uint64_t *out_offsets, uint64_t *out_bytes)
+static bool pack_all(struct walk *walk, uint64_t most_questions)
 {
-    find_spans(walk, false);
-    sort_ends(walk);
+    find_moments(walk);
     if (count_questions(walk) > most_questions) {
-        go_all_ways(walk, bound, out_offsets, out_bytes);
+        go(walk);
         return true;
     }
     uint32_t *list = braid_allocate_zeroed(walk->lifetimes->num, sizeof(*list));
     if (!list)
         return false;
     go_by_order(walk, list);
-    memcpy(out_offsets, walk->offsets, walk->lifetimes->num * sizeof(*out_offsets));
-    *out_bytes = walk->bytes;
     free(list);
     return true;
 }
 
-braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t bound,
-                                uint64_t most_questions, uint64_t *out_offsets, uint64_t *out_bytes)
+braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t most_questions,
+                                uint64_t *out_offsets, uint64_t *out_bytes)
 {
     uint32_t num = lifetimes->num;
     struct walk walk = {
         .lifetimes = lifetimes,
-        .spans = braid_allocate_zeroed(num, sizeof(struct span)),
-        .ends = braid_allocate_zeroed(num, sizeof(struct span)),
+        .begins = braid_allocate_zeroed(num, sizeof(struct moment)),
+        .ends = braid_allocate_zeroed(num, sizeof(struct moment)),
         .gaps = braid_allocate_zeroed(2 * (size_t)num + 2, sizeof(struct gap)),
-        .offsets = braid_allocate_zeroed(num, sizeof(uint64_t)),
+        .offsets = out_offsets,
     };
-    bool done = walk.spans && walk.ends && walk.gaps && walk.offsets &&
-                pack_all(&walk, bound, most_questions, out_offsets, out_bytes);
-    free(walk.spans);
+    bool done = walk.begins && walk.ends && walk.gaps && pack_all(&walk, most_questions);
+    if (done)
+        *out_bytes = walk.bytes;
+    free(walk.begins);
     free(walk.ends);
     free(walk.gaps);
-    free(walk.offsets);
     return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
 }

@@ -9,8 +9,7 @@
 // times whether one block comes before another. If these are too few, fewer blocks share bytes:
 // every node must know that the users of one have ended before the other is used. Errors:
 // BRAID_NO_MEMORY.
-braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t bound,
-                                uint64_t most_questions, uint64_t *out_offsets,
-                                uint64_t *out_bytes);
+braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t most_questions,
+                                uint64_t *out_offsets, uint64_t *out_bytes);
 
 #endif

@@ -12,13 +12,14 @@
 #include "base/array.h"
 #include "base/error.h"
 
-// - MOST_QUESTIONS: the limit of questions whether two blocks clash, some tenths of a second.
-// - GOOD_ENOUGH: an excess over the bound of one part in so many is good enough.
-// - ROUND: each round takes away one part in so many of the excess.
-#define MOST_QUESTIONS 60000000
-#define MOST_TURNS 4000 // of each block: what is left of few blocks is not found by more
-#define GOOD_ENOUGH 50
-#define ROUND 8
+// A round takes away one part in ROUND. It asks ROUND_QUESTIONS times whether two blocks clash,
+// within LEAST_TURNS and MOST_TURNS of each block. All rounds ask MOST_QUESTIONS times, some
+// hundredths of a second.
+#define ROUND 100
+#define LEAST_TURNS 20
+#define MOST_TURNS 1000
+#define ROUND_QUESTIONS 2000000
+#define MOST_QUESTIONS 20000000
 
 // Where a placed block starts or ends.
 struct edge {
@@ -39,8 +40,9 @@ struct squeeze {
     struct edge *starts; // of the placed blocks that clash with the one to place, rising
     struct edge *ends;   // likewise
     uint32_t num_edges;
-    uint64_t limit; // bytes to fit into
-    uint64_t steps; // left
+    uint64_t limit;       // bytes to fit into
+    uint64_t round_steps; // that a round may take
+    uint64_t steps;       // left of all rounds
 };
 
 static uint64_t end_of(const struct squeeze *squeeze, uint32_t block)
@@ -170,14 +172,12 @@ static bool fit(struct squeeze *squeeze)
             push_out(squeeze, squeeze->by_start[i]);
     }
     close_lists(squeeze, before);
-    for (; squeeze->num_waiting && squeeze->steps; squeeze->steps--)
+    for (uint64_t steps = squeeze->round_steps; squeeze->num_waiting && steps && squeeze->steps;) {
         place(squeeze, take_largest(squeeze));
+        steps--;
+        squeeze->steps--;
+    }
     return !squeeze->num_waiting;
-}
-
-static bool is_good_enough(uint64_t bytes, uint64_t bound)
-{
-    return bytes <= bound + bound / GOOD_ENOUGH;
 }
 
 static void squeeze_all(struct squeeze *squeeze, uint64_t bound, uint64_t *offsets, uint64_t *bytes)
@@ -187,8 +187,9 @@ static void squeeze_all(struct squeeze *squeeze, uint64_t bound, uint64_t *offse
         squeeze->costs[i] = 1;
         put(squeeze, i, offsets[i]);
     }
-    while (!is_good_enough(*bytes, bound)) {
-        squeeze->limit = *bytes - 1 - (*bytes - bound) / ROUND;
+    while (*bytes > bound) {
+        uint64_t limit = *bytes - 1 - *bytes / ROUND;
+        squeeze->limit = limit > bound ? limit : bound;
         if (!fit(squeeze))
             return;
         memcpy(offsets, squeeze->offsets, num * sizeof(*offsets));
@@ -196,13 +197,21 @@ static void squeeze_all(struct squeeze *squeeze, uint64_t bound, uint64_t *offse
     }
 }
 
+static uint64_t find_round_steps(uint32_t num)
+{
+    uint64_t affordable = ROUND_QUESTIONS / 2 / num;
+    uint64_t least = (uint64_t)LEAST_TURNS * num, most = (uint64_t)MOST_TURNS * num;
+    if (affordable < least)
+        return least;
+    return affordable < most ? affordable : most;
+}
+
 braid_status braid_squeeze(const struct clashes *clashes, uint64_t bound, uint64_t *offsets,
                            uint64_t *bytes)
 {
     uint32_t num = clashes->lifetimes->num;
-    if (is_good_enough(*bytes, bound))
+    if (*bytes <= bound)
         return BRAID_OK;
-    uint64_t affordable = MOST_QUESTIONS / 2 / num, enough = (uint64_t)MOST_TURNS * num;
     struct squeeze squeeze = {
         .clashes = clashes,
         .offsets = braid_allocate_zeroed(num, sizeof(uint64_t)),
@@ -213,7 +222,8 @@ braid_status braid_squeeze(const struct clashes *clashes, uint64_t bound, uint64
         .waiting = braid_allocate_zeroed(num, sizeof(uint32_t)),
         .starts = braid_allocate_zeroed(num, sizeof(struct edge)),
         .ends = braid_allocate_zeroed(num, sizeof(struct edge)),
-        .steps = affordable < enough ? affordable : enough,
+        .round_steps = find_round_steps(num),
+        .steps = MOST_QUESTIONS / 2 / num,
     };
     bool done = squeeze.offsets && squeeze.costs && squeeze.is_placed && squeeze.by_start &&
                 squeeze.by_end && squeeze.waiting && squeeze.starts && squeeze.ends;

@@ -2,7 +2,6 @@
 // Transient buffers are packed into little more than the most that may be alive at once.
 #include <stdlib.h>
 
-#include "memory/antichain.h"
 #include "memory/pack_by_time.h"
 #include "memory/settle.h"
 #include "planner/corpus.h"
@@ -85,7 +84,9 @@ static braid_graph *entangled_graph(struct random *random)
     return graph;
 }
 
-static void entangled_buffers_are_packed_close_to_the_bound(void **state)
+// The bound is what is alive at one place of the issue order, and lanes are not bound to that
+// order. So it is low here: packing one by one takes up to 1.48 of it, and squeezing up to 1.38.
+static void entangled_buffers_are_squeezed(void **state)
 {
     (void)state;
     struct random random = { 17 };
@@ -95,7 +96,7 @@ static void entangled_buffers_are_packed_close_to_the_bound(void **state)
         struct memory_plan plan = memory_of(schedule, graph), again = memory_of(schedule, graph);
         struct memory_info info = plan.info;
         double ratio = (double)info.arena_bytes / (double)info.bound_bytes;
-        if (ratio > 1.06)
+        if (ratio > 1.4)
             fail_msg("graph %d: %.4f", i, ratio);
         assert_memory_equal(plan.offsets, again.offsets, plan.num_resources * sizeof(uint64_t));
         braid_memory_plan_finish(&plan);
@@ -156,10 +157,10 @@ static void many_buffers_are_packed_where_the_plan_orders_them(void **state)
     check_ok(braid_settle(schedule, &lifetimes));
     uint64_t *offsets = calloc(lifetimes.num, sizeof(*offsets)), asked, unasked, bound;
     assert_non_null(offsets);
-    check_ok(braid_antichain_bytes(&lifetimes, &bound));
-    check_ok(braid_pack_by_time(&lifetimes, bound, UINT64_MAX, offsets, &asked));
+    check_ok(braid_lifetimes_most_alive(&lifetimes, &bound));
+    check_ok(braid_pack_by_time(&lifetimes, UINT64_MAX, offsets, &asked));
     check_offsets(&lifetimes, offsets, asked);
-    check_ok(braid_pack_by_time(&lifetimes, bound, 0, offsets, &unasked));
+    check_ok(braid_pack_by_time(&lifetimes, 0, offsets, &unasked));
     check_offsets(&lifetimes, offsets, unasked);
     assert_true(asked <= bound + bound / 5);
     assert_true(unasked <= bound + bound / 2);
@@ -180,9 +181,8 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
     struct corpus corpus;
     assert_true(corpus_read(folder, &corpus));
     double ratios = 0, shared = 0, worst = 0;
-    uint32_t num = 0, met = 0;
-    // The bound is exact up to 2,048; sanitizer builds take the small ones, the rest would take
-    // minutes.
+    uint32_t num = 0, num_one_lane = 0;
+    // Sanitizer builds take the small ones, the rest would take minutes.
     uint32_t most = getenv("BRAID_SWEEP_STEP") ? 200 : 2048;
     for (size_t i = 0; i < corpus.num_graphs; i++) {
         if (corpus.graphs[i].num_nodes > most)
@@ -193,23 +193,26 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
             struct memory_plan plan = memory_of(schedule, graph);
             struct memory_info info = plan.info;
             double ratio = (double)info.arena_bytes / (double)info.bound_bytes;
-            if (ratio > 1.1)
-                fail_msg("%s on %u lanes: %.3f", corpus.graphs[i].name, lanes, ratio);
-            ratios += ratio;
-            worst = ratio > worst ? ratio : worst;
             shared += (double)info.arena_bytes / (double)info.unshared_bytes;
-            met += info.arena_bytes == info.bound_bytes;
             num++;
+            if (lanes == 1) { // what is alive at once is known
+                if (ratio > 1.1)
+                    fail_msg("%s: %.3f", corpus.graphs[i].name, ratio);
+                ratios += ratio;
+                worst = ratio > worst ? ratio : worst;
+                num_one_lane++;
+            }
             braid_memory_plan_finish(&plan);
             braid_schedule_destroy(schedule);
         }
         braid_graph_destroy(graph);
     }
     print_message(
-        "summary: memory: %u plans, arena / bound %.4f in the mean, %.4f at worst, 1 %u times; "
-        "arena / unshared %.3f in the mean\n",
-        num, ratios / num, worst, met, shared / num);
-    assert_true(ratios / num <= 1.005);
+        "summary: memory: %u plans, arena / unshared %.3f in the mean; on one lane arena / bound "
+        "%.4f in the mean, %.4f at worst\n",
+        num, shared / num, ratios / num_one_lane, worst);
+    assert_true(ratios / num_one_lane <= 1.005);
+    assert_true(shared / num <= 0.68);
     corpus_finish(&corpus);
 }
 
@@ -217,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_buffers_are_packed_where_the_plan_orders_them),
-        cmocka_unit_test(entangled_buffers_are_packed_close_to_the_bound),
+        cmocka_unit_test(entangled_buffers_are_squeezed),
         cmocka_unit_test(the_corpus_is_packed_close_to_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

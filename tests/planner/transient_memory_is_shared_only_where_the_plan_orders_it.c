@@ -289,7 +289,7 @@ static uint64_t heaviest_set(const struct flow_graph *flow, bool before[most_nod
     return most;
 }
 
-static void the_bound_is_the_heaviest_set_alive_at_once(void **state)
+static void the_arena_is_no_smaller_than_the_heaviest_set_alive_at_once(void **state)
 {
     (void)state;
     struct random random = { 11 };
@@ -300,8 +300,9 @@ static void the_bound_is_the_heaviest_set_alive_at_once(void **state)
         braid_schedule *schedule = plan_on(flow.graph, 1 + random_below(&random, 4));
         struct memory_plan plan = memory_of(schedule, flow.graph);
         close_plan(schedule, before);
-        assert_int_equal(plan.info.bound_bytes, heaviest_set(&flow, before));
-        assert_true(plan.info.arena_bytes >= plan.info.bound_bytes);
+        uint64_t heaviest = heaviest_set(&flow, before);
+        assert_true(plan.info.bound_bytes <= heaviest);
+        assert_true(plan.info.arena_bytes >= heaviest);
         for (uint32_t a = 0; a < flow.num_nodes; a++)
             for (uint32_t b = 0; b < a; b++) {
                 uint64_t x = plan.offsets[flow.outputs[a].index],
@@ -356,7 +357,7 @@ int main(void)
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(memory_that_comes_back_is_found),
         cmocka_unit_test(the_latest_user_of_bytes_counts),
-        cmocka_unit_test(the_bound_is_the_heaviest_set_alive_at_once),
+        cmocka_unit_test(the_arena_is_no_smaller_than_the_heaviest_set_alive_at_once),
         cmocka_unit_test(running_out_of_memory_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,9 +63,8 @@ static void print_report(const struct run_arguments *arguments, const struct run
                plan.num_copies, plan.num_copies == 1 ? "y" : "ies", plan.copy_bytes,
                output_plural(plan.copy_bytes));
     if (exec.transient_bytes)
-        printf("memory     %" PRIu64 " bytes for transient buffers, %" PRIu64
-               " unshared, bound %" PRIu64 "\n",
-               exec.transient_bytes, exec.unshared_transient_bytes, exec.transient_bound_bytes);
+        printf("memory     %" PRIu64 " bytes for transient buffers, %" PRIu64 " unshared\n",
+               exec.transient_bytes, exec.unshared_transient_bytes);
     printf("frames     %" PRIu64 ", the order of %" PRIu32 " edge%s kept in each\n",
            arguments->num_frames, num_edges, output_plural(num_edges));
     printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",
@@ -92,13 +91,12 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
     braid_device_get_info(run->device, &device);
     json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
     json_t *more = json_pack(
-        "{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I, s:I}", "cost_unit", "ns",
-        "backend", device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name,
-        "mode", name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
+        "{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I}", "cost_unit", "ns", "backend",
+        device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name, "mode",
+        name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
         (json_int_t)arguments->num_frames, "measured_makespan_ns", spread_to_json(makespan),
         "launch_ns", spread_to_json(launch), "transient_bytes", (json_int_t)exec.transient_bytes,
-        "unshared_transient_bytes", (json_int_t)exec.unshared_transient_bytes,
-        "transient_bound_bytes", (json_int_t)exec.transient_bound_bytes);
+        "unshared_transient_bytes", (json_int_t)exec.unshared_transient_bytes);
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
         json = NULL;
