@@ -86,13 +86,13 @@ static braid_status run_timed(braid_exec *exec)
 // each with arguments of its own.
 static braid_status run_untimed(braid_exec *exec)
 {
-    void *none = NULL;
+    void *other = &exec;
     braid_status status = braid_exec_launch(exec, NULL);
     if (!status)
-        status = braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(none));
+        status = braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(other));
     for (int i = 0; i < 2 && !status; i++)
         status = braid_exec_launch(exec, NULL);
-    void *const rows[3] = { NULL };
+    void *const rows[3] = { NULL, other };
     if (!status)
         status = braid_exec_set_param_rows(exec, last_argument, rows, 3);
     if (!status)
@@ -103,13 +103,13 @@ static braid_status run_untimed(braid_exec *exec)
 // Islands that are nodes of a driver graph, which is told of what changes inside.
 static braid_status run_graph(braid_exec *exec)
 {
-    void *none = NULL;
+    void *other = &exec;
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     assert_int_equal(info.num_islands, 2);
     braid_status status = braid_exec_launch(exec, NULL);
     if (!status)
-        status = braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(none));
+        status = braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(other));
     if (!status)
         status = braid_exec_launch(exec, NULL);
     return status ? status : braid_exec_wait(exec);
