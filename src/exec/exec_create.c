@@ -261,9 +261,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (status)
         return status;
     if (graph->ranks)
-        status = graph->ranks->ops->make_operations(exec, graph);
-    if (!status)
-        status = braid_extents_create(graph, &exec->extents);
+        graph->ranks->ops->make_operations(exec, graph);
+    status = braid_extents_create(graph, &exec->extents);
     if (!status)
         status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)

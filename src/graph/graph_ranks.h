@@ -23,9 +23,8 @@ struct graph_ranks_ops {
     // Makes an exec, as all ranks do together. Errors: as braid_exec_create.
     braid_status (*make_exec)(braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options);
-    // Gives the exec's posts and awaits their operations, once its tasks are made. Errors:
-    // BRAID_NO_MEMORY.
-    braid_status (*make_operations)(braid_exec *exec, const braid_graph *graph);
+    // Gives the exec's posts and awaits their operations, once its tasks are made.
+    void (*make_operations)(braid_exec *exec, const braid_graph *graph);
 };
 
 // libbraid_ranks embeds it first.

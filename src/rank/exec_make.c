@@ -85,14 +85,13 @@ static void make_operation(const braid_graph *graph, uint32_t node, union work *
     count_operation(own, what->communicator);
 }
 
-braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *graph)
+void braid_rank_make_operations(braid_exec *exec, const braid_graph *graph)
 {
     union work *works = (union work *)(void *)exec->tasks.slot_bytes[TASK_SLOT_WORKS];
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
         if (graph_nodes(graph)[i].kind == WORK_POST)
             make_operation(graph, i, works, rank_exec_of(exec));
     }
-    return BRAID_OK;
 }
 
 static braid_status plan(braid_exec *exec, const braid_graph *graph,

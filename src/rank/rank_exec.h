@@ -35,7 +35,7 @@ static inline struct rank_exec *rank_exec_of(const braid_exec *exec)
 // exec_make.c: graph_ranks_ops.
 braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options);
-braid_status braid_rank_make_operations(braid_exec *exec, const braid_graph *graph);
+void braid_rank_make_operations(braid_exec *exec, const braid_graph *graph);
 
 // exec_agree.c: all ranks call it when they create an exec, also if that has failed here with
 // `status`. Returns `status` if that is an error, otherwise the verdict on all. `out_plan_again`:

@@ -23,13 +23,14 @@ struct nest {
     sem_t goes_on;
 };
 
-// The backend's submit, which fails for kernels where it is told to.
+// The backend's calls, which fail where they are told to.
 static struct {
     struct backend_ops ops;
     const struct backend_ops *real;
-    atomic_int num_failing;  // kernels, from the next on
-    atomic_bool fails_calls; // host calls and entries of loops
-    atomic_int num_calls;    // of both
+    atomic_int num_failing;       // kernels, from the next on
+    atomic_int num_failing_waits; // for a stream, likewise
+    atomic_bool fails_calls;      // host calls and entries of loops
+    atomic_int num_calls;         // of both
 } queue;
 
 static braid_status submit(struct backend *backend, struct backend_stream *stream,
@@ -46,11 +47,21 @@ static braid_status submit(struct backend *backend, struct backend_stream *strea
     return queue.real->submit(backend, stream, task);
 }
 
+static braid_status synchronize(struct backend *backend, struct backend_stream *stream)
+{
+    if (atomic_load(&queue.num_failing_waits) > 0) {
+        atomic_fetch_sub(&queue.num_failing_waits, 1);
+        return braid_error(BRAID_DEVICE_ERROR, "no wait is made");
+    }
+    return queue.real->stream_synchronize(backend, stream);
+}
+
 static void take_over(struct backend *backend)
 {
     queue.real = backend->ops;
     queue.ops = *backend->ops;
     queue.ops.submit = submit;
+    queue.ops.stream_synchronize = synchronize;
     backend->ops = &queue.ops;
 }
 
@@ -157,6 +168,36 @@ static void no_iteration_runs_behind_its_frame(void **state)
     check_ok(braid_exec_wait(nest.exec));
     assert_int_equal(num_iterations(&nest), MOST_QUEUED - 1);
     print_message("summary: %d of %d loops ended early\n", num_in_time, num_rounds);
+    close_nest(&nest);
+}
+
+static void an_iteration_that_cannot_be_awaited_is_told(void **state)
+{
+    struct nest nest;
+    (void)state;
+    open_nest(&nest, 1, 1, 1);
+    atomic_store(&queue.num_failing_waits, 1);
+    check_ok(braid_exec_launch(nest.exec, NULL));
+    check_fails(braid_exec_wait(nest.exec), BRAID_DEVICE_ERROR, "ended early: no wait is made");
+    check_ok(braid_exec_launch(nest.exec, NULL));
+    check_ok(braid_exec_wait(nest.exec));
+    assert_int_equal(num_iterations(&nest), 1);
+    close_nest(&nest);
+}
+
+// Nobody has waited for the exec.
+static void the_next_launch_tells(void **state)
+{
+    struct nest nest;
+    (void)state;
+    open_nest(&nest, 1, 1, 1);
+    fail_kernels(1);
+    check_ok(braid_exec_launch(nest.exec, NULL));
+    check_ok(braid_stream_synchronize(nest.device, NULL));
+    check_fails(braid_exec_launch(nest.exec, NULL), BRAID_DEVICE_ERROR, "'inner' ended early");
+    check_ok(braid_exec_launch(nest.exec, NULL));
+    check_ok(braid_exec_wait(nest.exec));
+    assert_int_equal(num_iterations(&nest), 1);
     close_nest(&nest);
 }
 
@@ -299,6 +340,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_iteration_runs_behind_its_frame),
+        cmocka_unit_test(an_iteration_that_cannot_be_awaited_is_told),
+        cmocka_unit_test(the_next_launch_tells),
         cmocka_unit_test(a_loop_that_is_not_entered_leaves_nothing_behind),
         cmocka_unit_test(of_two_failed_loops_one_is_told),
         cmocka_unit_test(a_loop_ends_though_its_failure_was_told),

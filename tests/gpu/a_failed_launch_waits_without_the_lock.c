@@ -66,8 +66,12 @@ static void finish(struct asked *asked)
 static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
 {
     const braid_host_call call = { .call = wait_for_end, .user = asked };
+    const braid_fill beside = {
+        .node.cost_ns = 1000000, .to = asked->frame.words, .value_bytes = 4, .num_values = 1
+    };
     const braid_exec_options options = {
         .mode = mode,
+        .plan = { .max_lanes = 2, .fixed_lanes = true },
         .frames = num_frames,
         .on_frame_end = asker_count_end,
         .on_frame_end_user = &asked->asker,
@@ -77,6 +81,7 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
     sem_init(&asked->may_end, 0, 0);
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
+    check_ok(braid_graph_add_fill(graph, &beside, NULL));
     check_ok(braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
     asked->asker.exec = asked->frame.exec;
     braid_graph_destroy(graph);
@@ -104,7 +109,7 @@ static bool check_asked(braid_exec_mode mode, uint32_t num_frames, int k)
 
 static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(void **state)
 {
-    enum { MOST_CALLS = 24 }; // of a launch
+    enum { MOST_CALLS = 40 }; // of a launch
     (void)state;
     for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
         int num_waits[2] = { 0 };
@@ -117,11 +122,11 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
 }
 
 // If that wait fails too, the device has failed, and nobody is told of the frame.
-static void check_failed(uint32_t num_frames, const char *rules)
+static void check_failed(braid_exec_mode mode, uint32_t num_frames, const char *rules)
 {
     struct asked asked;
     open_device(&asked);
-    create_asked(&asked, BRAID_MODE_GRAPH, num_frames);
+    create_asked(&asked, mode, num_frames);
     for (int i = 0; i < 2; i++)
         sem_post(&asked.may_end);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
@@ -141,9 +146,13 @@ static void check_failed(uint32_t num_frames, const char *rules)
 static void a_frame_that_cannot_be_awaited_fails_its_device(void **state)
 {
     (void)state;
-    check_failed(1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
-    check_failed(1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
-    check_failed(2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    const braid_exec_mode graph = BRAID_MODE_GRAPH;
+    check_failed(graph, 1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
+    check_failed(graph, 1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
+    check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:2=999"); // of a queue
+    // The first host call is the graph's. The second wait is that for the other lane.
+    check_failed(BRAID_MODE_STREAMS, 1, "cuLaunchHostFunc:2=999,cuStreamSynchronize:2=999");
 }
 
 enum { NUM_KEPT = 6 };

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
+#include "device/device.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/life_loop.h"
 #include "support/check.h"
@@ -66,11 +68,36 @@ static void on_streams(void **state)
     fail_each(BRAID_MODE_STREAMS, STREAMS_CALLS);
 }
 
+// Memory grows only where all nodes can take other addresses.
+static void a_driver_without_the_call(void **state)
+{
+    (void)state;
+    struct life_loop loop = { 0 };
+    braid_device *device;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(life_create_loop(device, BRAID_MODE_GRAPH, &loop));
+    struct gpu_backend *gpu = gpu_from(device->backend);
+    const struct gpu_api *api = gpu->api;
+    struct gpu_api less = *api;
+    less.executable_set_fill = NULL;
+    gpu->api = &less;
+    check_fails(life_grow_loop(&loop), BRAID_UNSUPPORTED, "the driver has no call for it");
+    run(&loop);
+    gpu->api = api;
+    check_ok(life_grow_loop(&loop));
+    run(&loop);
+    braid_exec_destroy(loop.exec);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_a_graph),
         cmocka_unit_test(on_streams),
+        cmocka_unit_test(a_driver_without_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

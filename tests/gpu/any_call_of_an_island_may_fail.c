@@ -8,7 +8,9 @@
 
 #include <braid/timings.h>
 
+#include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_loader.h"
+#include "device/device.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/sweep.h"
 #include "support/call_paths.h"
@@ -238,9 +240,42 @@ static void every_path_twice(void **state)
     assert_true(num > 60 / sweep_step() || !sweep_is_whole());
 }
 
+// Drivers before CUDA 11.8 launch kernels by another call.
+static void the_launch_of_old_drivers(void **state)
+{
+    (void)state;
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = 1 };
+    void *other = &other;
+    braid_device *device;
+    braid_exec *exec;
+    num_frames = 0;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    struct gpu_backend *gpu = gpu_from(device->backend);
+    struct gpu_api old = *gpu->api;
+    old.launch_config = NULL;
+    gpu->api = &old;
+    braid_graph *graph = make_graph();
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    // An island with new arguments is launched as a kernel.
+    check_ok(braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(other)));
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuLaunchKernel:1=999"));
+    check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "cuLaunchKernel");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(num_frames, 2);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_launch_of_old_drivers), // before calls that fail leave objects
         cmocka_unit_test(every_path_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
     if (!status)
         status = add_sum(graph, other, less);
     if (!status)
-        status = add_scratch(graph, less, &loop->scratch);
+        status = add_scratch(graph, other, &loop->scratch);
     if (!status)
         status = braid_graph_end(graph);
     if (!status)
