@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -49,24 +50,51 @@ static uint64_t divide_rounded(uint64_t number, uint64_t divisor)
     return number / divisor + (number % divisor >= divisor - number % divisor);
 }
 
-void braid_dot_write_time(FILE *file, uint64_t time_ns)
+struct dot_words braid_dot_time(uint64_t time_ns)
 {
     static const char *const units[] = { "us", "ms", "s" };
-    if (time_ns < 1000) {
-        fprintf(file, "%" PRIu64 " ns", time_ns);
-        return;
-    }
+    struct dot_words words;
     uint64_t unit_ns = 1000;
     size_t unit = 0;
     for (; divide_rounded(time_ns, unit_ns / 10) >= 10000 && unit < 2; unit++)
         unit_ns *= 1000;
     uint64_t tenths = divide_rounded(time_ns, unit_ns / 10);
     uint64_t hundredths = divide_rounded(time_ns, unit_ns / 100);
-    if (hundredths < 1000)
-        fprintf(file, "%" PRIu64 ".%02" PRIu64 " %s", hundredths / 100, hundredths % 100,
-                units[unit]);
+    if (time_ns < 1000)
+        snprintf(words.text, sizeof(words.text), "%" PRIu64 " ns", time_ns);
+    else if (hundredths < 1000)
+        snprintf(words.text, sizeof(words.text), "%" PRIu64 ".%02" PRIu64 " %s", hundredths / 100,
+                 hundredths % 100, units[unit]);
     else
-        fprintf(file, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+        snprintf(words.text, sizeof(words.text), "%" PRIu64 ".%" PRIu64 " %s", tenths / 10,
+                 tenths % 10, units[unit]);
+    return words;
+}
+
+void braid_dot_write_label(FILE *file, const char *name, const uint64_t *time_ns, const char *note)
+{
+    fputs("label=\"", file);
+    braid_dot_write_text(file, name);
+    if (time_ns)
+        fprintf(file, "\\n%s", braid_dot_time(*time_ns).text);
+    if (note && note[0]) {
+        fputs("\\n", file);
+        braid_dot_write_text(file, note);
+    }
+    fputs("\"", file);
+}
+
+void braid_dot_begin_box(FILE *file, const char *label, const char *look, const char *format, ...)
+{
+    va_list names;
+    fputs("    subgraph cluster_", file);
+    va_start(names, format);
+    vfprintf(file, format, names);
+    va_end(names);
+    fputs(" {\n        label=\"", file);
+    if (*label)
+        braid_dot_write_text(file, label);
+    fprintf(file, "\"; %s;\n", look);
 }
 
 // nslimit is a factor: so many iterations for each node.

@@ -269,7 +269,7 @@ void braid_timeline_write_time(const struct timeline *timeline, uint64_t time_ns
     const char *unit = timeline->options.unit;
     uint64_t unit_ns = timeline->options.unit_ns;
     if (!unit) {
-        braid_dot_write_time(file, time_ns);
+        fputs(braid_dot_time(time_ns).text, file);
         return;
     }
     uint64_t whole = time_ns / unit_ns;

@@ -22,22 +22,15 @@ static void write_node(const braid_graph *graph, const struct graph_changes *cha
 {
     char changing[1024];
     const struct graph_node *node = &graph_nodes(graph)[index];
-    fprintf(file, "    %" PRIu32 " [label=\"", index);
-    braid_dot_write_text(file, braid_graph_name(graph, index));
-    if (node->cost_ns > 0) {
-        fputs("\\n", file);
-        braid_dot_write_time(file, node->cost_ns);
-    }
+    fprintf(file, "    %" PRIu32 " [", index);
     braid_graph_describe_changes(graph, changes, index, changing, sizeof(changing));
-    if (changing[0]) {
-        fputs("\\n", file);
-        braid_dot_write_text(file, changing);
-    }
+    braid_dot_write_label(file, braid_graph_name(graph, index),
+                          node->cost_ns > 0 ? &node->cost_ns : NULL, changing);
     if (node->cost_ns > 0 || changing[0]) {
-        fputs("\", name=\"", file);
+        fputs(", name=\"", file);
         braid_dot_write_text(file, braid_graph_name(graph, index));
+        fputc('"', file);
     }
-    fputc('"', file);
     braid_graph_dot_write_node(graph, changes, index, file);
     if (changing[0]) {
         fputs(", changes=\"", file);
@@ -53,8 +46,8 @@ static void write_bundle(const struct graph_units *units, uint32_t unit, FILE *f
     uint32_t first = units->first_of[unit], end = units->first_of[unit + 1];
     if (end - first < 2)
         return;
-    fprintf(file, "    subgraph cluster_bundle_%" PRIu32 " {\n", unit);
-    fputs("        style=\"rounded,dashed\"; color=\"#8896a8\";\n", file);
+    braid_dot_begin_box(file, "", "style=\"rounded,dashed\"; color=\"#8896a8\"", "bundle_%" PRIu32,
+                        unit);
     for (uint32_t i = first; i < end; i++)
         fprintf(file, "        %" PRIu32 ";\n", units->members[i]);
     for (uint32_t i = first; i + 1 < end; i++)
@@ -70,10 +63,7 @@ static bool has_body(const braid_graph *graph, uint32_t node)
 
 static void begin_box(FILE *file, const char *kind, uint32_t node, const char *label)
 {
-    fprintf(file, "    subgraph cluster_%s_%" PRIu32 " {\n", kind, node);
-    fputs("        label=\"", file);
-    braid_dot_write_text(file, label);
-    fputs("\"; style=rounded; color=\"#5b7fb0\";\n", file);
+    braid_dot_begin_box(file, label, DOT_REGION_LOOK, "%s_%" PRIu32, kind, node);
 }
 
 static void write_region(const braid_graph *graph, uint32_t node, FILE *file);

@@ -325,7 +325,7 @@ static char *draw_islands(void)
 #define ISLAND_LOOK                                                                                \
     "; labelloc=t; labeljust=l; style=rounded; color=\"#b07d2b\"; bgcolor=\"#fdf3dc\";\n"
 #define BUNDLE_LOOK                                                                                \
-    "            label=\"\"; style=\"rounded,dashed\"; color=\"#8896a8\"; bgcolor=white;\n"
+    "        label=\"\"; style=\"rounded,dashed\"; color=\"#8896a8\"; bgcolor=white;\n"
 #define CALL(id, name, times)                                                                      \
 #id " [label=\"" name "\\n500 ns\", tooltip=\"" times "\", group=0];\n"
 
@@ -334,17 +334,17 @@ static void islands_are_boxed(void **state)
 {
     (void)state;
     static const char expected[] =
-        "        subgraph cluster_island_0_0 {\n"
-        "            label=\"island 0\"" ISLAND_LOOK
+        "    subgraph cluster_island_0_0 {\n"
+        "        label=\"island 0\"" ISLAND_LOOK
         "        " CALL(0, "a", "0 ns to 500 ns") "        " CALL(
-            1, "b", "600 ns to 1.10 us") "        }\n"
-                                         "        subgraph cluster_bundle_2 {\n" BUNDLE_LOOK
-                                         "            subgraph cluster_island_0_3 {\n"
-                                         "                label=\"island 0\"" ISLAND_LOOK;
+            1, "b", "600 ns to 1.10 us") "    }\n"
+                                         "    subgraph cluster_bundle_2 {\n" BUNDLE_LOOK
+                                         "    subgraph cluster_island_0_3 {\n"
+                                         "        label=\"island 0\"" ISLAND_LOOK;
     char *drawing = draw_islands();
     if (!strstr(drawing, expected))
         fail_msg("no\n%sin\n%s", expected, drawing);
-    assert_has_in_order(drawing, "list\\n", "            }\n            2 [label=\"loop");
+    assert_has_in_order(drawing, "list\\n", "    }\n        2 [label=\"loop");
     assert_has_in_order(drawing, "subgraph cluster_island_1_", "subgraph cluster_bundle_3");
     assert_has_in_order(drawing, "subgraph cluster_bundle_3", "label=\"c\\n");
     assert_has(drawing, "; 2 islands of 7 nodes\"");
