@@ -25,51 +25,36 @@ static int compare_uses(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-// Where in a node's work or control a target is.
-static size_t offset_in_node(uint32_t target, enum work_kind kind)
-{
-    switch ((enum braid_target)target) {
-    case BRAID_TARGET_ENABLED:
-        return offsetof(struct task_control, enabled);
-    case BRAID_TARGET_GRID_Y:
-        return offsetof(struct task_control, grid.y);
-    case BRAID_TARGET_GRID_Z:
-        return offsetof(struct task_control, grid.z);
-    case BRAID_TARGET_TO:
-        return kind == WORK_COPY ? offsetof(struct work_copy, to) : offsetof(struct work_fill, to);
-    case BRAID_TARGET_FROM:
-        return offsetof(struct work_copy, from);
-    case BRAID_TARGET_BYTES:
-        return offsetof(struct work_copy, bytes);
-    case BRAID_TARGET_VALUE:
-        return offsetof(struct work_fill, value);
-    case BRAID_TARGET_NUM_VALUES:
-        return offsetof(struct work_fill, num_values);
-    case BRAID_TARGET_USER:
-        return kind == WORK_HOST ? offsetof(struct work_host, user)
-                                 : offsetof(struct work_queue, user);
-    case BRAID_TARGET_TIMES:
-        return offsetof(struct work_loop, most);
-    case BRAID_TARGET_ARGUMENT:
-    case BRAID_TARGET_GRID:
-    case BRAID_TARGET_GRID_X:
-    case BRAID_TARGET_COPY:
-    case BRAID_TARGET_FILL:
-        break;
-    }
-    return offsetof(struct task_control, grid);
-}
+// Copies and fills, and calls of both kinds, have these at one place.
+_Static_assert(offsetof(struct work_copy, to) == offsetof(struct work_fill, to), "one row");
+_Static_assert(offsetof(struct work_host, user) == offsetof(struct work_queue, user), "one row");
+
+// Where in a node's work or controls a target is.
+static const struct target_place {
+    enum task_slot slot;
+    size_t offset;
+} target_places[] = {
+    [BRAID_TARGET_GRID] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid) },
+    [BRAID_TARGET_GRID_X] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid.x) },
+    [BRAID_TARGET_GRID_Y] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid.y) },
+    [BRAID_TARGET_GRID_Z] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid.z) },
+    [BRAID_TARGET_TO] = { TASK_SLOT_WORKS, offsetof(struct work_copy, to) },
+    [BRAID_TARGET_FROM] = { TASK_SLOT_WORKS, offsetof(struct work_copy, from) },
+    [BRAID_TARGET_BYTES] = { TASK_SLOT_WORKS, offsetof(struct work_copy, bytes) },
+    [BRAID_TARGET_VALUE] = { TASK_SLOT_WORKS, offsetof(struct work_fill, value) },
+    [BRAID_TARGET_NUM_VALUES] = { TASK_SLOT_WORKS, offsetof(struct work_fill, num_values) },
+    [BRAID_TARGET_USER] = { TASK_SLOT_WORKS, offsetof(struct work_host, user) },
+    [BRAID_TARGET_ENABLED] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, enabled) },
+    [BRAID_TARGET_TIMES] = { TASK_SLOT_WORKS, offsetof(struct work_loop, most) },
+};
 
 struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target)
 {
-    bool is_control = target == BRAID_TARGET_ENABLED ||
-                      (target >= BRAID_TARGET_GRID && target <= BRAID_TARGET_GRID_Z);
-    uint64_t first = is_control ? node * sizeof(struct task_control) : tasks->offsets[node];
-    return (struct value_edit){
-        .node = node,
-        .slot = is_control ? TASK_SLOT_CONTROLS : TASK_SLOT_WORKS,
-        .offset = first + offset_in_node(target, tasks->items[node].kind),
-    };
+    const struct target_place *place = &target_places[target];
+    uint64_t first = place->slot == TASK_SLOT_CONTROLS ? node * sizeof(struct task_control)
+                                                       : tasks->offsets[node];
+    return (
+        struct value_edit){ .node = node, .slot = place->slot, .offset = first + place->offset };
 }
 
 static struct value_edit edit_of_use(const struct tasks *tasks,

@@ -57,84 +57,43 @@ static const struct verify_binding *take_binding(const struct proof *proof,
     return binding;
 }
 
-// A task's value of a target that is no argument, and its number of bytes. NULL: the task does not
-// keep the value as it is.
-static const void *value_of(const struct backend_task *task, uint32_t target, size_t *out_bytes)
-{
-    *out_bytes = sizeof(uint32_t);
-    switch ((enum braid_target)target) {
-    case BRAID_TARGET_GRID:
-        *out_bytes = sizeof(task->launch.grid);
-        return &task->launch.grid;
-    case BRAID_TARGET_GRID_X:
-        return &task->launch.grid.x;
-    case BRAID_TARGET_GRID_Y:
-        return &task->launch.grid.y;
-    case BRAID_TARGET_GRID_Z:
-        return &task->launch.grid.z;
-    case BRAID_TARGET_VALUE:
-        return &task->fill.value;
-    case BRAID_TARGET_TO:
-        *out_bytes = sizeof(void *);
-        return task->kind == WORK_COPY ? (const void *)&task->copy.to : &task->fill.to;
-    case BRAID_TARGET_FROM:
-        *out_bytes = sizeof(void *);
-        return &task->copy.from;
-    case BRAID_TARGET_BYTES:
-        *out_bytes = sizeof(task->copy.bytes);
-        return &task->copy.bytes;
-    case BRAID_TARGET_NUM_VALUES:
-        *out_bytes = sizeof(task->fill.num_values);
-        return &task->fill.num_values;
-    case BRAID_TARGET_TIMES:
-        *out_bytes = sizeof(task->work.loop.most);
-        return &task->work.loop.most;
-    case BRAID_TARGET_USER:
-    case BRAID_TARGET_ENABLED:
-    case BRAID_TARGET_ARGUMENT:
-    case BRAID_TARGET_COPY:
-    case BRAID_TARGET_FILL:
-        break;
-    }
-    return NULL;
-}
-
-// Where in a node's controls a target is, and how many bytes; false: it is in the node's work.
-static bool find_control(uint32_t target, uint64_t *out_offset, uint64_t *out_bytes)
-{
-    static const struct {
-        uint32_t target;
-        uint64_t offset, bytes;
-    } controls[] = {
-        { BRAID_TARGET_ENABLED, offsetof(struct task_control, enabled), 4 },
-        { BRAID_TARGET_GRID, offsetof(struct task_control, grid), sizeof(braid_dim3) },
-        { BRAID_TARGET_GRID_X, offsetof(struct task_control, grid.x), 4 },
-        { BRAID_TARGET_GRID_Y, offsetof(struct task_control, grid.y), 4 },
-        { BRAID_TARGET_GRID_Z, offsetof(struct task_control, grid.z), 4 },
-    };
-    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++) {
-        if (controls[i].target != target)
-            continue;
-        *out_offset = controls[i].offset;
-        *out_bytes = controls[i].bytes;
-        return true;
-    }
-    return false;
-}
+// Where a task has the value of a target, and where the node's controls have it. 0 in a task: the
+// task does not keep the value as it is. Fills have `to` where copies have it.
+static const struct target_home {
+    size_t in_task, bytes;
+    bool is_control;
+    size_t in_controls;
+} target_homes[] = {
+    [BRAID_TARGET_GRID] = { offsetof(struct backend_task, launch.grid), sizeof(braid_dim3), true,
+                            offsetof(struct task_control, grid) },
+    [BRAID_TARGET_GRID_X] = { offsetof(struct backend_task, launch.grid.x), 4, true,
+                              offsetof(struct task_control, grid.x) },
+    [BRAID_TARGET_GRID_Y] = { offsetof(struct backend_task, launch.grid.y), 4, true,
+                              offsetof(struct task_control, grid.y) },
+    [BRAID_TARGET_GRID_Z] = { offsetof(struct backend_task, launch.grid.z), 4, true,
+                              offsetof(struct task_control, grid.z) },
+    [BRAID_TARGET_ENABLED] = { 0, 4, true, offsetof(struct task_control, enabled) },
+    [BRAID_TARGET_VALUE] = { offsetof(struct backend_task, fill.value), sizeof(uint32_t) },
+    [BRAID_TARGET_TO] = { offsetof(struct backend_task, copy.to), sizeof(void *) },
+    [BRAID_TARGET_FROM] = { offsetof(struct backend_task, copy.from), sizeof(void *) },
+    [BRAID_TARGET_BYTES] = { offsetof(struct backend_task, copy.bytes), sizeof(uint64_t) },
+    [BRAID_TARGET_NUM_VALUES] = { offsetof(struct backend_task, fill.num_values),
+                                  sizeof(uint64_t) },
+    [BRAID_TARGET_TIMES] = { offsetof(struct backend_task, work.loop.most), sizeof(uint64_t) },
+    [BRAID_TARGET_USER] = { 0 },
+};
 
 // Whether the binding is within the node's own bytes for the target's kind.
 static bool is_own(const struct proof *proof, const struct graph_parameter_use *use,
                    const struct verify_binding *binding)
 {
-    uint64_t first = 0, size = 0;
-    bool is_control = find_control(use->target, &first, &size);
-    if (is_control) {
-        first += use->node * sizeof(struct task_control);
-    } else {
-        first = proof->tasks->offsets[use->node];
-        size = sizeof(union work);
+    const struct target_home *home = &target_homes[use->target];
+    uint64_t first = proof->tasks->offsets[use->node], size = sizeof(union work);
+    if (home->is_control) {
+        first = home->in_controls + use->node * sizeof(struct task_control);
+        size = home->bytes;
     }
-    return binding->slot == (is_control ? TASK_SLOT_CONTROLS : TASK_SLOT_WORKS) &&
+    return binding->slot == (home->is_control ? TASK_SLOT_CONTROLS : TASK_SLOT_WORKS) &&
            binding->offset >= first && binding->offset + binding->bytes <= first + size;
 }
 
@@ -157,10 +116,11 @@ static bool reaches(const struct proof *proof, const struct frame *frame,
         return binding->slot == TASK_SLOT_ARGUMENTS && is_taken_with(proof, use->node, binding) &&
                frame->arguments + binding->offset ==
                    (const unsigned char *)task->launch.args[use->argument] + use->argument_offset;
-    size_t size;
-    const void *value = value_of(task, use->target, &size);
+    const struct target_home *home = &target_homes[use->target];
+    const unsigned char *value = (const unsigned char *)task + home->in_task;
     return is_own(proof, use, binding) &&
-           (!value || (binding->bytes <= size && memcmp(bytes, value, binding->bytes) == 0));
+           (!home->in_task ||
+            (binding->bytes <= home->bytes && memcmp(bytes, value, binding->bytes) == 0));
 }
 
 static braid_status check_use(const struct proof *proof, const struct graph_parameter_use *use)
