@@ -221,8 +221,10 @@ braid_status braid_lifetimes_most_alive(const struct lifetimes *lifetimes, uint6
     if (!changes)
         return braid_error_no_memory("the memory of a plan");
     for (uint32_t i = 0; i < lifetimes->num; i++) {
-        if (lifetimes->first[i] == UINT64_MAX)
-            continue; // all its users are left out
+        if (lifetimes->first[i] == UINT64_MAX) { // all its users are left out
+            most = lifetimes->bytes[i] > most ? lifetimes->bytes[i] : most;
+            continue;
+        }
         changes[lifetimes->first[i]] += lifetimes->bytes[i];
         changes[lifetimes->last[i] + 1] -= lifetimes->bytes[i];
     }

@@ -17,7 +17,7 @@
 // hundredths of a second.
 #define ROUND 100
 #define LEAST_TURNS 20
-#define MOST_TURNS 1000
+#define MOST_TURNS 200
 #define ROUND_QUESTIONS 2000000
 #define MOST_QUESTIONS 20000000
 
