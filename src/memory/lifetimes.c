@@ -15,10 +15,27 @@ struct clocks {
     uint32_t *positions; // a clock for each position: when it is recorded
 };
 
-static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
+// A node that is left out has no accesses.
+static void find_blocks_of(const braid_graph *graph, const struct graph_node *node,
+                           struct lifetimes *out)
 {
     const struct graph_resource *resources = graph->resources.items;
     const struct graph_access *accesses = graph->accesses.items;
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        uint32_t buffer = resources[accesses[node->first_access + i].resource].buffer;
+        if (!resources[buffer].alignment || out->block_of[buffer] != LIFETIMES_NONE)
+            continue;
+        out->block_of[buffer] = out->num;
+        out->resources[out->num] = buffer;
+        out->alignments[out->num] = resources[buffer].alignment;
+        out->bytes[out->num++] =
+            lifetimes_round_up(resources[buffer].bytes, resources[buffer].alignment);
+    }
+}
+
+static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
+{
+    const struct graph_resource *resources = graph->resources.items;
     uint32_t num = (uint32_t)graph->resources.num;
     out->block_of = braid_allocate_zeroed(num, sizeof(uint32_t));
     out->resources = braid_allocate_zeroed(num, sizeof(uint32_t));
@@ -28,16 +45,8 @@ static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
         return false;
     for (uint32_t i = 0; i < num; i++)
         out->block_of[i] = LIFETIMES_NONE;
-    for (size_t i = 0; i < graph->accesses.num; i++) {
-        uint32_t buffer = resources[accesses[i].resource].buffer;
-        if (!resources[buffer].alignment || out->block_of[buffer] != LIFETIMES_NONE)
-            continue;
-        out->block_of[buffer] = out->num;
-        out->resources[out->num] = buffer;
-        out->alignments[out->num] = resources[buffer].alignment;
-        out->bytes[out->num++] =
-            lifetimes_round_up(resources[buffer].bytes, resources[buffer].alignment);
-    }
+    for (uint32_t i = 0; i < graph->nodes.num; i++)
+        find_blocks_of(graph, &graph_nodes(graph)[i], out);
     for (uint32_t i = 0; i < num; i++) // ranges follow their buffers
         out->block_of[i] = out->block_of[resources[i].buffer];
     return true;
@@ -221,10 +230,6 @@ braid_status braid_lifetimes_most_alive(const struct lifetimes *lifetimes, uint6
     if (!changes)
         return braid_error_no_memory("the memory of a plan");
     for (uint32_t i = 0; i < lifetimes->num; i++) {
-        if (lifetimes->first[i] == UINT64_MAX) { // all its users are left out
-            most = lifetimes->bytes[i] > most ? lifetimes->bytes[i] : most;
-            continue;
-        }
         changes[lifetimes->first[i]] += lifetimes->bytes[i];
         changes[lifetimes->last[i] + 1] -= lifetimes->bytes[i];
     }

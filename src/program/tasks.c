@@ -304,7 +304,8 @@ void braid_tasks_place(struct tasks *tasks, const braid_graph *graph, const uint
             continue;
         uint32_t buffer = resources[address->resource].buffer;
         address->place = tasks->places ? resources[buffer].home : 0;
-        address->arena_offset = offsets[address->resource];
+        uint64_t offset = offsets[address->resource];
+        address->arena_offset = offset == UINT64_MAX ? 0 : offset; // of a node that is left out
     }
 }
 

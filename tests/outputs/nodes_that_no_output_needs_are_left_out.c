@@ -341,6 +341,37 @@ static void what_may_not_be_written_does_not_hide_what_was(void **state)
     braid_graph_destroy(graph);
 }
 
+// As many small ones as are packed by time, and large ones of nodes that are left out.
+static void what_is_left_out_takes_no_memory(void **state)
+{
+    (void)state;
+    enum { NUM = 4200, NUM_LEFT_OUT = 10, BYTES = 4096, LARGE = 1 << 20 };
+    braid_graph *graph = new_graph();
+    braid_device *device;
+    braid_exec *exec;
+    braid_exec_info info;
+    braid_resource image = buffer(graph, "image"), before = NO_RESOURCE;
+    for (int i = 0; i < NUM; i++) {
+        braid_resource next = transient(graph, "small", BYTES);
+        call(graph, "step", next, BRAID_WRITE, before, i ? BRAID_READ : 0);
+        before = next;
+    }
+    for (int i = 0; i < NUM_LEFT_OUT; i++)
+        call(graph, "left out", transient(graph, "large", LARGE), BRAID_WRITE, NO_RESOURCE, 0);
+    call(graph, "draw", image, BRAID_WRITE, before, BRAID_READ);
+    check_ok(braid_graph_set_output(graph, image));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_exec_get_info(exec, &info);
+    assert_true(info.transient_bytes >= 2 * BYTES && info.transient_bytes < LARGE);
+    assert_int_equal(info.unshared_transient_bytes, (uint64_t)NUM * BYTES);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+    check_ok(braid_device_close(device));
+    braid_graph_destroy(graph);
+}
+
 static void wrong_outputs_are_refused(void **state)
 {
     (void)state;
@@ -375,6 +406,7 @@ int main(void)
         cmocka_unit_test(the_order_of_outputs_does_not_matter),
         cmocka_unit_test(an_output_may_be_a_part_of_a_buffer),
         cmocka_unit_test(what_may_not_be_written_does_not_hide_what_was),
+        cmocka_unit_test(what_is_left_out_takes_no_memory),
         cmocka_unit_test(wrong_outputs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
