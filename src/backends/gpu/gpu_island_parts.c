@@ -16,6 +16,7 @@ struct maker {
     struct island_parts *parts;
     struct ptx_symbols symbols; // of the module at hand
     struct ptx_site site;
+    char prefix[32]; // of the names of the module at hand
 };
 
 static bool close_text(FILE *file, char **text, bool written)
@@ -58,11 +59,10 @@ static bool make_block(struct maker *maker, uint32_t index)
 static bool make_of_module(struct maker *maker, uint32_t module)
 {
     struct island_parts *parts = maker->parts;
-    char prefix[32];
     size_t bytes = 0;
     bool made = true;
-    snprintf(prefix, sizeof(prefix), "braid_m%u_", module);
-    maker->site.prefix = prefix;
+    snprintf(maker->prefix, sizeof(maker->prefix), "braid_m%u_", module);
+    maker->site.prefix = maker->prefix;
     for (uint32_t i = 0; i < parts->num_blocks && made; i++) {
         if (maker->kernels[i].module == module)
             made = make_block(maker, i);
@@ -73,7 +73,7 @@ static bool make_of_module(struct maker *maker, uint32_t module)
                      : NULL;
     if (!file)
         return false;
-    braid_ptx_write_needed(&maker->symbols, prefix, file);
+    braid_ptx_write_needed(&maker->symbols, maker->prefix, file);
     return close_text(file, &parts->needed[module], true);
 }
 
