@@ -53,8 +53,9 @@ struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, u
     const struct target_place *place = &target_places[target];
     uint64_t first = place->slot == TASK_SLOT_CONTROLS ? node * sizeof(struct task_control)
                                                        : tasks->offsets[node];
-    return (
-        struct value_edit){ .node = node, .slot = place->slot, .offset = first + place->offset };
+    struct value_edit edit = { .node = node, .slot = place->slot };
+    edit.offset = first + place->offset;
+    return edit;
 }
 
 static struct value_edit edit_of_use(const struct tasks *tasks,
