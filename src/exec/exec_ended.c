@@ -88,14 +88,11 @@ uint64_t braid_exec_launched_ns(const braid_exec *exec, uint64_t frame)
     return least;
 }
 
-static braid_status after_launch(struct exec_part *part, braid_exec *exec,
-                                 const struct exec_launch *launch)
+static braid_status record_mark(struct exec_ended *ended, const braid_exec *exec,
+                                const struct exec_launch *launch)
 {
-    struct exec_ended *ended = (struct exec_ended *)part;
     struct backend *backend = exec->device->backend;
     uint64_t num = atomic_load(&ended->num_marks);
-    if (!launch->num_launched || launch->status)
-        return BRAID_OK;
     braid_status status = ask_mark(exec, ended, &ended->marks[num % EXEC_MARKS]);
     if (status && status != BRAID_NOT_READY)
         return status;
@@ -111,6 +108,24 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
     return BRAID_OK;
 }
 
+static braid_status after_launch(struct exec_part *part, braid_exec *exec,
+                                 const struct exec_launch *launch)
+{
+    if (!launch->num_launched)
+        return BRAID_OK;
+    braid_status status = BRAID_OK;
+    if (!launch->status)
+        status = record_mark((struct exec_ended *)part, exec, launch);
+    part->is_unsettled = launch->status || status;
+    return status;
+}
+
+// No mark tells of the last frames.
+static void settle(struct exec_part *part, braid_exec *exec)
+{
+    atomic_store(&((struct exec_ended *)part)->num_ended, exec->frames.num_launched);
+}
+
 static void finish(struct exec_part *part, braid_exec *exec)
 {
     struct exec_ended *ended = (struct exec_ended *)part;
@@ -124,6 +139,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
 static const struct exec_part_ops ops = {
     .frame_by_frame = true,
     .after_launch = after_launch,
+    .settle = settle,
     .finish = finish,
 };
 

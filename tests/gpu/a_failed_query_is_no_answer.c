@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver that fails to answer a question is not taken for one that answered: the call says so,
 // and works when tried again.
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/gpu_testing.h"
 #include "gpu/life_overlap.h"
@@ -331,6 +335,78 @@ static void whether_a_frame_has_ended(void **state)
     check_full(BRAID_FULL_REFUSES, "cuEventQuery:1=999");
 }
 
+// While the first frame blocks, 33 more wait: the device is asked for the mark that takes the turn.
+enum { QUEUED = 33 };
+
+struct blocker {
+    atomic_bool is_open;
+};
+
+static void block(void *user)
+{
+    const struct blocker *blocker = user;
+    while (!atomic_load(&blocker->is_open))
+        sched_yield();
+}
+
+static void create_cancelled(struct frame *frame, struct blocker *blocker)
+{
+    braid_graph *graph = NULL;
+    reset_standin();
+    check_ok(frame_open(frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = block, .user = blocker },
+                                       NULL));
+    check_ok(braid_exec_create(frame->device, graph, &(braid_exec_options){ .black_box = true },
+                               &frame->exec));
+    braid_graph_destroy(graph);
+}
+
+static void *open_later(void *user)
+{
+    struct blocker *blocker = user;
+    usleep(20000);
+    atomic_store(&blocker->is_open, true);
+    return NULL;
+}
+
+// Whether a call of the last launch failed. Behind it the frames are cancelled and end.
+static bool check_cancelled(const char *function, int nth)
+{
+    struct frame frame;
+    struct blocker blocker = { false };
+    pthread_t thread;
+    char rule[64];
+    snprintf(rule, sizeof(rule), "%s:%d=999", function, nth);
+    create_cancelled(&frame, &blocker);
+    for (int i = 0; i < QUEUED; i++)
+        check_ok(braid_exec_launch(frame.exec, frame.stream));
+    assert_int_equal(pthread_create(&thread, NULL, open_later, &blocker), 0);
+    fail_calls(rule);
+    bool failed = braid_exec_launch(frame.exec, frame.stream) != BRAID_OK;
+    fail_calls(NULL);
+    pthread_join(thread, NULL);
+    check_ok(braid_exec_wait(frame.exec));
+    check_ok(braid_exec_cancel(frame.exec));
+    check_ok(braid_exec_launch(frame.exec, frame.stream));
+    check_ok(braid_exec_wait(frame.exec));
+    frame_finish(&frame);
+    check_nothing_is_left();
+    return failed;
+}
+
+static void whether_a_cancelled_frame_has_ended(void **state)
+{
+    (void)state;
+    static const char *const functions[] = { "cuEventRecord", "cuEventQuery" };
+    for (int i = 0; i < 2; i++) {
+        int nth = 1;
+        while (check_cancelled(functions[i], nth))
+            nth++;
+        assert_true(nth > 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +418,7 @@ int main(void)
         cmocka_unit_test(what_the_compiler_gives),
         cmocka_unit_test(whether_text_that_keeps_times_is_refused),
         cmocka_unit_test(whether_a_frame_has_ended),
+        cmocka_unit_test(whether_a_cancelled_frame_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
