@@ -318,7 +318,7 @@ static void empty_grids(braid_exec *exec, const braid_graph *graph)
         if (node->kind != WORK_KERNEL || !kernels[node->payload].empty)
             continue;
         tasks_control(&exec->tasks, i)->grid = graph_kernel_grid(&kernels[node->payload]);
-        braid_exec_values_mark(&exec->values, exec->tasks.num, i);
+        braid_exec_values_mark(&exec->values, &exec->tasks, i);
     }
 }
 

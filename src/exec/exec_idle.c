@@ -72,7 +72,7 @@ void braid_exec_idle_update(braid_exec *exec)
         if (!graph_nodes(&exec->culled.own)[i].may_idle || control->rests == rests)
             continue;
         control->rests = rests;
-        braid_exec_values_mark(&exec->values, exec->tasks.num, i);
+        braid_exec_values_mark(&exec->values, &exec->tasks, i);
     }
     idle->seen = exec->values.num_controls;
 }

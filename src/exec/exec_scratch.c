@@ -66,7 +66,7 @@ static void use_arenas(braid_exec *exec)
     for (uint32_t i = 0; i < exec->frames.num; i++)
         braid_exec_find_arenas(exec, i, exec->frames.slots[i].frame.arenas);
     for (uint32_t i = 0; i < exec->tasks.num_addresses; i++)
-        braid_exec_values_mark(&exec->values, exec->tasks.num, exec->tasks.addresses[i].node);
+        braid_exec_values_mark(&exec->values, &exec->tasks, exec->tasks.addresses[i].node);
     exec->memory.must_grow = false;
     note_bytes(exec);
 }

@@ -186,10 +186,7 @@ void braid_exec_write_value(braid_exec *exec, const struct value_edit *edit)
         address->is_set = address->is_set || overlaps;
     }
     exec->values.num_controls += edit->slot == TASK_SLOT_CONTROLS;
-    braid_exec_values_mark(&exec->values, tasks->num, edit->node);
-    uint32_t before = tasks->prefetches ? tasks->prefetches[edit->node].before : BACKEND_NO_NODE;
-    if (before != BACKEND_NO_NODE)
-        braid_exec_values_mark(&exec->values, tasks->num, before);
+    braid_exec_values_mark(&exec->values, tasks, edit->node);
 }
 
 static uint32_t count_of_node(const struct value_edit *edits, uint32_t num)

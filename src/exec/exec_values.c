@@ -33,7 +33,7 @@ void braid_exec_values_finish(struct exec_values *values)
     *values = (struct exec_values){ 0 };
 }
 
-void braid_exec_values_mark(struct exec_values *values, uint32_t num_tasks, uint32_t node)
+static void mark(struct exec_values *values, uint32_t num_tasks, uint32_t node)
 {
     uint32_t end = num_tasks;
     if (values->changed_at[node]) {
@@ -45,4 +45,12 @@ void braid_exec_values_mark(struct exec_values *values, uint32_t num_tasks, uint
     values->newer[values->older[node]] = node;
     values->older[end] = node;
     values->changed_at[node] = ++values->now;
+}
+
+void braid_exec_values_mark(struct exec_values *values, const struct tasks *tasks, uint32_t node)
+{
+    uint32_t before = tasks->prefetches ? tasks->prefetches[node].before : BACKEND_NO_NODE;
+    mark(values, tasks->num, node);
+    if (before != BACKEND_NO_NODE)
+        mark(values, tasks->num, before);
 }

@@ -31,7 +31,8 @@ struct value_edit {
 braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *out_values);
 void braid_exec_values_finish(struct exec_values *values);
 
-// Has each slot take the node's values with its next launch.
-void braid_exec_values_mark(struct exec_values *values, uint32_t num_tasks, uint32_t node);
+// Has each slot take the values of the node, and of the kernel that fetches for it, with its next
+// launch.
+void braid_exec_values_mark(struct exec_values *values, const struct tasks *tasks, uint32_t node);
 
 #endif

@@ -58,7 +58,20 @@ static void point_to_args(const struct tasks *tasks, struct frame *frame, struct
     }
 }
 
-// The bytes that the launch fetches, if the next kernel still has their address as argument.
+static bool is_empty_grid(braid_dim3 grid)
+{
+    return !grid.x || !grid.y || !grid.z;
+}
+
+// Disabled nodes read nothing, and the program may free their inputs.
+static bool is_disabled(const struct tasks *tasks, uint32_t node)
+{
+    const struct task_control *control = tasks_control(tasks, node);
+    return !control->enabled || control->rests;
+}
+
+// The bytes that the launch fetches, if the next kernel runs and still has their address as
+// argument.
 static void point_to_next(const struct tasks *tasks, const struct frame *frame, uint64_t number,
                           struct backend_task *task)
 {
@@ -72,7 +85,9 @@ static void point_to_next(const struct tasks *tasks, const struct frame *frame, 
           braid_tasks_arg_bytes(tasks, prefetch->node));
     bool is_there = memcmp(frame->room + (at - first), &prefetch->address, sizeof(void *)) == 0;
     task->launch.next = prefetch->address;
-    task->launch.next_bytes = is_there ? prefetch->bytes : 0;
+    bool runs = !is_disabled(tasks, prefetch->node) &&
+                !is_empty_grid(tasks_control(tasks, prefetch->node)->grid);
+    task->launch.next_bytes = runs && is_there ? prefetch->bytes : 0;
 }
 
 static size_t most_arg_bytes(const struct tasks *tasks)
@@ -270,7 +285,7 @@ static bool resolve_kernel(const struct tasks *tasks, struct frame *frame, uint6
     const braid_dim3 grid = tasks_control(tasks, made->node)->grid, had = old->launch.grid;
     size_t bytes = braid_tasks_arg_bytes(tasks, made->node);
     unsigned char *args = frame->arguments + tasks->offsets[made->node];
-    bool is_empty = !grid.x || !grid.y || !grid.z;
+    bool is_empty = is_empty_grid(grid);
     build(tasks, frame, made->node, number, frame->room, bytes);
     bool is_same = bytes == 0 || memcmp(args, frame->room, bytes) == 0;
     if (!is_same)
@@ -336,7 +351,7 @@ braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame,
                                 ? made.work
                                 : build_work(tasks, frame, index, number);
     braid_status status = BRAID_OK;
-    made.disabled = !tasks_control(tasks, index)->enabled || tasks_control(tasks, index)->rests;
+    made.disabled = is_disabled(tasks, index);
     *out_changed = true;
     if (made.kind == WORK_KERNEL) {
         *out_changed = resolve_kernel(tasks, frame, number, &made);

@@ -214,6 +214,48 @@ static void an_argument_that_is_set_is_not_fetched(void **state)
     }
 }
 
+// The program may free the inputs of a disabled node.
+static void inputs_of_a_disabled_node_are_not_fetched(void **state)
+{
+    (void)state;
+    for (uint32_t frames = 1; frames <= 3; frames += 2) {
+        struct fixture fixture;
+        open_fixture(&fixture, &plain, BYTES, BLOCKS);
+        make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .frames = frames });
+        const braid_node last = fixture.nodes[CHAIN - 1];
+        const uint32_t one = 1, none = 0;
+        assert_int_equal(run(&fixture), 3 * BYTES);
+        check_ok(braid_exec_set(fixture.exec, last, BRAID_TARGET_ENABLED, 0, &none));
+        assert_int_equal(run(&fixture), 2 * BYTES);
+        check_ok(braid_exec_set(fixture.exec, last, BRAID_TARGET_ENABLED, 0, &one));
+        assert_int_equal(run(&fixture), 3 * BYTES);
+        check_ok(braid_exec_set(fixture.exec, last, BRAID_TARGET_GRID_X, 0, &none));
+        assert_int_equal(run(&fixture), 2 * BYTES);
+        close_fixture(&fixture);
+    }
+}
+
+// A node rests while only disabled nodes need its results.
+static void inputs_of_a_node_that_rests_are_not_fetched(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    braid_parameter enabled;
+    const uint32_t none = 0;
+    open_fixture(&fixture, &plain, BYTES, BLOCKS);
+    check_ok(braid_graph_set_output(fixture.graph, fixture.vectors[CHAIN - 2]));
+    check_ok(braid_graph_set_output(fixture.graph, fixture.vectors[CHAIN]));
+    check_ok(braid_graph_add_parameter(fixture.graph, "enabled", sizeof(none), &enabled));
+    check_ok(braid_graph_use_parameter(fixture.graph, enabled,
+                                       &(braid_parameter_use){ .node = fixture.nodes[CHAIN - 1],
+                                                               .target = BRAID_TARGET_ENABLED }));
+    make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH });
+    assert_int_equal(run(&fixture), 3 * BYTES);
+    check_ok(braid_exec_set_param(fixture.exec, enabled, &none));
+    assert_int_equal(run(&fixture), BYTES);
+    close_fixture(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +264,8 @@ int main(void)
         cmocka_unit_test(what_a_node_writes_is_not_fetched),
         cmocka_unit_test(a_node_without_accesses_may_write_anything),
         cmocka_unit_test(an_argument_that_is_set_is_not_fetched),
+        cmocka_unit_test(inputs_of_a_disabled_node_are_not_fetched),
+        cmocka_unit_test(inputs_of_a_node_that_rests_are_not_fetched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
