@@ -24,6 +24,10 @@ long standin_calls(const char *function);
 typedef void standin_watcher(const char *function);
 void standin_watch(standin_watcher *watch);
 
+// Calls the function with the text of each module that is loaded; NULL: none.
+typedef void standin_module_watcher(const char *text);
+void standin_watch_modules(standin_module_watcher *watch);
+
 // How many objects of a kind are live: "context" (retained or created), "stream", "event",
 // "module", "graph", "exec", "pool", "memory". Streams that the stand-in made for itself (the
 // null streams) do not count. -1: no such kind.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../ptx/ptx_code.h"
+#include "../standin_control.h"
 #include "context.h"
 #include "entry.h"
 #include "handles.h"
@@ -19,6 +20,15 @@
 #include "stamps.h"
 #include "stream.h"
 #include "world.h"
+
+static standin_module_watcher *watcher; // guarded by the world's lock
+
+void standin_watch_modules(standin_module_watcher *watch)
+{
+    world_lock();
+    watcher = watch;
+    world_unlock();
+}
 
 void module_hold(CUmodule module)
 {
@@ -159,6 +169,8 @@ static CUresult load(CUmodule *out_module, const char *image, const char **out_e
         module_drop(module);
     } else {
         *out_module = module;
+        if (watcher != NULL)
+            watcher(image);
     }
     world_unlock();
     return result;

@@ -51,6 +51,7 @@ struct island_layout {
     uint32_t group_threads; // of a lane, whole warps
     uint32_t num_groups;    // in a block
     uint32_t num_blocks;
+    uint32_t num_at_once; // of the blocks, that a multiprocessor has room for: one at least
     uint32_t num_threads; // of a block: those of its groups, and perhaps some that only load
     uint32_t num_args;    // of a frame, in 16 bytes
     uint32_t most_units;  // of any block's list, in 16 bytes

@@ -181,6 +181,7 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
         layout->num_groups = smaller(most, (lanes + units - 1) / units);
         layout->num_blocks = (lanes + layout->num_groups - 1) / layout->num_groups;
     }
+    layout->num_at_once = (layout->num_blocks + units - 1) / units;
     layout->num_threads = layout->num_groups * group;
     if (layout->num_threads < LEAST_THREADS && !(chain && layout->num_groups > 1))
         layout->num_threads = LEAST_THREADS;

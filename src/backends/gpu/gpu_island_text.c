@@ -70,13 +70,21 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         const char *name;
         uint32_t value;
     } numbers[] = {
-        { "GROUP", layout->group_threads }, { "GROUPS", layout->num_groups },
-        { "BLOCKS", layout->num_blocks },   { "LANES", layout->num_blocks * layout->num_groups },
-        { "CHAIN", layout->chain },         { "FLAT", layout->flat },
-        { "WIDE", layout->wide },           { "WHOLE", layout->whole },
-        { "THREADS", layout->num_threads }, { "ARGS", layout->num_args },
-        { "EARLY", layout->early },         { "SMALL", layout->small },
-        { "GRIDS", layout->grids_vary },    { "APART", layout->apart ? layout->num_groups : 0 },
+        { "GROUP", layout->group_threads },
+        { "GROUPS", layout->num_groups },
+        { "BLOCKS", layout->num_blocks },
+        { "LANES", layout->num_blocks * layout->num_groups },
+        { "CHAIN", layout->chain },
+        { "FLAT", layout->flat },
+        { "WIDE", layout->wide },
+        { "WHOLE", layout->whole },
+        { "THREADS", layout->num_threads },
+        { "ARGS", layout->num_args },
+        { "AT_ONCE", layout->num_at_once },
+        { "EARLY", layout->early },
+        { "SMALL", layout->small },
+        { "GRIDS", layout->grids_vary },
+        { "APART", layout->apart ? layout->num_groups : 0 },
         { "SHARED", layout->lane_shared },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

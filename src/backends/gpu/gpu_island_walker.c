@@ -20,6 +20,9 @@
 // words that lanes of a block poll have a line of their own, and group g alone writes word g. So a
 // tool that reports them (racecheck) tells them by the address.
 //
+// The bound of blocks gives each thread as many registers as there are. Without it, the assembler may
+// take a half, so that two islands would have room, and keep values of the kernels in memory.
+//
 // Where grids vary, the grid of a call stands in front of its arguments. Both are part of the
 // frame. The loop over a call's blocks stays rolled: each copy has all bodies.
 //
@@ -112,7 +115,7 @@ const char *const braid_island_walker_text[] = {
     "!        braid_island_tell(progress + lane * 32, told);\n",
     "!    return told != number + 1;\n",
     "!}\n",
-    "extern \"C\" __global__ void __launch_bounds__(BRAID_THREADS)\n",
+    "extern \"C\" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)\n",
     "    braid_island(const uint4 *program, unsigned *progress, unsigned span, unsigned frames,\n",
     "                 const uint4 *rows, const __grid_constant__ braid_island_args args,\n",
     "                 volatile unsigned *notes\n",
