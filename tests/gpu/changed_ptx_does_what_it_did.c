@@ -10,8 +10,10 @@
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/note.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
 
@@ -23,6 +25,8 @@ typedef char *pass(const char *text, struct ptx_reason *out_reason);
 
 // What the passes add behind a kernel's own parameters; see their headers.
 static struct gpu_stamp stamps[4 * GPU_STAMPS_APART];
+static struct note noted;
+static const uint32_t noted_node = 7;
 static uint32_t *grid_words;
 static unsigned char next_bytes[1 << 12];
 static const struct gpu_prefetch next = { next_bytes, 64, 3 };
@@ -35,9 +39,11 @@ static const struct variant {
                  { "early", braid_gpu_ptx_with_early_start },
                  { "timed", braid_gpu_ptx_with_stamps },
                  { "reading its grid", braid_gpu_ptx_with_read_grid },
-                 { "prefetching", braid_gpu_ptx_with_prefetch } };
+                 { "prefetching", braid_gpu_ptx_with_prefetch },
+                 { "noting", braid_gpu_ptx_with_notes } };
 
-enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]), TIMED = 2, READING, PREFETCHING };
+enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+enum { TIMED = 2, READING, PREFETCHING, NOTING };
 
 static int begin(void **state)
 {
@@ -103,6 +109,10 @@ static bool run_text(const char *changed, const struct launch *launch, int varia
         at = put(arguments, at, &next.from, sizeof(next.from));
         at = put(arguments, at, &next.share, sizeof(next.share));
         put(arguments, at, &next.num_blocks, sizeof(next.num_blocks));
+    } else if (variant == NOTING) {
+        const struct note *note = &noted;
+        at = put(arguments, at, &note, sizeof(note));
+        put(arguments, at, &noted_node, sizeof(noted_node));
     }
     struct grid grid = { .arguments = arguments,
                          .fetch = variant == PREFETCHING ? note_fetched : NULL,
@@ -143,6 +153,13 @@ static void check_fetched(const struct launch *launch, int variant)
     }
 }
 
+static void check_note(int variant)
+{
+    assert_int_equal(noted.begun, variant == NOTING ? noted_node + 1 : 0);
+    assert_int_equal(noted.ended, noted.begun);
+    noted = (struct note){ 0 };
+}
+
 // Runs it changed in one way.
 static void run(const struct launch *launch, int variant, uint64_t seed)
 {
@@ -157,6 +174,7 @@ static void run(const struct launch *launch, int variant, uint64_t seed)
         fail_msg("%s, %s: %s", launch->entry, variants[variant].name, error.bytes);
     check_stamps(variant);
     check_fetched(launch, variant);
+    check_note(variant);
     free(changed);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
@@ -313,45 +314,51 @@ static void check_refused(const char *text, const char *expected)
     assert_string_equal(reason.text, expected);
 }
 
-// All that decides which threads of a timed kernel write is done by then.
-static void timed_kernels_wait_between_deciding_and_the_clock(void **state)
+// The place behind all parts, which follow each other in the text.
+static const char *find_parts(const char *at, const char *const *parts)
 {
-    (void)state;
-    static const char *const parts[] = { "a(",
-                                         "setp.ne.u32 %braid_p",
-                                         "%smid",
-                                         "mad.wide",
-                                         "griddepcontrol.wait;",
-                                         "@%braid_p bra",
-                                         "%globaltimer",
-                                         "b(",
-                                         "setp.ne.u32 %braid_p",
-                                         "%smid",
-                                         "mad.wide",
-                                         "griddepcontrol.wait;",
-                                         "@%braid_p bra",
-                                         "%globaltimer",
-                                         "mov.u32 %r1, %smid;" };
-    struct ptx_reason reason;
-    char *timed =
-        braid_gpu_ptx_with_stamps(".version 7.0\n.target sm_80\n.entry a(.param .u64 x) { ret; }\n"
-                                  ".entry b() { mov.u32 %r1, %smid; ret; }",
-                                  &reason);
-    assert_non_null(timed);
-    char *early = braid_gpu_ptx_with_early_start(timed, &reason);
-    assert_non_null(early);
-    const char *at = early;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        at = strstr(at, parts[i]);
-        if (!at)
-            fail_msg("'%s' is not where it should be in:\n%s", parts[i], early);
+    for (; *parts; parts++) {
+        const char *found = strstr(at, *parts);
+        if (!found)
+            fail_msg("'%s' is not where it should be in:\n%s", *parts, at);
+        at = found + strlen(*parts);
     }
+    return at;
+}
+
+static void check_decision(char *changed, const char *const *decides, const char *begins)
+{
+    struct ptx_reason reason;
+    assert_non_null(changed);
+    char *early = braid_gpu_ptx_with_early_start(changed, &reason);
+    assert_non_null(early);
+    const char *const then[] = { "griddepcontrol.wait;", begins, NULL };
+    const char *at = early;
+    for (int entry = 0; entry < 2; entry++) {
+        at = find_parts(at, (const char *const[]){ entry ? "b(" : "a(", NULL });
+        at = find_parts(at, decides);
+        at = find_parts(at, then);
+    }
+    find_parts(at, (const char *const[]){ "mov.u32 %r1, %smid;", NULL });
     size_t num = 0;
     for (at = early; (at = strstr(at, "griddepcontrol.wait;")); at++)
         num++;
     assert_int_equal(num, 2);
     free(early);
-    free(timed);
+    free(changed);
+}
+
+// All that decides which threads write is done by then.
+static void kernels_that_write_wait_between_deciding_and_writing(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 7.0\n.target sm_80\n.entry a(.param .u64 x) { ret; }\n"
+                               ".entry b() { mov.u32 %r1, %smid; ret; }";
+    static const char *const timed[] = { "setp.ne.u32 %braid_p", "%smid", "mad.wide", NULL };
+    static const char *const noting[] = { "setp.ne.u32 %braid_p", "mov.b64 %braid_t1", NULL };
+    struct ptx_reason reason;
+    check_decision(braid_gpu_ptx_with_stamps(text, &reason), timed, "%globaltimer");
+    check_decision(braid_gpu_ptx_with_notes(text, &reason), noting, "st.volatile.global.u64");
 }
 
 #define FIRST "\n\tgriddepcontrol.wait;\n"
@@ -394,7 +401,7 @@ int main(void)
         cmocka_unit_test(a_text_with_an_unknown_instruction_is_loaded_as_it_is),
         cmocka_unit_test(a_large_kernel_starts_as_blocks_end),
         cmocka_unit_test(a_driver_may_refuse_the_changed_text),
-        cmocka_unit_test(timed_kernels_wait_between_deciding_and_the_clock),
+        cmocka_unit_test(kernels_that_write_wait_between_deciding_and_writing),
         cmocka_unit_test(every_entry_of_the_text_is_changed_and_nothing_else),
         cmocka_unit_test(text_that_must_stay_is_told),
     };

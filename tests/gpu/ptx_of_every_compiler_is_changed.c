@@ -9,18 +9,19 @@
 
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "gpu/ptx_assemble.h"
 #include "support/check.h"
 
-enum { NUM_PASSES = 4, EARLY = 0, PREFETCHING = 3, MOST_PATH = 300 };
+enum { NUM_PASSES = 5, EARLY = 0, PREFETCHING = 3, MOST_PATH = 300 };
 
 typedef char *pass(const char *text, struct ptx_reason *out_reason);
 
 static pass *const passes[NUM_PASSES] = { braid_gpu_ptx_with_early_start, braid_gpu_ptx_with_stamps,
-                                          braid_gpu_ptx_with_read_grid,
-                                          braid_gpu_ptx_with_prefetch };
+                                          braid_gpu_ptx_with_read_grid, braid_gpu_ptx_with_prefetch,
+                                          braid_gpu_ptx_with_notes };
 
 #define DEPENDS "it uses griddepcontrol itself"
 #define CLUSTERS "it uses clusters"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_edit.h"
-#include "backends/gpu/gpu_ptx_stamps.h"
+#include "backends/gpu/gpu_ptx_ends.h"
 
 enum { OLDEST_TARGET = 70, EARLY_TARGET = 90 };
 

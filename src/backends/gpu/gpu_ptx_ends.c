@@ -2,8 +2,13 @@
 // Putting code at the begin and at the end of every kernel of a text.
 #include "backends/gpu/gpu_ptx_ends.h"
 
+#include <string.h>
+
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_leave.h"
+
+static const char decides[] = "\n\t// Braid decides";
+static const char has_decided[] = "\t// Braid has decided\n";
 
 struct putter {
     const struct ptx_ends *ends;
@@ -36,6 +41,11 @@ static void edit_entry(struct putter *putter, const struct ptx_function *functio
     braid_ptx_add_parameters(&putter->edits, function, putter->ends->parameters);
     if (!function->body)
         return;
+    if (putter->ends->decide) {
+        braid_gpu_edit(&putter->edits, function->body, function->body, decides);
+        braid_gpu_edit(&putter->edits, function->body, function->body, putter->ends->decide);
+        braid_gpu_edit(&putter->edits, function->body, function->body, has_decided);
+    }
     braid_gpu_edit(&putter->edits, function->body, function->body, putter->ends->begin);
     if (!putter->ends->end)
         return;
@@ -71,6 +81,13 @@ static void edit(struct putter *putter, const struct ptx *ptx)
         if (!putter->reason && function->is_entry)
             edit_entry(putter, function, ptx_statements(ptx, function));
     }
+}
+
+const char *braid_gpu_ptx_behind_decision(const char *body)
+{
+    bool is_there = strncmp(body, decides, sizeof(decides) - 1) == 0;
+    const char *end = is_there ? strstr(body, has_decided) : NULL; // the text may be cut off
+    return end ? end + sizeof(has_decided) - 1 : body;
 }
 
 char *braid_gpu_ptx_with_ends(const char *text, const struct ptx_ends *ends,

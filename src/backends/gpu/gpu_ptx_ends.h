@@ -11,10 +11,15 @@
 
 struct ptx_ends {
     const char *parameters; // behind the kernel's own
-    const char *begin;      // behind the brace; "": nothing
+    const char *decide;     // behind the brace; a kernel may wait behind it. NULL: nothing
+    const char *begin;      // behind that; "": nothing
     const char *end;        // from its label braid_end on; NULL: none
     const char *version;    // of PTX, that the code needs; NULL: any
 };
+
+// The place where a kernel may wait. `body` is behind the brace of an entry. If the code that
+// decides stands there, the place is behind that.
+const char *braid_gpu_ptx_behind_decision(const char *body);
 
 // The same text with the code in every entry, for the caller to free. NULL: it stays as it is.
 // *out_reason says why, or is empty if memory ran out.

@@ -8,7 +8,7 @@ char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason)
 {
     static const struct ptx_ends ends = {
         .parameters = ".param .u64 braid_note, .param .u32 braid_node",
-        .begin =
+        .decide =
             "\n\t{\n\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<2>;\n\t.reg .b64 %braid_t<2>;\n"
             "\tmov.u32 %braid_i0, %tid.x;\n"
             "\tmov.u32 %braid_i1, %tid.y;\n"
@@ -25,8 +25,8 @@ char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason)
             "\tld.param.u64 %braid_t0, [braid_note];\n"
             "\tld.param.u32 %braid_i0, [braid_node];\n"
             "\tadd.u32 %braid_i0, %braid_i0, 1;\n"
-            "\tmov.b64 %braid_t1, {%braid_i0, %braid_i0};\n"
-            "\t@!%braid_p st.volatile.global.u64 [%braid_t0], %braid_t1;\n\t}\n",
+            "\tmov.b64 %braid_t1, {%braid_i0, %braid_i0};\n",
+        .begin = "\t@!%braid_p st.volatile.global.u64 [%braid_t0], %braid_t1;\n\t}\n",
     };
     return braid_gpu_ptx_with_ends(text, &ends, out_reason);
 }

@@ -2,8 +2,6 @@
 // Changing PTX so that its kernels write down when they began and ended.
 #include "backends/gpu/gpu_ptx_stamps.h"
 
-#include <string.h>
-
 #include "backends/gpu/gpu_ptx_ends.h"
 
 #define REGISTERS "\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<2>;\n\t.reg .b64 %braid_t<2>;\n"
@@ -49,17 +47,12 @@
     "\tred.global.max.u64 [%braid_t1+8], %braid_t0;\n"                                             \
     "braid_ended:\n\t}\n\tret;\n"
 
-const char *braid_gpu_ptx_behind_decision(const char *body)
-{
-    size_t length = sizeof(DECIDE) - 1;
-    return strncmp(body, DECIDE, length) == 0 ? body + length : body;
-}
-
 char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason)
 {
     static const struct ptx_ends ends = {
         .parameters = ".param .u64 braid_stamps, .param .u32 braid_mask",
-        .begin = DECIDE BEGIN,
+        .decide = DECIDE,
+        .begin = BEGIN,
         .end = END,
         .version = "6.2", // activemask came with it
     };

@@ -28,8 +28,4 @@ enum {
 // As braid_gpu_ptx_with_ends.
 char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason);
 
-// The place where a kernel may wait. `body` is behind the brace of an entry. If the code that
-// decides which thread writes the begin stands there, the place is behind that.
-const char *braid_gpu_ptx_behind_decision(const char *body);
-
 #endif
