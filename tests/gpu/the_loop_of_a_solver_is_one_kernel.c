@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of an iterative solver, whose kernels have four blocks, is one kernel. Its threads keep
-// their values in registers, although a body asks for more than a busy multiprocessor has.
-// Argument: the assembler (ptxas), if there is one.
+// The loop of an iterative solver, whose kernels have four blocks, is one kernel. It runs as PTX,
+// and its threads keep their values in registers. Argument: the assembler (ptxas), if there is one.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
 #include "gpu/ptx_assemble.h"
 
-enum { THREADS = 256, BLOCKS = 4, NUM = THREADS * BLOCKS, ITERATIONS = 5 };
+enum { THREADS = 256, NUM = 1024, MOST_BLOCKS = 6, ITERATIONS = 5 };
 
 // A matrix in rows (CSR) with 1, 2 and 1 around the diagonal, halved: sums stay exact.
 static const char source[] =
+    "#define BLOCK (blockIdx.x + gridDim.x * blockIdx.y)\n"
+    "#define EACH(i) unsigned i = BLOCK * blockDim.x + threadIdx.x; i < n; i += gridDim.x * "
+    "gridDim.y * blockDim.x\n"
     "static __device__ double sum(double mine)\n"
     "{\n"
     "    __shared__ double sums[8];\n"
@@ -28,8 +30,7 @@ static const char source[] =
     "    const double *value, const double *along, double *image, double *parts, unsigned n)\n"
     "{\n"
     "    double mine = 0;\n"
-    "    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * "
-    "blockDim.x) {\n"
+    "    for (EACH(i)) {\n"
     "        double product = 0;\n"
     "        for (unsigned k = first[i]; k < first[i + 1]; k++)\n"
     "            product += value[k] * along[column[k]];\n"
@@ -38,7 +39,7 @@ static const char source[] =
     "    }\n"
     "    mine = sum(mine);\n"
     "    if (threadIdx.x == 0)\n"
-    "        parts[blockIdx.x] = mine;\n"
+    "        parts[BLOCK] = mine;\n"
     "}\n"
     "extern \"C\" __global__ void test(const double *parts, double *total, unsigned *left,\n"
     "    unsigned num)\n"
@@ -49,15 +50,16 @@ static const char source[] =
     "        --*left;\n"
     "    }\n"
     "}\n"
-    "extern \"C\" __global__ void turn(double *along, const double *image, const double *total)\n"
+    "extern \"C\" __global__ void turn(double *along, const double *image, const double *total,\n"
+    "    unsigned n)\n"
     "{\n"
-    "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "    along[i] = image[i] / 2 + *total;\n"
+    "    for (EACH(i))\n"
+    "        along[i] = image[i] / 2 + *total;\n"
     "}\n";
 
 enum { FIRST, COLUMN, VALUE, ALONG, IMAGE, PARTS, TOTAL, LEFT, NUM_BUFFERS };
-static const size_t bytes[NUM_BUFFERS] = { 4 * NUM + 4, 12 * NUM,   24 * NUM, 8 * NUM,
-                                           8 * NUM,     8 * BLOCKS, 8,        4 };
+static const size_t bytes[NUM_BUFFERS] = { 4 * NUM + 4, 12 * NUM,        24 * NUM, 8 * NUM,
+                                           8 * NUM,     8 * MOST_BLOCKS, 8,        4 };
 
 struct solver {
     braid_device *device;
@@ -65,8 +67,12 @@ struct solver {
     braid_exec *exec;
     braid_resource resources[NUM_BUFFERS];
     void *memory[NUM_BUFFERS];
+    braid_dim3 grid;
+    uint32_t num_blocks; // of the grid
 };
 
+static const braid_dim3 narrow = { 4, 1, 1 };
+static const braid_exec_options as_graph = { .mode = BRAID_MODE_GRAPH };
 static const char *assembler;
 static char *island; // the text of the latest one that the driver loaded
 
@@ -99,26 +105,25 @@ static void put_matrix(const struct solver *solver)
     *left = ITERATIONS;
 }
 
-static void add(struct solver *solver, const braid_kernel *kernel, uint32_t blocks,
+static void add(struct solver *solver, const braid_kernel *kernel, bool is_wide,
                 const braid_access *accesses, uint32_t num)
 {
-    static const uint32_t numbers[] = { NUM, BLOCKS };
+    static const uint32_t num_rows = NUM;
     braid_arg args[7];
     for (uint32_t i = 0; i < num; i++) {
         for (int k = 0; k < NUM_BUFFERS; k++)
             if (accesses[i].resource.index == solver->resources[k].index)
                 args[i] = BRAID_ARG(solver->memory[k]);
     }
-    bool is_turn = strcmp(kernel->name, "turn") == 0;
-    args[num] = BRAID_ARG(numbers[blocks == 1]);
+    args[num] = is_wide ? BRAID_ARG(num_rows) : BRAID_ARG(solver->num_blocks);
     check_ok(braid_graph_add_kernel(
         solver->graph,
         &(braid_kernel_node){ .node = { .accesses = accesses, .num_accesses = num },
                               .kernel = kernel,
-                              .grid = { blocks, 1, 1 },
+                              .grid = is_wide ? solver->grid : (braid_dim3){ 1, 1, 1 },
                               .block = { THREADS, 1, 1 },
                               .args = args,
-                              .num_args = num + !is_turn },
+                              .num_args = num + 1 },
         NULL));
 }
 
@@ -139,15 +144,15 @@ static void add_loop(struct solver *solver)
     const braid_access turns[] = { { all[ALONG], BRAID_WRITE },
                                    { all[IMAGE], BRAID_READ },
                                    { all[TOTAL], BRAID_READ } };
-    add(solver, &multiply, BLOCKS, multiplies, 6);
-    add(solver, &test, 1, tests, 3);
-    add(solver, &turn, BLOCKS, turns, 3);
+    add(solver, &multiply, true, multiplies, 6);
+    add(solver, &test, false, tests, 3);
+    add(solver, &turn, true, turns, 3);
     check_ok(braid_graph_end(solver->graph));
 }
 
-static struct solver make(void)
+static struct solver make(braid_dim3 grid, const braid_exec_options *options)
 {
-    struct solver solver = { 0 };
+    struct solver solver = { .grid = grid, .num_blocks = grid.x * grid.y };
     reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
     standin_watch_modules(keep_island);
@@ -161,8 +166,7 @@ static struct solver make(void)
     }
     put_matrix(&solver);
     add_loop(&solver);
-    check_ok(braid_exec_create(solver.device, solver.graph,
-                               &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &solver.exec));
+    check_ok(braid_exec_create(solver.device, solver.graph, options, &solver.exec));
     standin_watch_modules(NULL);
     return solver;
 }
@@ -191,10 +195,9 @@ static void expect(double *along)
     }
 }
 
-static void the_loop_is_one_kernel(void **state)
+static void check_loop(braid_dim3 grid, const braid_exec_options *options)
 {
-    (void)state;
-    struct solver solver = make();
+    struct solver solver = make(grid, options);
     braid_exec_info info;
     double expected[NUM];
     memcpy(expected, solver.memory[ALONG], sizeof(expected));
@@ -208,13 +211,45 @@ static void the_loop_is_one_kernel(void **state)
     finish(&solver);
 }
 
+static void the_loop_is_one_kernel(void **state)
+{
+    (void)state;
+    check_loop(narrow, &as_graph);
+}
+
+// Then some groups of its threads run two blocks of a call.
+static void it_may_have_more_blocks_than_room(void **state)
+{
+    (void)state;
+    check_loop((braid_dim3){ 3, 2, 1 },
+               &(braid_exec_options){ .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_ALWAYS });
+}
+
+static void it_ends_when_it_is_cancelled(void **state)
+{
+    (void)state;
+    struct solver solver =
+        make(narrow, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH, .black_box = true });
+    braid_exec_info info;
+    uint32_t *left = solver.memory[LEFT];
+    *left = UINT32_MAX;
+    braid_exec_get_info(solver.exec, &info);
+    assert_int_equal(info.num_islands, 1);
+    check_ok(braid_exec_launch(solver.exec, NULL));
+    assert_int_equal(braid_exec_wait_until(solver.exec, BRAID_LAST_FRAME, 50000000), BRAID_TIMEOUT);
+    assert_int_equal(braid_exec_cancel(solver.exec), BRAID_NOT_READY);
+    check_ok(braid_exec_wait(solver.exec));
+    assert_true(*left > 0);
+    finish(&solver);
+}
+
 // Without a bound of blocks the assembler leaves room for two islands on a multiprocessor.
 static void its_values_are_in_registers(void **state)
 {
     (void)state;
     if (!assembler)
         skip_because("there is no ptxas");
-    struct solver solver = make();
+    struct solver solver = make(narrow, &as_graph);
     assert_non_null(island);
     ptx_assemble(assembler, "-O3 --warn-on-spills --warning-as-error", "an island", island);
     free(island);
@@ -226,6 +261,8 @@ int main(int argc, char **argv)
     assembler = argc > 1 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loop_is_one_kernel),
+        cmocka_unit_test(it_may_have_more_blocks_than_room),
+        cmocka_unit_test(it_ends_when_it_is_cancelled),
         cmocka_unit_test(its_values_are_in_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
