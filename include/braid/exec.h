@@ -251,7 +251,7 @@ typedef struct braid_exec_info {
     // are equal, more frames in flight gain nothing.
     uint64_t frame_period_ns, frame_alone_ns;
     char frames_reason[256]; // how far frames overlap, why not further, and the gain
-    uint32_t num_prefetches; // kernels that fetch inputs of the next one into the device's cache
+    uint32_t num_prefetches; // kernels that fetch inputs of the next one
 } braid_exec_info;
 
 // Writes the info of an exec.

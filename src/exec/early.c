@@ -30,6 +30,7 @@ static braid_status describe(const braid_exec *exec, const struct backend_task *
         .can = (is_programmatic && !task->launch.grid_from) ||
                (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
         .tells = is_programmatic,
+        .fetches = task->launch.kernel->waits_first && !task->launch.cluster.x,
         .share = share_of(&task->launch, blocks_at_once),
     };
     return status;
@@ -49,45 +50,6 @@ static braid_status describe_all(const braid_exec *exec, const braid_graph *grap
     return status;
 }
 
-static bool has_inputs(const struct plan_prefetch *prefetch, const struct tasks *tasks,
-                       uint32_t node)
-{
-    const struct backend_launch *launch = &tasks->items[node].launch;
-    return prefetch->bytes && launch->kernel->waits_first && !launch->cluster.x &&
-           !launch->cooperative;
-}
-
-static void note_prefetches(struct tasks *tasks, const struct plan_prefetch *plan)
-{
-    for (uint32_t i = 0; i < tasks->num; i++)
-        tasks->prefetches[i].before = BACKEND_NO_NODE;
-    for (uint32_t i = 0; i < tasks->num; i++) {
-        struct task_prefetch *prefetch = &tasks->prefetches[i];
-        if (!has_inputs(&plan[i], tasks, i))
-            continue;
-        prefetch->node = plan[i].node;
-        prefetch->argument = plan[i].argument;
-        prefetch->address = plan[i].address;
-        prefetch->bytes = plan[i].bytes;
-        tasks->prefetches[plan[i].node].before = i;
-    }
-}
-
-static braid_status choose_prefetches(braid_exec *exec, const braid_graph *graph,
-                                      const struct plan_early_node *nodes)
-{
-    struct tasks *tasks = &exec->tasks;
-    struct plan_prefetch *plan = braid_allocate_zeroed(tasks->num, sizeof(*plan));
-    tasks->prefetches = braid_allocate_zeroed(tasks->num, sizeof(*tasks->prefetches));
-    braid_status status = plan && tasks->prefetches
-                              ? braid_plan_choose_prefetch(exec->schedule, graph, nodes, plan)
-                              : braid_error_no_memory("the prefetches of an exec");
-    if (!status)
-        note_prefetches(tasks, plan);
-    free(plan);
-    return status;
-}
-
 braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options)
 {
@@ -104,7 +66,6 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
         if (exec->tasks.items[i].kind == WORK_KERNEL)
             exec->tasks.items[i].launch.start = BACKEND_STARTS_IN_ORDER;
     }
-    free(exec->tasks.prefetches);
     exec->tasks.prefetches = NULL;
     // With times, events stand between the kernels of a stream.
     if (!costs.early_ns || options->no_early_start || (options->profile && adjacent))
@@ -122,7 +83,8 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
     }
     // A kernel that writes its times fetches nothing. On several devices addresses are elsewhere.
     if (!status && !adjacent && !options->profile && !exec->placed)
-        status = choose_prefetches(exec, graph, nodes);
+        status = braid_plan_choose_prefetch(exec->schedule, graph, nodes);
+    exec->tasks.prefetches = exec->schedule->prefetches;
     free(nodes);
     return status;
 }

@@ -54,10 +54,8 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
                                       const braid_exec_options *options,
                                       const struct player *player)
 {
-    if (options->schedule) {
-        exec->schedule = braid_schedule_retain(options->schedule);
-        return BRAID_OK;
-    }
+    if (options->schedule) // the exec adds to one of its own
+        return braid_schedule_undivided(options->schedule, &exec->schedule);
     if (player->is_island && !exec->placed)
         return braid_exec_plan_island(exec, graph, options, player);
     braid_schedule_options plan = options->plan;

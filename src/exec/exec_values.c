@@ -49,8 +49,8 @@ static void mark(struct exec_values *values, uint32_t num_tasks, uint32_t node)
 
 void braid_exec_values_mark(struct exec_values *values, const struct tasks *tasks, uint32_t node)
 {
-    uint32_t before = tasks->prefetches ? tasks->prefetches[node].before : BACKEND_NO_NODE;
+    uint32_t before = tasks->prefetches ? tasks->prefetches[node].before : PLAN_NONE;
     mark(values, tasks->num, node);
-    if (before != BACKEND_NO_NODE)
+    if (before != PLAN_NONE)
         mark(values, tasks->num, before);
 }

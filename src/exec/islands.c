@@ -57,16 +57,7 @@ static bool may_divide(const braid_exec_options *options, const struct player *p
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
                                const struct player *player)
 {
-    bool wanted = may_divide(options, player);
-    if (options->schedule && (wanted || exec->schedule->division.island_of)) {
-        braid_schedule *own = NULL;
-        braid_status status = braid_schedule_undivided(exec->schedule, &own);
-        if (status)
-            return status;
-        braid_schedule_destroy(exec->schedule);
-        exec->schedule = own;
-    }
-    return wanted ? divide(exec, options, player) : BRAID_OK;
+    return may_divide(options, player) ? divide(exec, options, player) : BRAID_OK;
 }
 
 static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)

@@ -5,8 +5,7 @@
 
 #include "exec/exec.h"
 
-// Divides the exec's schedule for a player, or takes a division back where the player, or the
-// options, have none. A schedule of the program's stays as it is: the exec gets one of its own.
+// Divides the exec's schedule for a player, unless that or the options have no islands.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
                                const struct player *player);

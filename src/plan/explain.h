@@ -12,7 +12,8 @@
 // Writes the limit of the frame as planned.
 void braid_explain_limit(struct plan_text *text, const struct braid_schedule *schedule);
 
-// Writes the node's island, or why it is in none, and its values that parameters change.
+// Writes the node's island, or why it is in none, its values that parameters change, and the bytes
+// that it fetches for the next kernel.
 void braid_explain_node(struct plan_text *text, const struct braid_schedule *schedule,
                         uint32_t node);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains one node: why it is inside an island, or outside, and its values that parameters change.
+// Explains one node: why it is inside an island, or outside, its values that change, and the input
+// that it fetches for the next kernel.
 #include "plan/explain.h"
+#include "plan/plan_prefetch.h"
 
 // The body that a node is directly in; NULL: it is none of a loop's.
 static const struct program *find_body(const struct program *program, uint32_t node)
@@ -55,6 +57,24 @@ static void explain_island(struct plan_text *text, const struct braid_schedule *
         plan_text_add(text, "not in an island: %s", division->why_outside[node]);
 }
 
+static void explain_prefetch(struct plan_text *text, const struct braid_schedule *schedule,
+                             const struct plan_prefetch *prefetch)
+{
+    if (!prefetch->bytes && !prefetch->why_not)
+        return;
+    const char *input = braid_plan_resource_name(schedule->graph, prefetch->resource);
+    const char *next = braid_schedule_node_name(schedule, prefetch->node);
+    if (prefetch->bytes) {
+        plan_text_add(text, "; fetches %llu bytes of %s for '%s'",
+                      (unsigned long long)prefetch->bytes, input, next);
+        return;
+    }
+    plan_text_add(text, "; fetches nothing of %s for '%s': ", input, next);
+    if (prefetch->culprit != PLAN_NONE)
+        plan_text_add(text, "'%s' ", braid_schedule_node_name(schedule, prefetch->culprit));
+    plan_text_add(text, "%s", prefetch->why_not);
+}
+
 void braid_explain_node(struct plan_text *text, const struct braid_schedule *schedule,
                         uint32_t node)
 {
@@ -66,4 +86,6 @@ void braid_explain_node(struct plan_text *text, const struct braid_schedule *sch
     explain_island(text, schedule, node);
     if (changes[0])
         plan_text_add(text, "; changed by %s", changes);
+    if (schedule->prefetches)
+        explain_prefetch(text, schedule, &schedule->prefetches[node]);
 }

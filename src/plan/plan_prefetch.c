@@ -18,7 +18,8 @@ enum {
 struct prefetch_plan {
     const braid_graph *graph;
     struct graph_segments segments;
-    bool *is_written; // by segment
+    uint32_t *writers; // by segment: a node that writes there, or PLAN_NONE
+    uint32_t unknown;  // a node that declares no access, or PLAN_NONE
 };
 
 static const struct graph_access *accesses_of(const braid_graph *graph, uint32_t node)
@@ -27,36 +28,45 @@ static const struct graph_access *accesses_of(const braid_graph *graph, uint32_t
     return accesses + graph_nodes(graph)[node].first_access;
 }
 
-// False: a node declares no access.
-static bool note_writes(const struct prefetch_plan *plan)
+static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
 {
+    return (const struct graph_kernel *)graph->kernels.items + graph_nodes(graph)[node].payload;
+}
+
+static void note_writes(struct prefetch_plan *plan)
+{
+    plan->unknown = PLAN_NONE;
+    for (uint32_t i = 0; i < plan->segments.num_segments; i++)
+        plan->writers[i] = PLAN_NONE;
     for (uint32_t i = 0; i < graph_num_nodes(plan->graph); i++) {
         const struct graph_node *node = &graph_nodes(plan->graph)[i];
         bool works = node->kind != WORK_EMPTY && !work_has_body((enum work_kind)node->kind);
         if (works && !node->num_accesses)
-            return false;
+            plan->unknown = i;
         for (uint32_t j = 0; j < node->num_accesses; j++) {
             const struct graph_access *access = &accesses_of(plan->graph, i)[j];
             for (uint32_t k = plan->segments.first[access->resource];
-                 k < plan->segments.end[access->resource]; k++)
-                plan->is_written[k] |= access->mode != BRAID_READ;
+                 k < plan->segments.end[access->resource] && access->mode != BRAID_READ; k++)
+                plan->writers[k] = i;
         }
     }
-    return true;
 }
 
-// NULL: its address may change, or is not known, or somebody writes there.
-static const char *address_of(const struct prefetch_plan *plan, uint32_t index)
+static uint32_t find_writer(const struct prefetch_plan *plan, uint32_t resource)
 {
-    const struct graph_resource *resources = plan->graph->resources.items;
+    uint32_t writer = PLAN_NONE;
+    for (uint32_t i = plan->segments.first[resource];
+         i < plan->segments.end[resource] && writer == PLAN_NONE; i++)
+        writer = plan->writers[i];
+    return writer;
+}
+
+// NULL: it may change, or is not known.
+static const char *address_of(const braid_graph *graph, uint32_t index)
+{
+    const struct graph_resource *resources = graph->resources.items;
     const struct graph_resource *range = &resources[index], *buffer = &resources[range->buffer];
-    if (!buffer->address || buffer->alignment || buffer->num_versions)
-        return NULL;
-    for (uint32_t i = plan->segments.first[index]; i < plan->segments.end[index]; i++) {
-        if (plan->is_written[i])
-            return NULL;
-    }
-    return (const char *)buffer->address + range->offset;
+    return buffer->address ? (const char *)buffer->address + range->offset : NULL;
 }
 
 // The number of the argument that is this address, or PLAN_NONE.
@@ -79,55 +89,98 @@ static uint64_t count_blocks(const struct graph_kernel *kernel)
     return area > UINT32_MAX ? area : area * kernel->grid.z;
 }
 
-// The largest that there is.
+// Whether each block of the kernel reads enough of it.
+static bool is_worth_it(const struct prefetch_plan *plan, uint32_t node,
+                        const struct graph_access *access)
+{
+    const struct graph_resource *resource = graph_resource_at(plan->graph, access->resource);
+    return access->mode == BRAID_READ &&
+           resource->bytes / LEAST_BLOCK_BYTES >= count_blocks(kernel_of(plan->graph, node));
+}
+
+static struct plan_prefetch judge(const struct prefetch_plan *plan, uint32_t node,
+                                  uint32_t resource)
+{
+    const uint64_t bytes = graph_resource_at(plan->graph, resource)->bytes;
+    struct plan_prefetch input = { .node = node, .resource = resource, .culprit = PLAN_NONE };
+    input.address = address_of(plan->graph, resource);
+    input.argument = find_argument(plan->graph, kernel_of(plan->graph, node), input.address);
+    if (plan->unknown != PLAN_NONE) {
+        input.culprit = plan->unknown;
+        input.why_not = "declares no access";
+    } else if ((input.culprit = find_writer(plan, resource)) != PLAN_NONE) {
+        input.why_not = "writes there";
+    } else if (!input.address) {
+        input.why_not = "Braid chooses its address";
+    } else if (input.argument == PLAN_NONE) {
+        input.why_not = "no argument is its address";
+    } else {
+        input.bytes = bytes > MOST_BYTES ? PART_BYTES : bytes;
+    }
+    return input;
+}
+
+// The largest that can be fetched; else the largest.
 static struct plan_prefetch find_input(const struct prefetch_plan *plan, uint32_t node)
 {
-    const struct graph_node *graph_node = &graph_nodes(plan->graph)[node];
-    const struct graph_kernel *kernel =
-        (const struct graph_kernel *)plan->graph->kernels.items + graph_node->payload;
-    const struct graph_resource *resources = plan->graph->resources.items;
-    struct plan_prefetch found = { .node = node };
-    for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
-        uint32_t resource = accesses_of(plan->graph, node)[i].resource;
-        uint64_t bytes = resources[resource].bytes;
-        const char *address = bytes > found.bytes ? address_of(plan, resource) : NULL;
-        uint32_t argument = address ? find_argument(plan->graph, kernel, address) : PLAN_NONE;
-        if (argument == PLAN_NONE || bytes / LEAST_BLOCK_BYTES < count_blocks(kernel))
+    struct plan_prefetch found = { .node = node, .culprit = PLAN_NONE };
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < graph_nodes(plan->graph)[node].num_accesses; i++) {
+        const struct graph_access *access = &accesses_of(plan->graph, node)[i];
+        if (!is_worth_it(plan, node, access))
             continue;
-        found.argument = argument;
-        found.address = address;
-        found.bytes = bytes;
+        uint64_t bytes = graph_resource_at(plan->graph, access->resource)->bytes;
+        struct plan_prefetch input = judge(plan, node, access->resource);
+        bool is_better = !input.bytes == !found.bytes ? bytes > most : input.bytes > 0;
+        if (is_better) {
+            found = input;
+            most = bytes;
+        }
     }
-    found.bytes = found.bytes > MOST_BYTES ? PART_BYTES : found.bytes;
     return found;
 }
 
 static void choose(const struct prefetch_plan *plan, const braid_schedule *schedule,
-                   const struct plan_early_node *nodes, struct plan_prefetch *prefetches)
+                   const struct plan_early_node *nodes)
 {
     const uint32_t *island_of = schedule->division.island_of;
+    struct plan_prefetch *prefetches = schedule->prefetches;
+    for (uint32_t i = 0; i < graph_num_nodes(plan->graph); i++)
+        prefetches[i].before = PLAN_NONE;
     for (uint32_t i = 0; i < graph_num_nodes(plan->graph); i++) {
         uint32_t before = nodes[i].behind;
         bool is_inside = island_of && (island_of[i] != PLAN_NONE || island_of[before] != PLAN_NONE);
-        if (nodes[i].early && !is_inside)
-            prefetches[before] = find_input(plan, i);
+        if (!nodes[i].early || is_inside)
+            continue;
+        struct plan_prefetch input = find_input(plan, i);
+        input.before = prefetches[before].before;
+        if (input.bytes && !nodes[before].fetches) {
+            input.bytes = 0;
+            input.why_not = "keeps its code";
+            input.culprit = before;
+        }
+        prefetches[before] = input;
+        prefetches[i].before = input.bytes ? before : PLAN_NONE;
     }
 }
 
-braid_status braid_plan_choose_prefetch(const braid_schedule *schedule, const braid_graph *graph,
-                                        const struct plan_early_node *nodes,
-                                        struct plan_prefetch *out_prefetches)
+braid_status braid_plan_choose_prefetch(braid_schedule *schedule, const braid_graph *graph,
+                                        const struct plan_early_node *nodes)
 {
     struct prefetch_plan plan = { .graph = graph };
     braid_status status = braid_graph_find_segments(graph, &plan.segments);
     if (status)
         return status;
-    plan.is_written = braid_allocate_zeroed(plan.segments.num_segments, sizeof(bool));
-    if (!plan.is_written)
+    plan.writers = braid_allocate_zeroed(plan.segments.num_segments, sizeof(*plan.writers));
+    schedule->prefetches =
+        braid_allocate_zeroed(graph_num_nodes(graph), sizeof(*schedule->prefetches));
+    if (plan.writers && schedule->prefetches) {
+        note_writes(&plan);
+        choose(&plan, schedule, nodes);
+    } else {
         status = braid_error_no_memory("the prefetches of a plan");
-    else if (note_writes(&plan))
-        choose(&plan, schedule, nodes, out_prefetches);
-    free(plan.is_written);
+    }
+    free(plan.writers);
     braid_graph_segments_finish(&plan.segments);
     return status;
 }

@@ -10,24 +10,29 @@
 // The bytes are those of one buffer or range that the second kernel reads. No node of the graph
 // writes any of them, so no frame in flight does. If a node declares no access, no kernel of the
 // graph fetches anything. An argument of the second kernel is the address of the bytes. If the
-// program sets another one, nothing is fetched there (program/tasks.h), since Braid does not know
+// program sets another one, nothing is fetched there (program/frame.c), since Braid does not know
 // how much memory is behind it.
 #ifndef BRAID_PLAN_PLAN_PREFETCH_H
 #define BRAID_PLAN_PLAN_PREFETCH_H
 
 #include "plan/plan_early.h"
 
-// The bytes that a kernel fetches.
+// The bytes that a kernel fetches for the next one, or the reason why it fetches nothing. Frames
+// fetch while an argument of the next kernel is their address.
 struct plan_prefetch {
-    uint32_t node;       // the kernel that reads it
-    uint32_t argument;   // of that kernel, which is the address
+    uint32_t node;       // the next kernel, which reads them
+    uint32_t before;     // which kernel fetches for this one; PLAN_NONE: none
+    uint32_t resource;   // the input
+    uint32_t argument;   // of the next kernel, which is the address
     const void *address; // of the first byte
     uint64_t bytes;      // 0: it fetches nothing
+    const char *why_not; // NULL: it fetches, or no input of the next kernel is worth it
+    uint32_t culprit;    // the node that the reason is about; PLAN_NONE: no node
 };
 
-// `nodes` as braid_plan_choose_early left them; writes one element a node. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_choose_prefetch(const braid_schedule *schedule, const braid_graph *graph,
-                                        const struct plan_early_node *nodes,
-                                        struct plan_prefetch *out_prefetches);
+// `nodes` as braid_plan_choose_early left them. The schedule gets an element a node.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_choose_prefetch(braid_schedule *schedule, const braid_graph *graph,
+                                        const struct plan_early_node *nodes);
 
 #endif

@@ -63,9 +63,6 @@ void braid_schedule_destroy(braid_schedule *schedule)
 {
     if (!schedule)
         return;
-    // Release and acquire: all reads of other users come before the last one frees.
-    if (atomic_fetch_sub_explicit(&schedule->num_more_users, 1, memory_order_acq_rel) > 0)
-        return;
     braid_plan_graph_release(schedule->graph);
     braid_placed_release(schedule->placed);
     release_lanes(schedule);
@@ -73,6 +70,7 @@ void braid_schedule_destroy(braid_schedule *schedule)
     free(schedule->cost_ns);
     free(schedule->unknown);
     free(schedule->critical);
+    free(schedule->prefetches);
     free(schedule->division.island_of);
     free(schedule->division.why_outside);
     for (size_t i = 0; i < schedule->division.num_texts; i++)

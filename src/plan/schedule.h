@@ -30,8 +30,6 @@ struct plan_division {
 // Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see
 // plan_graph.h. Without bundles both are the same.
 struct braid_schedule {
-    // Users beyond the first: braid_schedule_destroy takes one off and frees only without any left.
-    atomic_uint num_more_users;
     uint32_t graph_id; // the graph planned, and how it was then
     uint64_t graph_version;
     braid_schedule_options options; // as given, zeros included
@@ -58,6 +56,7 @@ struct braid_schedule {
     unsigned char *unknown; // num_nodes: enum plan_unknown; NULL: no cost was filled in
 
     struct plan_division division;
+    struct plan_prefetch *prefetches; // num_nodes: plan_prefetch.h; NULL: no kernel may fetch
 
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;
@@ -79,14 +78,6 @@ static inline bool schedule_is_delay(const braid_serialisation *serialisation)
 {
     return serialisation->cause != BRAID_SERIALISED_BY_RESOURCE &&
            serialisation->cause != BRAID_SERIALISED_BY_HINT;
-}
-
-// Another user of the same schedule, which ends by braid_schedule_destroy.
-static inline braid_schedule *braid_schedule_retain(const braid_schedule *schedule)
-{
-    braid_schedule *shared = (braid_schedule *)(uintptr_t)schedule;
-    atomic_fetch_add_explicit(&shared->num_more_users, 1, memory_order_relaxed);
-    return shared;
 }
 
 // A schedule without lanes yet. It becomes the user of the graph in planning form that the caller

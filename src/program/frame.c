@@ -75,7 +75,7 @@ static bool is_disabled(const struct tasks *tasks, uint32_t node)
 static void point_to_next(const struct tasks *tasks, const struct frame *frame, uint64_t number,
                           struct backend_task *task)
 {
-    const struct task_prefetch *prefetch =
+    const struct plan_prefetch *prefetch =
         tasks->prefetches ? &tasks->prefetches[task->node] : NULL;
     if (!prefetch || !prefetch->bytes)
         return;

@@ -289,7 +289,6 @@ void braid_tasks_finish(struct tasks *tasks)
     free(tasks->first_address);
     free(tasks->version_memory);
     free(tasks->arg_sizes);
-    free(tasks->prefetches);
     free(tasks->notes);
     free(tasks->kernels);
     *tasks = (struct tasks){ 0 };

@@ -6,6 +6,7 @@
 #include "backends/backend.h"
 #include "device/places.h"
 #include "graph/graph.h"
+#include "plan/plan_prefetch.h"
 
 // Where values of tasks stand in the master copy.
 enum task_slot {
@@ -53,15 +54,6 @@ struct task_kernel {
     uint32_t place;
 };
 
-// Another row of the value table: the bytes that a kernel's launch fetches for the next kernel. It
-// does so while an argument of that is their address (plan/plan_prefetch.h).
-struct task_prefetch {
-    uint32_t node, argument; // the next kernel's
-    uint32_t before;         // who fetches for this node; BACKEND_NO_NODE: nobody
-    const void *address;
-    uint64_t bytes; // 0: it fetches nothing
-};
-
 struct tasks {
     struct backend *backend;     // of place 0
     const struct places *places; // NULL: there is no other
@@ -76,11 +68,11 @@ struct tasks {
     uint32_t *arg_sizes;                       // of all arguments, node by node
     unsigned char *slot_bytes[TASK_NUM_SLOTS]; // the master copy, which setters write
     size_t num_slot_bytes[TASK_NUM_SLOTS];
-    uint32_t num_args, max_args;      // of all nodes together, and of any
-    uint32_t num_regions;             // of the graph
-    struct task_prefetch *prefetches; // by node; NULL: nobody fetches
-    struct task_note *notes;          // by node; NULL: there is no black box
-    struct task_kernel *kernels;      // loaded, each once for each place
+    uint32_t num_args, max_args;            // of all nodes together, and of any
+    uint32_t num_regions;                   // of the graph
+    const struct plan_prefetch *prefetches; // by node, the schedule's; NULL: nobody fetches
+    struct task_note *notes;                // by node; NULL: there is no black box
+    struct task_kernel *kernels;            // loaded, each once for each place
     size_t num_kernels;
 };
 

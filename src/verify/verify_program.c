@@ -8,6 +8,7 @@
 #include "graph/regions.h"
 #include "verify/unroll.h"
 #include "verify/verify.h"
+#include "verify/verify_prefetch.h"
 
 static braid_status check_position(const struct program *program, const braid_step *op,
                                    uint32_t number)
@@ -37,10 +38,22 @@ static braid_status check_ends(const struct program *program, uint32_t index,
                                    : "played in");
 }
 
+// A kernel fetches for the next node of its lane.
+static braid_status check_fetched(const struct program *program, const braid_step *before,
+                                  const braid_step *next)
+{
+    const struct plan_prefetch *prefetches = program->tasks ? program->tasks->prefetches : NULL;
+    if (!prefetches || !before || !prefetches[before->node].bytes ||
+        (next && prefetches[before->node].node == next->node))
+        return BRAID_OK;
+    return braid_error(BRAID_INTERNAL, "node %u fetches for node %u, which is not behind it",
+                       before->node, prefetches[before->node].node);
+}
+
 static braid_status check_lane(const struct program *program, uint32_t index)
 {
     const struct program_lane *lane = &program->lanes[index];
-    const braid_step *first = NULL, *last = NULL, *before = NULL;
+    const braid_step *first = NULL, *last = NULL, *before = NULL, *node = NULL;
     uint32_t num_positions = 0, num_frame_positions = 0;
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < lane->num_ops && !status; i++) {
@@ -49,6 +62,10 @@ static braid_status check_lane(const struct program *program, uint32_t index)
             return braid_error(BRAID_INTERNAL, "operation %zu of lane %u is another lane's", i,
                                index);
         before = op;
+        if (program_has_node(op)) {
+            status = check_fetched(program, node, op);
+            node = op;
+        }
         if (op->kind == BRAID_STEP_RUN && !program_runs(program, op))
             continue;
         first = first ? first : op;
@@ -58,6 +75,8 @@ static braid_status check_lane(const struct program *program, uint32_t index)
         if (op->kind == PROGRAM_RECORD_FRAME)
             status = check_position(program, op, ++num_frame_positions);
     }
+    if (!status)
+        status = check_fetched(program, node, NULL);
     return status ? status : check_ends(program, index, first, last);
 }
 
@@ -218,6 +237,8 @@ braid_status braid_program_verify(const struct program *program, const braid_gra
     braid_status status = braid_verify_steps(program, graph, memory, 1, VERIFY_MOST_WORDS);
     if (!status)
         status = check_tables(program, graph);
+    if (!status && program->region == GRAPH_NONE)
+        status = braid_verify_prefetch(program->tasks, graph);
     if (!status && (graph->regions.num || program->num_bodies))
         status = check_bodies(program, graph);
     return status ? status : check_islands(program);

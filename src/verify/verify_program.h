@@ -11,6 +11,7 @@
 //   for ever.
 // - Buffers that share bytes in a memory plan, unless that is NULL, are never alive at once.
 // - Each island is a stretch of a lane with nothing but tasks.
+// - Kernels fetch for the next node of their lane, and only bytes that stay as they are.
 //
 // Errors: BRAID_INTERNAL (names the first pair that is not ordered), BRAID_NO_MEMORY.
 braid_status braid_program_verify(const struct program *program, const braid_graph *graph,

@@ -133,6 +133,40 @@ static void check_fetched(const braid_kernel *kernel, uint64_t bytes, uint32_t b
     close_fixture(&fixture);
 }
 
+static void check_explained(const struct fixture *fixture, uint32_t node, const char *expected)
+{
+    char text[256];
+    check_ok(braid_schedule_explain(braid_exec_schedule(fixture->exec), &fixture->nodes[node], 1,
+                                    text, sizeof(text)));
+    const char *found = strstr(text, "; fetches");
+    assert_string_equal(found ? found : "", expected);
+}
+
+static void explain_says_what_is_fetched(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_fixture(&fixture, &plain, BYTES, BLOCKS);
+    make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH });
+    check_explained(&fixture, 1, "; fetches 49152 bytes of weights[98304, 147456) for 'add'");
+    check_explained(&fixture, CHAIN - 1, "");
+    check_ok(
+        braid_graph_add_fill(fixture.graph,
+                             &(braid_fill){ .to_resource = fixture.parts[2],
+                                            .value_bytes = 4,
+                                            .num_values = 4,
+                                            .node.name = "change",
+                                            BRAID_ACCESSES({ fixture.parts[2], BRAID_WRITE }) },
+                             NULL));
+    braid_exec_destroy(fixture.exec);
+    make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH });
+    check_explained(&fixture, 0, "; fetches 49152 bytes of weights[49152, 98304) for 'add'");
+    check_explained(&fixture, 1,
+                    "; fetches nothing of weights[98304, 147456) for 'add': "
+                    "'change' writes there");
+    close_fixture(&fixture);
+}
+
 static void kernels_of_a_graph_fetch(void **state)
 {
     (void)state;
@@ -259,6 +293,7 @@ static void inputs_of_a_node_that_rests_are_not_fetched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(explain_says_what_is_fetched),
         cmocka_unit_test(kernels_of_a_graph_fetch),
         cmocka_unit_test(some_kernels_do_not),
         cmocka_unit_test(what_a_node_writes_is_not_fetched),
