@@ -8,6 +8,7 @@
 #include "gpu/life_changes.h"
 #include "gpu/life_loop.h"
 #include "gpu/life_overlap.h"
+#include "gpu/life_prefetch.h"
 #include "support/check.h"
 
 enum { NUM_ROOTS = 8, SHARED_BYTES = 64 << 10, LONG_NS = 50000 };
@@ -19,6 +20,7 @@ struct world {
     braid_exec *wide, *overlapping, *timed;
     struct life_changes changes;
     struct life_loop loop;
+    struct life_prefetch prefetch;
     braid_event *start, *end;
     uint32_t in[2], out[2]; // the program's own memory
     int num_host_calls, num_blocking_calls;
@@ -251,6 +253,17 @@ static braid_status run_changes(struct world *world)
     return life_run_changes(&world->changes, world->frame.stream);
 }
 
+static braid_status create_prefetch(struct world *world)
+{
+    return life_create_prefetch(world->frame.device, world->frame.words, world->life->mode,
+                                &world->prefetch);
+}
+
+static braid_status run_prefetch(struct world *world)
+{
+    return life_run_prefetch(&world->prefetch, world->frame.words);
+}
+
 // HIP plays none.
 static bool has_loop(const struct world *world)
 {
@@ -311,6 +324,11 @@ static void run_execs(struct world *world)
     do_or_redo(world, run_overlapping);
     do_or_redo(world, create_timed);
     do_or_redo(world, run_timed);
+    do_or_redo(world, create_prefetch);
+    bool fetches =
+        strcmp(world->life->backend, "cuda") == 0 && world->life->mode == BRAID_MODE_GRAPH;
+    assert_int_equal(world->prefetch.num, fetches ? 1 : 0);
+    do_or_redo(world, run_prefetch);
     if (has_loop(world)) {
         do_or_redo(world, create_loop);
         do_or_redo(world, run_loop);
@@ -355,6 +373,7 @@ void life_live(struct life *life)
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
     braid_exec_destroy(world.loop.exec);
+    life_finish_prefetch(world.frame.device, &world.prefetch);
     braid_exec_destroy(world.changes.exec);
     braid_exec_destroy(world.timed);
     braid_exec_destroy(world.overlapping);
