@@ -12,7 +12,7 @@ struct builder {
     struct random *random;
     const struct random_memory *memory;
     braid_graph *graph;
-    braid_resource resources[random_num_resources];
+    braid_resource resources[random_num_resources], words;
 };
 
 static void mix_on_host(void *user)
@@ -96,7 +96,7 @@ static struct random_node *main_of(struct builder *builder, const struct random_
 // Edges from nodes that are there already go with the node, or later like the rest.
 static void add_node(struct builder *builder, struct random_node *node)
 {
-    braid_access accesses[random_max_accesses];
+    braid_access accesses[random_max_accesses + 1];
     for (uint32_t i = 0; i < node->num_accesses; i++)
         accesses[i] = (braid_access){ builder->resources[node->resources[i]], node->modes[i] };
     braid_node after[random_max_before];
@@ -105,6 +105,8 @@ static void add_node(struct builder *builder, struct random_node *node)
                                    .after = after,
                                    .cost_ns = node->cost_ns,
                                    .lane_hint = node->lane_hint };
+    if (builder->words.graph && node->kind != RANDOM_EMPTY)
+        accesses[options.num_accesses++] = (braid_access){ builder->words, BRAID_READ };
     uint32_t num_later = 0;
     for (uint32_t i = 0; i < node->num_before; i++) {
         struct random_node *before = &builder->model->nodes[node->before[i]];
@@ -156,6 +158,10 @@ void random_graph_build(struct random_graph *model, struct random *random,
 {
     struct builder builder = { .model = model, .random = random, .memory = memory, .graph = graph };
     random_cells_declare(graph, builder.resources);
+    if (model->declares_words && contract_places() == 1)
+        check_ok(braid_graph_add_buffer(graph, "words", memory->words,
+                                        sizeof(uint32_t) * random_max_nodes * random_max_words,
+                                        &builder.words));
     for (uint32_t num_added = 0; num_added < model->num_nodes;) {
         struct random_node *node = &model->nodes[random_below(random, model->num_nodes)];
         if (!may_add(&builder, node))

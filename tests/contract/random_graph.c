@@ -149,6 +149,7 @@ void random_graph_make(struct random_graph *graph, struct random *random,
 {
     graph->num_nodes = graph->num_bundles = 0;
     graph->shuffled = random_chance(random, 20);
+    graph->declares_words = random_chance(random, 40);
     uint32_t num_hints = !graph->shuffled && random_chance(random, 20) ? 3 : 0;
     uint32_t num_bundles = 2 + random_below(random, 30);
     bool bundled = !graph->shuffled && random_chance(random, 50);

@@ -11,7 +11,7 @@
 
 enum {
     random_max_nodes = 48,
-    random_max_words = 96, // of a node
+    random_max_words = 128, // of a node; those of all nodes are many enough to be fetched
     random_max_before = 12,
     random_max_accesses = 3,
     random_num_cells = 24,
@@ -61,7 +61,8 @@ struct random_node {
 struct random_graph {
     struct random_node nodes[random_max_nodes];
     uint32_t num_nodes, num_bundles;
-    bool shuffled; // edges alone order it, so nodes are added in any order
+    bool shuffled;       // edges alone order it, so nodes are added in any order
+    bool declares_words; // all nodes declare that they read all words, which orders nothing
 };
 
 struct random_limits {

@@ -26,7 +26,8 @@ struct field {
     struct result *results;      // num_frames, in host memory
     uint32_t *staged_words;      // in host memory
     struct random_limits limits;
-    uint32_t num_refused; // graphs that the mode under test cannot run, and streams ran instead
+    uint32_t num_refused;  // graphs that the mode under test cannot run, and streams ran instead
+    uint32_t num_fetching; // kernels that fetch inputs of the next one
 };
 
 static struct field make_field(struct contract *contract, braid_memory_kind kind)
@@ -148,6 +149,9 @@ static void run_graph(struct contract *contract, struct field *field, braid_stre
     }
     check_ok(status);
     braid_graph_destroy(graph);
+    braid_exec_info info;
+    braid_exec_get_info(exec, &info);
+    field->num_fetching += info.num_prefetches;
     uint64_t salts[num_frames];
     for (uint32_t frame = 0; frame < num_frames; frame++)
         salts[frame] = random_next(&random);
@@ -210,6 +214,8 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
         run_graph(contract, &field, i % 3 ? stream : NULL, first_seed + i);
     if (field.num_refused)
         print_message("%u of %u graphs ran on streams\n", field.num_refused, (unsigned)num);
+    if (field.num_fetching)
+        print_message("summary: %u kernels fetch for the next one\n", field.num_fetching);
     if (islands)
         assert_int_equal(field.num_refused, 0);
 }
