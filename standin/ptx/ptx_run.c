@@ -151,6 +151,7 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
     case OP_membar:
     case OP_fence:
     case OP_nanosleep:
+    case OP_pmevent:
     case OP_griddepcontrol:
     case OP_prefetch:
         break;

@@ -355,7 +355,8 @@ static void kernels_that_write_wait_between_deciding_and_writing(void **state)
     static const char text[] = ".version 7.0\n.target sm_80\n.entry a(.param .u64 x) { ret; }\n"
                                ".entry b() { mov.u32 %r1, %smid; ret; }";
     static const char *const timed[] = { "setp.ne.u32 %braid_p", "%smid", "mad.wide", NULL };
-    static const char *const noting[] = { "setp.ne.u32 %braid_p", "mov.b64 %braid_t1", NULL };
+    static const char *const noting[] = { "setp.ne.u32 %braid_p", "mov.b64 %braid_t1",
+                                          "@!%braid_p pmevent 15;", NULL };
     struct ptx_reason reason;
     check_decision(braid_gpu_ptx_with_stamps(text, &reason), timed, "%globaltimer");
     check_decision(braid_gpu_ptx_with_notes(text, &reason), noting, "st.volatile.global.u64");

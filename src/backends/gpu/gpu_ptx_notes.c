@@ -4,6 +4,12 @@
 
 #include "backends/gpu/gpu_ptx_ends.h"
 
+// ptxas moves the decision behind griddepcontrol.wait, where it takes time. It does not move
+// pmevent, so it leaves the decision, which that needs, in front. An event does nothing but count,
+// if a profiler has set a counter for it. CUDA C++ gives programs the events 0 to 7
+// (__prof_trigger), so 15 is none of theirs.
+#define HOLD "\t@!%braid_p pmevent 15;\n"
+
 char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason)
 {
     static const struct ptx_ends ends = {
@@ -25,7 +31,7 @@ char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason)
             "\tld.param.u64 %braid_t0, [braid_note];\n"
             "\tld.param.u32 %braid_i0, [braid_node];\n"
             "\tadd.u32 %braid_i0, %braid_i0, 1;\n"
-            "\tmov.b64 %braid_t1, {%braid_i0, %braid_i0};\n",
+            "\tmov.b64 %braid_t1, {%braid_i0, %braid_i0};\n" HOLD,
         .begin = "\t@!%braid_p st.volatile.global.u64 [%braid_t0], %braid_t1;\n\t}\n",
     };
     return braid_gpu_ptx_with_ends(text, &ends, out_reason);
