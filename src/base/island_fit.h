@@ -11,6 +11,7 @@
 struct island_fit {
     const char *why_not; // "it is machine code"; lives as long as the kernel. NULL: it can
     bool is_empty;       // there is nothing to run
+    bool is_move;        // a copy or fill
     bool runs_alone;     // no two of its blocks at once in one block of the island
     uint32_t threads;    // of a block
     uint64_t blocks;

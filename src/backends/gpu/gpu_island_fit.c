@@ -13,6 +13,7 @@ static braid_status fit_call(struct gpu_backend *gpu, const struct backend_task 
     const struct gpu_callable *callable;
     const struct backend_launch *launch = braid_island_launch_of(task, &move);
     braid_dim3 grid = launch->grid, block = launch->block;
+    fit->is_move = task->kind != WORK_KERNEL;
     fit->threads = block.x * block.y * block.z;
     fit->blocks = (uint64_t)grid.x * grid.y * grid.z;
     fit->arg_bytes = braid_island_arg_bytes(launch);
