@@ -52,12 +52,13 @@ static uint64_t waves_of(const struct island_fit *fit, const struct plan_room *r
 }
 
 // A round takes as long as a block alone. If that is next to nothing, it takes the time that a
-// launch hides otherwise.
+// launch hides otherwise. So it does for a copy or fill: the driver's way of doing it tells nothing
+// of the further rounds.
 static uint64_t rounds_ns(const struct island_fit *fit, const struct plan_room *room,
                           uint64_t cost_ns, uint64_t num_rounds)
 {
     uint64_t block_ns = cost_ns / waves_of(fit, room), ns;
-    uint64_t more_ns = block_ns > room->round_ns ? block_ns : room->round_ns;
+    uint64_t more_ns = block_ns > room->round_ns && !fit->is_move ? block_ns : room->round_ns;
     if (num_rounds < 2)
         return cost_ns;
     if (__builtin_mul_overflow(more_ns, num_rounds - 1, &ns) || ns > LONGEST_NS / 2 ||
@@ -66,13 +67,10 @@ static uint64_t rounds_ns(const struct island_fit *fit, const struct plan_room *
     return block_ns + ns;
 }
 
-// Outside, the driver copies and fills in its own way, whose time tells nothing of a round.
 uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_room *room,
                               uint64_t cost_ns)
 {
     if (fit->is_empty || fit->why_not)
         return cost_ns;
-    if (fit->is_move)
-        cost_ns = room->round_ns;
     return rounds_ns(fit, room, cost_ns, divide_up(fit->blocks, room->groups));
 }

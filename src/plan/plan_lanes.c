@@ -13,13 +13,11 @@
 #include "base/error.h"
 #include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
+#include "plan/plan_many.h"
 #include "plan/plan_search.h"
 #include "plan/plan_site_lanes.h"
 #include "plan/plan_try.h"
 
-// In a graph of more units and edges than this, trying takes too long. Only the candidate of the
-// best lower bound is tried, and fewer lanes as far as below.
-#define MOST_TO_TRY_ALL 160000
 // The visits for trying fewer lanes besides: as many, or those of one try.
 #define MOST_VISITS_FOR_FEWER 2000000
 // With a fixed number of lanes, a graph of up to so many units and edges gets all numbers that it
@@ -31,15 +29,6 @@
 // The visits to show that a small graph has no plan of use on some number of lanes.
 #define MOST_VISITS_TO_RULE_OUT 100
 
-// Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
-#define PRICE_OF_GUESSES 2 // one part in
-
-// Numbers that are tried, as far as they are allowed.
-static const uint32_t candidates[] = { 1,   2,   3,    4,    5,    6,    7,     8,    9,   10,
-                                       11,  12,  13,   14,   15,   16,   18,    20,   22,  24,
-                                       28,  32,  40,   48,   56,   64,   80,    96,   112, 128,
-                                       256, 512, 1024, 2048, 4096, 8192, 16384, 32768 };
-#define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
 #define MOST_LANES_CHOSEN 128
 
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
@@ -61,8 +50,10 @@ static uint32_t guess_lanes(const struct plan_tries *tries, uint32_t limit)
     const struct plan_costs *costs = tries->costs;
     uint32_t best = 1;
     uint64_t best_ns = braid_plan_without_waits(tries, costs->one_lane_ns);
-    for (size_t i = 0; i <= NUM_CANDIDATES; i++) {
-        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
+    for (size_t i = 0; i <= NUM_LANE_NUMBERS; i++) {
+        uint32_t num = i < NUM_LANE_NUMBERS && braid_plan_lane_numbers[i] < limit
+                           ? braid_plan_lane_numbers[i]
+                           : limit;
         uint64_t bound = braid_plan_lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
         uint64_t expected = braid_plan_without_waits(tries, bound);
         if (braid_plan_is_worth(costs, expected, best, best_ns)) {
@@ -73,22 +64,15 @@ static uint32_t guess_lanes(const struct plan_tries *tries, uint32_t limit)
     return best;
 }
 
-// A plan that may be taken: on up to max_lanes lanes, a frame is expected to take ns.
-struct kept {
-    uint32_t max_lanes;
-    uint64_t ns;
-    struct plan_placement placement; // no arrays: one lane, not placed yet
-};
-
 struct choice {
     struct plan_tries *tries;
-    struct array kept;    // struct kept, by lanes, the first with the fewest
+    struct array kept;    // struct plan_kept, by lanes, the first with the fewest
     uint64_t least_ns;    // of the shortest
     uint32_t least_lanes; // and its lanes
     uint32_t most_lanes;  // more change nothing: a plan left a lane unused
 };
 
-static struct kept *first_kept(const struct choice *choice)
+static struct plan_kept *first_kept(const struct choice *choice)
 {
     return choice->kept.items;
 }
@@ -97,7 +81,7 @@ static struct kept *first_kept(const struct choice *choice)
 // on fewer lanes.
 static void drop_useless(struct choice *choice)
 {
-    struct kept *kept = first_kept(choice);
+    struct plan_kept *kept = first_kept(choice);
     size_t num = 0;
     for (size_t i = 0; i < choice->kept.num; i++) {
         if (braid_plan_is_worth(choice->tries->costs, choice->least_ns, kept[i].max_lanes,
@@ -114,15 +98,15 @@ static void drop_useless(struct choice *choice)
 static braid_status keep(struct choice *choice, uint32_t max_lanes,
                          struct plan_placement *placement, uint64_t ns)
 {
-    if (!braid_array_append(&choice->kept, 1, sizeof(struct kept))) {
+    if (!braid_array_append(&choice->kept, 1, sizeof(struct plan_kept))) {
         braid_plan_placement_finish(placement);
         return braid_error_no_memory("the choice of lanes");
     }
-    struct kept *kept = first_kept(choice);
+    struct plan_kept *kept = first_kept(choice);
     size_t at = choice->kept.num - 1;
     for (; at > 0 && kept[at - 1].max_lanes > max_lanes; at--)
         kept[at] = kept[at - 1];
-    kept[at] = (struct kept){ max_lanes, ns, *placement };
+    kept[at] = (struct plan_kept){ max_lanes, ns, *placement };
     if (ns < choice->least_ns) {
         choice->least_ns = ns;
         choice->least_lanes = max_lanes;
@@ -136,7 +120,7 @@ static braid_status keep(struct choice *choice, uint32_t max_lanes,
 static bool is_hopeless(const struct choice *choice, uint32_t num_lanes)
 {
     const struct plan_costs *costs = choice->tries->costs;
-    const struct kept *first = first_kept(choice);
+    const struct plan_kept *first = first_kept(choice);
     uint64_t bound = braid_plan_bound_of(choice->tries, num_lanes);
     bool gains = costs->model.issue_ns
                      ? braid_plan_is_worth(costs, bound, first->max_lanes, first->ns)
@@ -169,7 +153,7 @@ static bool is_ruled_out(const struct plan_tries *tries, uint32_t num_lanes, uin
 static uint64_t limit_of_more(const struct choice *choice)
 {
     const struct plan_costs *costs = choice->tries->costs;
-    const struct kept *first = first_kept(choice);
+    const struct plan_kept *first = first_kept(choice);
     uint64_t gain_ns = first->ns / braid_plan_part_over(costs, first->max_lanes);
     return costs->model.issue_ns ? first->ns - gain_ns : choice->least_ns;
 }
@@ -199,20 +183,17 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_
 static braid_status try_candidates(struct choice *choice, uint32_t guess)
 {
     braid_status status = BRAID_OK;
-    for (size_t i = 0; !status && i <= NUM_CANDIDATES; i++) {
+    for (size_t i = 0; !status && i <= NUM_LANE_NUMBERS; i++) {
         uint32_t most = choice->most_lanes;
-        uint32_t num = i < NUM_CANDIDATES && candidates[i] < most ? candidates[i] : most;
+        uint32_t num = i < NUM_LANE_NUMBERS && braid_plan_lane_numbers[i] < most
+                           ? braid_plan_lane_numbers[i]
+                           : most;
         if (num > 1 && num != guess && !is_useless(choice, num))
             status = try_lanes(choice, num, longest_of_use(choice, num));
         if (num >= choice->most_lanes)
             break;
     }
     return status;
-}
-
-static bool is_big(const struct plan_tries *tries)
-{
-    return braid_plan_visits(tries->plan, 1) > MOST_TO_TRY_ALL;
 }
 
 static uint64_t visits_for_fewer(const struct plan_tries *tries)
@@ -234,13 +215,13 @@ static braid_status try_fewer(struct choice *choice)
     struct plan_tries *tries = choice->tries;
     uint64_t most_visits = visits_for_fewer(tries);
     braid_status status = BRAID_OK;
-    for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
-        if (candidates[i] >= choice->most_lanes)
+    for (size_t i = NUM_LANE_NUMBERS; i-- > 0 && !status;) {
+        if (braid_plan_lane_numbers[i] >= choice->most_lanes)
             continue;
-        if (braid_plan_bound_of(tries, candidates[i]) >= choice->least_ns ||
+        if (braid_plan_bound_of(tries, braid_plan_lane_numbers[i]) >= choice->least_ns ||
             tries->num_visits >= most_visits)
             break;
-        status = try_lanes(choice, candidates[i], choice->least_ns - 1);
+        status = try_lanes(choice, braid_plan_lane_numbers[i], choice->least_ns - 1);
     }
     return status;
 }
@@ -251,50 +232,16 @@ static braid_status try_numbers(struct choice *choice)
         return BRAID_OK;
     uint32_t guess = guess_lanes(choice->tries, choice->most_lanes);
     braid_status status = guess > 1 ? try_lanes(choice, guess, UINT64_MAX) : BRAID_OK;
-    if (status || !is_big(choice->tries))
+    if (status || !braid_plan_is_big(choice->tries))
         return status ? status : try_candidates(choice, guess);
     choice->most_lanes = guess;
     return try_fewer(choice);
 }
 
-static bool is_bearable(const struct kept *best, uint64_t expected)
-{
-    return expected <= best->ns + best->ns / PRICE_OF_GUESSES;
-}
-
-// If costs are missing, a node may be the longest of all. So the graph gets as many lanes as may
-// run at once. They must cost little should all nodes be as short as the model's default; otherwise
-// it gets the most that do. A graph too big to try all numbers gets one try.
-static braid_status try_many(struct plan_tries *tries, uint32_t limit, struct kept *best)
-{
-    bool found = false;
-    for (size_t i = NUM_CANDIDATES + 1; i-- > 0 && !found;) {
-        uint32_t num = i < NUM_CANDIDATES ? candidates[i] : limit;
-        uint64_t roots = (num - 1) * tries->costs->model.root_ns;
-        if (num > limit || num <= best->max_lanes ||
-            !is_bearable(best, braid_plan_lower_bound(tries->costs, num) + roots))
-            continue;
-        struct plan_placement other;
-        const struct plan_limits limits = { num, true, UINT64_MAX };
-        braid_status status = braid_plan_try(tries, &limits, &other);
-        if (status)
-            return status;
-        found = is_bearable(best, braid_plan_length(tries, &other));
-        if (found) {
-            struct plan_placement fewer = best->placement;
-            best->placement = other;
-            other = fewer;
-        }
-        braid_plan_placement_finish(&other);
-        found |= is_big(tries);
-    }
-    return BRAID_OK;
-}
-
 // Takes the first of the kept plans, and frees the others.
-static struct kept take_first(struct choice *choice)
+static struct plan_kept take_first(struct choice *choice)
 {
-    struct kept first = *first_kept(choice);
+    struct plan_kept first = *first_kept(choice);
     for (size_t i = 1; i < choice->kept.num; i++)
         braid_plan_placement_finish(&first_kept(choice)[i].placement);
     braid_array_finish(&choice->kept);
@@ -314,12 +261,12 @@ static uint32_t round_limit(const struct plan_tries *tries, uint32_t limit)
     uint32_t most = limit;
     if (limit == tries->plan->num_units || limit == tries->costs->model.max_concurrent)
         return limit;
-    for (size_t i = 0; i < NUM_CANDIDATES && candidates[i] <= limit; i++)
-        most = candidates[i];
+    for (size_t i = 0; i < NUM_LANE_NUMBERS && braid_plan_lane_numbers[i] <= limit; i++)
+        most = braid_plan_lane_numbers[i];
     return most;
 }
 
-static braid_status choose(struct plan_tries *tries, uint32_t limit,
+static braid_status choose(struct plan_tries *tries, uint32_t limit, bool is_limited,
                            struct plan_placement *out_placement)
 {
     uint64_t one_ns = braid_plan_without_waits(tries, tries->costs->one_lane_ns);
@@ -330,9 +277,9 @@ static braid_status choose(struct plan_tries *tries, uint32_t limit,
     if (status)
         return status;
     status = try_numbers(&choice);
-    struct kept best = take_first(&choice);
-    if (!status && tries->costs->num_guessed)
-        status = try_many(tries, limit, &best);
+    struct plan_kept best = take_first(&choice);
+    if (!status)
+        status = braid_plan_try_many(tries, limit, is_limited, &best);
     if (!status && !best.placement.issued)
         return place_on_one(tries, out_placement);
     if (status)
@@ -355,14 +302,14 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     uint64_t most_visits = visits_below_fixed(tries);
     uint32_t most = tries->is_shortest ? best.num_lanes : tries->most_lanes;
     bool is_shortest = tries->is_shortest;
-    for (size_t i = NUM_CANDIDATES; i-- > 0 && !status;) {
-        if (candidates[i] >= most)
+    for (size_t i = NUM_LANE_NUMBERS; i-- > 0 && !status;) {
+        if (braid_plan_lane_numbers[i] >= most)
             continue;
-        if (braid_plan_lower_bound(tries->costs, candidates[i]) >= best.makespan_ns ||
+        if (braid_plan_lower_bound(tries->costs, braid_plan_lane_numbers[i]) >= best.makespan_ns ||
             tries->num_visits >= most_visits ||
-            (is_shortest && is_ruled_out(tries, candidates[i], best.makespan_ns + 1)))
+            (is_shortest && is_ruled_out(tries, braid_plan_lane_numbers[i], best.makespan_ns + 1)))
             break;
-        const struct plan_limits fewer = { candidates[i], true, best.makespan_ns - 1 };
+        const struct plan_limits fewer = { braid_plan_lane_numbers[i], true, best.makespan_ns - 1 };
         status = braid_plan_try(tries, &fewer, &other);
         if (!status)
             braid_plan_keep_shorter(tries, &best, &other);
@@ -390,7 +337,7 @@ braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_co
         status = braid_plan_on_sites(&tries, limit, fixed, &best);
     else
         status = fixed ? place_fixed(&tries, limit, &best)
-                       : choose(&tries, round_limit(&tries, limit), &best);
+                       : choose(&tries, round_limit(&tries, limit), options->max_lanes, &best);
     braid_plan_tries_finish(&tries);
     if (status)
         braid_plan_placement_finish(&best);
