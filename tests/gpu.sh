@@ -12,6 +12,7 @@
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
+#     adapters_sanitize  the same on islands of kernels that Triton and Numba compiled; a minute
 #     frames     frames in flight and calls that block: checked, and what they bring
 #     times      times of frames, by the host's clock too; what they cost; graphs tuned, as one stream, as declared
 #     stamped    which part of the code that writes times costs what; among times
@@ -194,6 +195,15 @@ sanitize() {
             memcheck "$build/tests/contract/contract" a_launch_keeps_the_graphs_order \
             memory_is_copied_and_filled
     done
+}
+
+# Islands of kernels that Triton and Numba compiled. A chain has no words that lanes poll.
+adapters_sanitize() {
+    local islands=$build/tests/gpu/gpu_islands_of_other_compilers_are_right texts=$root/tests/gpu/ptx
+    step others "$islands" "$texts"
+    step memcheck-others sanitized memcheck "$islands" "$texts"
+    step racecheck-others-chain sanitized racecheck "$islands" "$texts" 'a_chain*'
+    step racecheck-others-lanes racecheck_of racecheck-others-lanes 128 "$islands" "$texts" 'lanes*'
 }
 
 launch() {
@@ -422,12 +432,18 @@ contract_of_islands() {
         "timeout 100 '$build/tests/contract/contract' GROUP >'$results/island-GROUP.log' 2>&1 || { echo FAILED GROUP; exit 1; }"
 }
 
-# One random graph, and what racecheck may say of it.
+# What racecheck may say of islands. The program prints its own failures into the same log.
+racecheck_of() { # name threads-of-a-lane program argument...
+    local log=$results/$1.txt lane=$2 status=0
+    shift 2
+    timeout 200 compute-sanitizer --tool racecheck --racecheck-report hazard --print-limit 100000 "$@" >"$log" 2>&1 || status=1
+    python3 tests/racecheck_words.py --lane "$lane" "$log" || status=1
+    return $status
+}
+
+# One random graph.
 racecheck_of_island() { # seed
-    local log=$results/racecheck-island-$1.txt
-    BRAID_TEST_SEED=$1 timeout 200 compute-sanitizer --tool racecheck --racecheck-report hazard --print-limit 100000 \
-        "$build/tests/contract/contract" random_graphs_keep_every_order >"$log" 2>&1
-    python3 tests/racecheck_words.py "$log"
+    BRAID_TEST_SEED=$1 racecheck_of "racecheck-island-$1" 32 "$build/tests/contract/contract" random_graphs_keep_every_order
 }
 
 islands() {
@@ -475,11 +491,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize launch frames times sweep large rigid wide loops solver blackbox islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver blackbox islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what racecheck says of islands: python3 tests/racecheck_words.py LOG...
+"""Judges what racecheck says of islands: python3 tests/racecheck_words.py [--lane THREADS] LOG...
 
 The lanes of an island that are in one block tell each other how far they are by words of its shared
 memory, which one lane writes (st.release) and others read while it may (ld.acquire). racecheck knows
@@ -9,8 +9,8 @@ lane g (backends/gpu/gpu_island_walker.c), so the address tells. LOG is what
 
     compute-sanitizer --tool racecheck --racecheck-report hazard --print-limit 100000 PROGRAM
 
-printed of kernels whose lanes are a warp each. Ends with 1 where it reports anything else, or where
-no kernel was looked at.
+printed of kernels whose lanes have so many threads (a warp). Ends with 1 where it reports anything
+else, or where no kernel was looked at.
 """
 import re
 import sys
@@ -34,16 +34,16 @@ def read_hazards(lines):
     return [(kind, at, writers[0] if len(writers) == 1 else None) for kind, at, writers in hazards]
 
 
-def is_polled(kind, address, writer):
-    return kind != "WAW" and writer is not None and address % LINE // WORD == writer // WARP
+def is_polled(kind, address, writer, lane):
+    return kind != "WAW" and writer is not None and address % LINE // WORD == writer // lane
 
 
-def judge(name):
+def judge(name, lane):
     with open(name, errors="replace") as file:
         lines = file.readlines()
     hazards = read_hazards(lines)
     summaries = [int(SUMMARY.search(line)[1]) for line in lines if SUMMARY.search(line)]
-    others = [hazard for hazard in hazards if not is_polled(*hazard)]
+    others = [hazard for hazard in hazards if not is_polled(*hazard, lane)]
     if not summaries or sum(summaries) != len(hazards):
         print(f"{name}: racecheck tells of {sum(summaries)} hazards, and {len(hazards)} are there to be read")
         return False
@@ -54,6 +54,9 @@ def judge(name):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    names, lane = sys.argv[1:], WARP
+    if names[:1] == ["--lane"]:
+        lane, names = int(names[1]), names[2:]
+    if not names:
         sys.exit(__doc__)
-    sys.exit(0 if all([judge(name) for name in sys.argv[1:]]) else 1)
+    sys.exit(0 if all([judge(name, lane) for name in names]) else 1)
