@@ -14,7 +14,6 @@
 #include "exec/exec_end.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_idle.h"
-#include "exec/exec_loops.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_places.h"
 #include "exec/exec_times.h"
@@ -278,8 +277,6 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_add_end(exec, options);
     if (!status && knows_ends(options)) // behind the call: a frame ends with it
         status = braid_exec_add_ended(exec);
-    if (!status)
-        status = braid_exec_add_loops(exec, graph);
     if (!status)
         status = braid_exec_add_probes(exec);
     return status ? status : braid_exec_add_deadline(exec, options);

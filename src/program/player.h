@@ -47,8 +47,7 @@ struct player {
 
     bool plays_loops; // graphs with loops or branches are refused otherwise
     bool times_loops; // it keeps times of what is inside, where it is asked for times
-    // Streams: another player, which plays each loop as a program of its own; NULL: they queue the
-    // body again and again.
+    // Streams: the player that plays each loop, as a program of its own.
     const struct player *plays_loops_by;
 
     bool is_island; // taken only where the program allows islands, and by its predicted time
@@ -119,9 +118,6 @@ struct player {
     // Optional: waits for each stream of its own, also if others fail. Then it waits for work that
     // no stream tells of, as the streams that it was given have ended.
     braid_status (*synchronize)(struct playing *playing);
-    // Optional: the failure of a frame that no launch could return, once, where there is one. If it
-    // is told before a launch, that is not made.
-    braid_status (*tell_failure)(struct playing *playing);
     // No launch is in flight.
     void (*destroy)(struct playing *playing);
 };

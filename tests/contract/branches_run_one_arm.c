@@ -4,7 +4,6 @@
 
 #include "contract/counting.h"
 #include "contract/groups.h"
-#include "support/failing_memory.h"
 
 enum { CONDITION, FIRST, SECOND, NUM_WORDS };
 
@@ -293,41 +292,6 @@ static void launches_and_destroy_wait_for_no_arm_but_the_last(void **state)
     check_words(contract, &choice, 0, 1);
 }
 
-// Whichever allocation fails: the arm has run, or a call has said that it has not.
-static void an_arm_that_cannot_be_queued_is_told(void **state)
-{
-    enum { num_steps = 60, most_tries = 200 };
-    struct contract *contract = *state;
-    unsigned num_failed = 0, num_told = 0;
-    for (uint32_t condition = 0; condition < 2; condition++) {
-        struct choice choice = begin_choice(contract, condition);
-        begin_branch(choice.graph, choice.resources[CONDITION]);
-        for (int i = 0; i < 2 * num_steps; i++) {
-            if (i == num_steps)
-                check_ok(braid_graph_else(choice.graph));
-            add_to(&choice, i < num_steps ? FIRST : SECOND, 1);
-        }
-        check_ok(braid_graph_end(choice.graph));
-        bool failed = true;
-        for (uint64_t nth = 1; failed && nth < most_tries; nth++) {
-            braid_exec *exec = make_exec(contract, choice.graph);
-            failing_memory_arm(nth);
-            braid_status status = braid_exec_launch(exec, NULL);
-            if (!status)
-                status = braid_exec_wait(exec);
-            failed = failing_memory_disarm();
-            num_failed += failed;
-            num_told += status != BRAID_OK;
-            assert_true(!status || (failed && status == BRAID_NO_MEMORY));
-            if (status)
-                run_frames(exec);
-            check_words(contract, &choice, condition * num_steps, !condition * num_steps);
-            contract_destroy_exec(contract, exec);
-        }
-    }
-    print_message("summary: %u failed allocations, of which %u were told\n", num_failed, num_told);
-}
-
 int run_branches(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,7 +304,6 @@ int run_branches(void)
         contract_test(edges_across_the_border_order_the_whole_branch),
         contract_test(an_arm_without_work_ends_at_once),
         contract_test(launches_and_destroy_wait_for_no_arm_but_the_last),
-        contract_test(an_arm_that_cannot_be_queued_is_told),
     };
     return contract_run("branches_run_one_arm", tests);
 }

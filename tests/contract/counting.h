@@ -71,7 +71,7 @@ static inline void add_body(const struct counting *counting)
 
 static inline bool plays_loops(const struct contract *contract)
 {
-    return strcmp(contract->backend, "hip") != 0;
+    return strcmp(contract->backend, "hip") != 0 && strcmp(contract->backend, "skeleton") != 0;
 }
 
 static inline braid_exec *make_exec(struct contract *contract, const braid_graph *graph)

@@ -5,7 +5,6 @@
 
 #include "contract/counting.h"
 #include "contract/groups.h"
-#include "support/failing_memory.h"
 
 static void count(struct contract *contract, uint32_t left, braid_loop loop, uint32_t expected)
 {
@@ -399,41 +398,6 @@ static void scratch_inside_a_loop_grows(void **state)
     assert_int_equal(contract_number(contract, result + num - 1), 100 + num - 1);
 }
 
-// Whichever allocation fails: the sum is right, or a call has said that it is not. The body is
-// long, so that its queues take memory.
-static void an_iteration_that_cannot_be_queued_is_told(void **state)
-{
-    enum { num_steps = 60, num_rounds = 3, most_tries = 200 };
-    struct contract *contract = *state;
-    struct counting counting = begin_counting(contract, num_rounds);
-    begin_loop(counting.graph, (braid_loop){ .condition = counting.left, .unbounded = true });
-    add_body(&counting);
-    for (int i = 1; i < num_steps; i++)
-        add_step(counting.graph, "more", counting.sum, counting.numbers + 1, 1);
-    check_ok(braid_graph_end(counting.graph));
-    bool failed = true;
-    unsigned num_failed = 0, num_told = 0;
-    for (uint64_t nth = 1; failed && nth < most_tries; nth++) {
-        braid_exec *exec = make_exec(contract, counting.graph);
-        failing_memory_arm(nth);
-        braid_status status = braid_exec_launch(exec, NULL);
-        if (!status)
-            status = braid_exec_wait(exec);
-        failed = failing_memory_disarm();
-        num_failed += failed;
-        num_told += status != BRAID_OK;
-        assert_true(!status || (failed && status == BRAID_NO_MEMORY));
-        if (!status)
-            assert_int_equal(contract_number(contract, counting.numbers + 1),
-                             num_steps * num_rounds);
-        check_ok(braid_exec_launch(exec, NULL));
-        check_ok(braid_exec_wait(exec));
-        assert_int_equal(contract_number(contract, counting.numbers + 1), num_steps * num_rounds);
-        contract_destroy_exec(contract, exec);
-    }
-    print_message("summary: %u failed allocations, of which %u were told\n", num_failed, num_told);
-}
-
 static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
 {
     (void)device, (void)stream, (void)user;
@@ -452,7 +416,7 @@ static void a_queue_call_inside_is_refused(void **state)
     check_ok(braid_graph_end(graph));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     check_fails(contract_create_exec(contract, graph, &options, &exec), BRAID_UNSUPPORTED,
-                plays_loops(contract) ? "'gemm' is a queue call inside" : "plays no loop");
+                plays_loops(contract) ? "'gemm' is a queue call" : "plays no loop");
 }
 
 int run_loops(void)
@@ -475,7 +439,6 @@ int run_loops(void)
         contract_test(many_frames_are_launched_with_loops),
         contract_test(launches_and_destroy_wait_for_no_iteration_but_the_last),
         contract_test(scratch_inside_a_loop_grows),
-        contract_test(an_iteration_that_cannot_be_queued_is_told),
         contract_test(a_queue_call_inside_is_refused),
     };
     return contract_run("loops_run_until_they_end", tests);

@@ -252,7 +252,9 @@ static void a_queue_call_is_refused_by_name(void **state)
 {
     (void)state;
     const struct backend_task task = { .kind = WORK_QUEUE, .name = "gemm" };
-    struct hand_plan plan = { .tasks = &task, .num_tasks = 1 };
+    const struct hand_step step = { BRAID_STEP_RUN, 0 };
+    const struct hand_lane lane = { &step, 1 };
+    struct hand_plan plan = { .lanes = &lane, .num_lanes = 1, .tasks = &task, .num_tasks = 1 };
     struct hand_program *program = NULL;
     check_fails(hand_program_create(backend, &braid_walker_player, &plan, &program),
                 BRAID_UNSUPPORTED, "gemm");

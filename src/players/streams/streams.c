@@ -12,11 +12,10 @@ static void return_event(braid_event *event)
         braid_device_return_event(event->device, event);
 }
 
-void braid_streams_destroy(struct playing *playing)
+static void destroy(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     braid_streams_played_destroy(streams->played);
-    braid_streams_loops_destroy(streams);
     for (uint32_t i = 0; streams->lanes && i < streams->num_lanes; i++) {
         if (streams->lanes[i].stream)
             braid_device_return_stream(streams->lanes[i].device, streams->lanes[i].stream);
@@ -179,13 +178,11 @@ static braid_status lease(struct streams_playing *streams, const struct stage *s
     return status;
 }
 
-braid_status braid_streams_create(const struct stage *stage, struct streams_loops *loops,
-                                  struct playing **out_playing)
+static braid_status create(const struct stage *stage, struct playing **out_playing)
 {
     struct streams_playing *streams = calloc(1, sizeof(*streams));
     if (!streams)
         return braid_error_no_memory("an exec");
-    streams->loops = loops;
     streams->device = stage->device;
     streams->tasks = stage->frame->tasks;
     streams->num_lanes = stage->program->num_lanes;
@@ -193,20 +190,14 @@ braid_status braid_streams_create(const struct stage *stage, struct streams_loop
     streams->program = stage->program;
     braid_status status = lease(streams, stage);
     if (!status)
-        status = stage->player->plays_loops_by ? braid_streams_played_create(streams, stage)
-                                               : braid_streams_loops_create(streams, stage);
+        status = braid_streams_played_create(streams, stage);
     if (!status && stage->num_profiled)
         status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
     if (status)
-        braid_streams_destroy(&streams->base);
+        destroy(&streams->base);
     else
         *out_playing = &streams->base;
     return status;
-}
-
-static braid_status create(const struct stage *stage, struct playing **out_playing)
-{
-    return braid_streams_create(stage, NULL, out_playing);
 }
 
 static bool orders_frames(struct backend *backend, bool several_places)
@@ -228,7 +219,7 @@ static void await_rest(struct streams_playing *streams)
     streams->going_on_there = NULL;
 }
 
-braid_status braid_streams_synchronize(struct playing *playing)
+static braid_status synchronize(struct playing *playing)
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     braid_status first = BRAID_OK;
@@ -250,22 +241,23 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     backend->ops->get_cost_model(backend, out_model);
 }
 
-// Arguments are captured when a task is submitted: only loops have an update. HIP plays none: its
-// streams would wait for each other where they share a queue of the hardware.
+// Arguments are captured when a task is submitted: only loops have an update. HIP plays none.
 #define STREAMS_PLAYER                                                                             \
     .name = "streams", .mode = BRAID_MODE_STREAMS, .launches_overlap = true,                       \
     .starts_early_if_adjacent = true, .get_cost_model = get_cost_model, .create = create,          \
     .orders_frames = orders_frames, .follow = follow, .launch = braid_streams_launch,              \
     .read_times = braid_streams_times_read, .read_clock = braid_streams_read_clock,                \
-    .synchronize = braid_streams_synchronize, .destroy = braid_streams_destroy
+    .synchronize = synchronize, .destroy = destroy
 
-const struct player braid_streams_player = { STREAMS_PLAYER,
-                                             .plays_loops = true,
-                                             .times_loops = true,
-                                             .check = braid_streams_check,
-                                             .update = braid_streams_update,
-                                             .tell_failure = braid_streams_tell_failure };
-const struct player braid_looping_streams_player = {
+const struct player braid_streams_player = { STREAMS_PLAYER };
+const struct player braid_cpu_streams_player = {
+    STREAMS_PLAYER,
+    .plays_loops = true,
+    .times_loops = true,
+    .plays_loops_by = &braid_walker_player,
+    .update = braid_streams_played_update,
+};
+const struct player braid_cuda_streams_player = {
     STREAMS_PLAYER,
     .plays_loops = true,
     .plays_loops_by = &braid_graph_player,

@@ -23,8 +23,6 @@ struct stream_lane {
 // A mark is an event of the frame. Marks are its begin and end on the caller's stream, the begin of
 // each forked lane, and the end of each task and wait. Each frame kept has marks of its own. An
 // operation's time is from the mark before it on its lane to its own mark.
-// Of a body, frames are iterations: the marks of as many are kept as are queued before they are
-// awaited. Then each is added to the tallies of its operations.
 struct streams_times {
     uint32_t room; // frames
     size_t num_marks;
@@ -32,13 +30,9 @@ struct streams_times {
     bool *is_whole;      // room: that frame was queued without a failure
     uint64_t num_frames; // begun
     size_t num_ops;
-    uint32_t num_tallied;          // frames of the whole; 0: this is no body
-    struct profile_tally *tallies; // num_tallied * num_ops
-    uint64_t num_added;            // iterations
-    struct profile_span *spans;    // num_ops, of one iteration
-    size_t *mark_of_op;            // 0: none
-    size_t *before_op;             // the mark before it on its lane
-    size_t *mark_of_lane;          // at its begin; 0: none
+    size_t *mark_of_op;   // 0: none
+    size_t *before_op;    // the mark before it on its lane
+    size_t *mark_of_lane; // at its begin; 0: none
     braid_device *device;
     braid_stream *clock_stream; // leased, with nothing on it but
     braid_event *clock_event;   // an event with timing, for reading the clock
@@ -63,12 +57,7 @@ struct streams_playing {
     const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
     const struct program *program;
     uint32_t *event_of;            // by position
-    struct streams_played *played; // loops that another player plays; NULL: there are none
-    // streams_loops.h. NULL where the graph has no loops; the bodies share them.
-    struct streams_loops *loops;
-    struct stream_loop *inner;     // by body of the program
-    struct streams_values *values; // of the launch or iteration at hand
-    uint64_t launch;               // of the frame: its number, from 1; a body has its frame's
+    struct streams_played *played; // loops and branches; NULL: there are none
     // Work that the last launch has left outside of the streams; its backend is NULL: none.
     struct backend_task going_on;
     struct backend *going_on_there;
@@ -77,31 +66,6 @@ struct streams_playing {
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
                                   struct play_result *out_result);
-// Queues a task. If that fails halfway, notes its left work.
-braid_status braid_streams_submit(struct streams_playing *streams, const struct backend_task *task,
-                                  const struct stream_lane *lane);
-
-// streams.c: a playing of a body; with NULL loops, of a frame.
-braid_status braid_streams_create(const struct stage *stage, struct streams_loops *loops,
-                                  struct playing **out_playing);
-void braid_streams_destroy(struct playing *playing);
-braid_status braid_streams_synchronize(struct playing *playing);
-
-// streams_loops.c
-// Makes the bodies of a playing that has its lanes. Errors: as create of a player.
-braid_status braid_streams_loops_create(struct streams_playing *streams, const struct stage *stage);
-// Waits for calls that run. No frame is in flight, or the device has failed.
-void braid_streams_loops_destroy(struct streams_playing *streams);
-// Before a launch of a frame: loops in it have the values that tasks have now.
-void braid_streams_loops_begin(struct streams_playing *streams);
-// Queues the call of a loop, behind the work on the lane.
-braid_status braid_streams_enter(struct streams_playing *streams, const braid_step *op,
-                                 const struct stream_lane *lane);
-// Of the player, see player.h.
-braid_status braid_streams_check(const struct stage *stage);
-braid_status braid_streams_update(struct playing *playing, const struct backend_task *const *tasks,
-                                  uint32_t num, uint32_t frame);
-braid_status braid_streams_tell_failure(struct playing *playing);
 
 // streams_played.c: loops that another player plays.
 braid_status braid_streams_played_create(struct streams_playing *streams,
@@ -116,6 +80,9 @@ braid_status braid_streams_played_update(struct playing *playing,
                                          uint32_t frame);
 braid_status braid_streams_played_check_task(const struct playing *playing,
                                              const struct backend_task *task);
+// Adds the times of nodes inside to the last frames of a profile, those of a playing with times.
+braid_status braid_streams_played_read_tallies(const struct streams_playing *streams,
+                                               struct profile *profile);
 uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop);
 
 // streams_times.c
@@ -130,10 +97,6 @@ braid_status braid_streams_times_begin(struct streams_playing *streams, braid_st
 braid_status braid_streams_times_forked(struct streams_playing *streams);
 braid_status braid_streams_times_op(struct streams_playing *streams, size_t op);
 braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream);
-
-// Of a body with times: its iterations have ended; and those of a launch of the whole begin.
-braid_status braid_streams_times_tally(struct streams_playing *body);
-void braid_streams_times_clear(struct streams_playing *body, uint64_t launch);
 
 // No frame is in flight.
 braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);

@@ -99,9 +99,10 @@ static braid_status make_queue_call(const struct streams_playing *streams,
                           : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
 }
 
-// The task itself may be changed while its left work is awaited.
-braid_status braid_streams_submit(struct streams_playing *streams, const struct backend_task *task,
-                                  const struct stream_lane *lane)
+// Queues a task. If that fails halfway, notes its left work. The task itself may be changed while
+// that is awaited.
+static braid_status submit(struct streams_playing *streams, const struct backend_task *task,
+                           const struct stream_lane *lane)
 {
     struct backend *backend = lane->device->backend;
     braid_status status = backend->ops->submit(backend, device_backend_stream(lane->stream), task);
@@ -119,7 +120,7 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
         return BRAID_OK; // its waits are on the stream already
     if (task->kind == WORK_QUEUE)
         return make_queue_call(streams, task, lane);
-    return braid_streams_submit(streams, task, lane);
+    return submit(streams, task, lane);
 }
 
 // That frame was queued before, and none in its place since, so its record is the latest.
@@ -145,10 +146,8 @@ static braid_status submit_op(struct streams_playing *streams, const braid_step 
         ranges_end();
         return status;
     }
-    if (op->kind == BRAID_STEP_LOOP && streams->played)
+    if (op->kind == BRAID_STEP_LOOP)
         status = braid_streams_played_launch(streams, op, lane);
-    else if (op->kind == BRAID_STEP_LOOP)
-        status = braid_streams_enter(streams, op, lane);
     else if (op->kind == BRAID_STEP_RECORD)
         status = record(events[streams->event_of[op->position]], stream);
     else if (op->kind == BRAID_STEP_WAIT)
@@ -201,7 +200,6 @@ braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
 {
     struct streams_playing *streams = (struct streams_playing *)playing;
     out_result->queued = true;
-    braid_streams_loops_begin(streams);
     braid_status status = submit_frame(streams, stream);
     if (!status) {
         status = join_lanes(streams, stream, false, &out_result->unjoined);

@@ -156,3 +156,45 @@ uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint
             num += played->player->num_iterations(played->loops[i].playing, loop);
     return num;
 }
+
+static void take_tallies(const struct streams_played *played, uint32_t loop,
+                         const struct profile_tally *from, uint32_t num_nodes,
+                         struct profile_tally *to)
+{
+    for (uint32_t i = 0; i < num_nodes; i++)
+        if (played->loop_of[i] == loop)
+            to[i] = from[i];
+}
+
+// The player of the loop has the times of each launch, the latest last. If a launch of the frame
+// failed before it came to the loop, those before are told of the frame behind.
+static braid_status read_loop(const struct streams_playing *streams, uint32_t loop,
+                              struct profile *profile)
+{
+    const struct streams_times *times = streams->times;
+    const struct streams_played *played = streams->played;
+    struct playing *playing = played->loops[loop].playing;
+    struct profile own;
+    braid_status status = braid_profile_create(&played->loops[loop].program, times->room, &own);
+    if (status)
+        return status;
+    status = played->player->read_times(playing, &own);
+    uint32_t to = profile->num_frames;
+    for (uint64_t i = 1; i <= own.num_frames && i <= times->num_frames && !status; i++) {
+        if (times->is_whole[(times->num_frames - i) % times->room])
+            take_tallies(played, loop, &own.tallies[(own.num_frames - i) * own.num_nodes],
+                         own.num_nodes, &profile->tallies[--to * profile->num_nodes]);
+    }
+    braid_profile_finish(&own);
+    return status;
+}
+
+braid_status braid_streams_played_read_tallies(const struct streams_playing *streams,
+                                               struct profile *profile)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < streams->played->num && !status; i++)
+        if (streams->played->loops[i].playing)
+            status = read_loop(streams, i, profile);
+    return status;
+}

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "players/streams/streams_loops.h"
 
 // Marks of operations in issue order.
 static braid_status number_marks(struct streams_playing *streams, struct streams_times *times,
@@ -58,24 +57,18 @@ braid_status braid_streams_times_create(struct streams_playing *streams,
     streams->times = times;
     if (!times)
         return braid_error_no_memory("the times of frames");
-    bool is_body = program->region != PLAN_NONE;
-    times->room = is_body ? STREAMS_MOST_QUEUED : num_frames;
-    times->num_tallied = is_body ? num_frames : 0;
+    times->room = num_frames;
     times->num_ops = program->num_ops;
-    times->tallies =
-        braid_allocate_zeroed(times->num_tallied * program->num_ops, sizeof(*times->tallies));
-    times->spans = braid_allocate_zeroed(program->num_ops, sizeof(*times->spans));
     times->is_whole = braid_allocate_zeroed(times->room, sizeof(bool));
     times->mark_of_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
     times->before_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
     times->mark_of_lane = braid_allocate_zeroed(program->num_lanes, sizeof(size_t));
-    if (!times->is_whole || !times->mark_of_op || !times->before_op || !times->mark_of_lane ||
-        !times->tallies || !times->spans)
+    if (!times->is_whole || !times->mark_of_op || !times->before_op || !times->mark_of_lane)
         return braid_error_no_memory("the times of frames");
     braid_status status = number_marks(streams, times, program);
     if (!status)
         status = make_marks(streams, times);
-    return status || is_body ? status : make_clock(streams->device, times);
+    return status ? status : make_clock(streams->device, times);
 }
 
 void braid_streams_times_destroy(struct streams_times *times)
@@ -88,8 +81,6 @@ void braid_streams_times_destroy(struct streams_times *times)
     if (times->clock_stream)
         braid_device_return_stream(times->device, times->clock_stream);
     free(times->marks);
-    free(times->tallies);
-    free(times->spans);
     free(times->is_whole);
     free(times->mark_of_op);
     free(times->before_op);
@@ -188,49 +179,6 @@ static braid_status read_frame(const struct streams_playing *streams, braid_even
     return status;
 }
 
-// An iteration that was not queued as a whole was no iteration: the loop has failed.
-braid_status braid_streams_times_tally(struct streams_playing *body)
-{
-    struct streams_times *times = body->times;
-    struct profile_tally *to = &times->tallies[body->launch % times->num_tallied * times->num_ops];
-    struct profile_span iteration;
-    while (times->num_added < times->num_frames) {
-        size_t slot = times->num_added++ % times->room;
-        braid_event *const *marks = &times->marks[slot * times->num_marks];
-        if (!times->is_whole[slot])
-            continue;
-        braid_status status =
-            read_frame(body, marks[STREAMS_MARK_BEGIN], marks, &iteration, times->spans);
-        if (status)
-            return status;
-        for (size_t i = 0; i < times->num_ops; i++)
-            if (program_takes_time(body->program, &body->program->ops[i]))
-                profile_tally_add(&to[i], times->spans[i].end - times->spans[i].begin);
-    }
-    return BRAID_OK;
-}
-
-void braid_streams_times_clear(struct streams_playing *body, uint64_t launch)
-{
-    struct streams_times *times = body->times;
-    memset(&times->tallies[launch % times->num_tallied * times->num_ops], 0,
-           times->num_ops * sizeof(*times->tallies));
-}
-
-// By node, of a frame. Launches count from 1.
-static void read_tallies(const struct streams_playing *streams, uint64_t launch,
-                         struct profile_tally *to)
-{
-    const struct program *program = streams->program;
-    const struct streams_times *times = streams->times;
-    for (size_t i = 0; i < program->num_ops && times->num_tallied; i++)
-        if (program_takes_time(program, &program->ops[i]))
-            to[program->ops[i].node] =
-                times->tallies[launch % times->num_tallied * times->num_ops + i];
-    for (uint32_t i = 0; i < program->num_bodies; i++)
-        read_tallies(streams->inner[i].body, launch, to);
-}
-
 braid_status braid_streams_times_read(struct playing *playing, struct profile *out_profile)
 {
     const struct streams_playing *streams = (const struct streams_playing *)playing;
@@ -246,11 +194,10 @@ braid_status braid_streams_times_read(struct playing *playing, struct profile *o
         size_t to = out_profile->num_frames++;
         status = read_frame(streams, origin, marks, &out_profile->frames[to],
                             &out_profile->ops[to * out_profile->num_ops]);
-        if (streams->inner)
-            read_tallies(streams, i + 1, &out_profile->tallies[to * out_profile->num_nodes]);
     }
     out_profile->clock.origin = origin;
-    return status;
+    return status || !streams->played ? status
+                                      : braid_streams_played_read_tallies(streams, out_profile);
 }
 
 enum {

@@ -8,15 +8,25 @@
 #include "base/node_text.h"
 #include "players/players.h"
 
-static braid_status refuse_queue_calls(const struct stage *stage)
+static braid_status refuse_queue_calls(const struct program *program)
 {
-    const struct tasks *tasks = stage->program->tasks;
-    for (uint32_t i = 0; i < tasks->num; i++)
-        if (tasks->items[i].kind == WORK_QUEUE)
+    const struct tasks *tasks = program->tasks;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < program->num_ops; i++) {
+        uint32_t node = program->ops[i].node;
+        if (program->ops[i].kind == BRAID_STEP_RUN && tasks->items[node].kind == WORK_QUEUE)
             return braid_error(BRAID_UNSUPPORTED,
                                "cpu: node %s is a queue call, which needs a stream to queue on",
-                               braid_node_text(i, tasks->items[i].name).text);
-    return BRAID_OK;
+                               braid_node_text(node, tasks->items[node].name).text);
+    }
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++)
+        status = refuse_queue_calls(&program->bodies[i]);
+    return status;
+}
+
+static braid_status check(const struct stage *stage)
+{
+    return refuse_queue_calls(stage->program);
 }
 
 static void *allocate_lines(size_t num, size_t bytes)
@@ -267,7 +277,7 @@ const struct player braid_walker_player = {
     .plays_loops = true,
     .times_loops = true,
     .get_cost_model = get_cost_model,
-    .check = refuse_queue_calls,
+    .check = check,
     .create = create,
     .update = braid_cpu_program_update,
     .orders_frames = orders_frames,
