@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "graph/links.h"
 #include "graph/segments.h"
+#include "graph/undeclared.h"
 
 enum use_class { USE_READ, USE_ACCUMULATE, USE_WRITE };
 
@@ -166,28 +167,6 @@ static bool link_all(struct array *uses, struct array *links)
     return true;
 }
 
-// A node's scratch tells nothing about its other accesses.
-static bool declares(const braid_graph *graph, const struct graph_node *node)
-{
-    const struct graph_resource *resources = graph->resources.items;
-    const struct graph_access *accesses = graph->accesses.items;
-    for (uint32_t i = 0; i < node->num_accesses; i++) {
-        if (resources[accesses[node->first_access + i].resource].scratch == GRAPH_NONE)
-            return true;
-    }
-    return false;
-}
-
-static uint32_t find_undeclared(const braid_graph *graph)
-{
-    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
-        const struct graph_node *node = &graph_nodes(graph)[i];
-        if (node->kind != WORK_EMPTY && !declares(graph, node))
-            return i;
-    }
-    return GRAPH_NONE;
-}
-
 static braid_status collect(const braid_graph *graph, const struct graph_units *units,
                             struct array *out_links)
 {
@@ -212,7 +191,7 @@ braid_status braid_graph_find_frame_links(const braid_graph *graph, struct array
                                           uint32_t *out_undeclared)
 {
     struct graph_units units = { 0 };
-    *out_undeclared = find_undeclared(graph);
+    *out_undeclared = braid_graph_find_undeclared(graph);
     braid_status status = braid_graph_find_units(graph, &units);
     if (!status)
         status = collect(graph, &units, out_links);

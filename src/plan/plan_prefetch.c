@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/segments.h"
+#include "graph/undeclared.h"
 #include "plan/plan_graph.h"
 
 enum {
@@ -35,14 +36,11 @@ static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t n
 
 static void note_writes(struct prefetch_plan *plan)
 {
-    plan->unknown = PLAN_NONE;
+    plan->unknown = braid_graph_find_undeclared(plan->graph);
     for (uint32_t i = 0; i < plan->segments.num_segments; i++)
         plan->writers[i] = PLAN_NONE;
     for (uint32_t i = 0; i < graph_num_nodes(plan->graph); i++) {
         const struct graph_node *node = &graph_nodes(plan->graph)[i];
-        bool works = node->kind != WORK_EMPTY && !work_has_body((enum work_kind)node->kind);
-        if (works && !node->num_accesses)
-            plan->unknown = i;
         for (uint32_t j = 0; j < node->num_accesses; j++) {
             const struct graph_access *access = &accesses_of(plan->graph, i)[j];
             for (uint32_t k = plan->segments.first[access->resource];

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
+#include "graph/undeclared.h"
 
 // Bytes that a node writes.
 struct written {
@@ -66,9 +67,6 @@ static braid_status find_written(struct proof *proof)
         return braid_error_no_memory("the proof of prefetches");
     for (uint32_t i = 0; i < graph_num_nodes(proof->graph); i++) {
         const struct graph_node *node = &graph_nodes(proof->graph)[i];
-        if (node->kind != WORK_EMPTY && !work_has_body((enum work_kind)node->kind) &&
-            !node->num_accesses)
-            proof->unknown = i;
         for (uint32_t k = 0; k < node->num_accesses; k++) {
             const struct graph_access *access = &accesses[node->first_access + k];
             struct written *written = &proof->written[num];
@@ -150,9 +148,10 @@ static braid_status check(const struct proof *proof, uint32_t index)
 
 braid_status braid_verify_prefetch(const struct tasks *tasks, const braid_graph *graph)
 {
-    struct proof proof = { .tasks = tasks, .graph = graph, .unknown = GRAPH_NONE };
+    struct proof proof = { .tasks = tasks, .graph = graph };
     if (!tasks || !tasks->prefetches)
         return BRAID_OK;
+    proof.unknown = braid_graph_find_undeclared(graph);
     braid_status status = find_written(&proof);
     for (uint32_t i = 0; i < tasks->num && !status; i++) {
         if (tasks->prefetches[i].bytes)

@@ -223,6 +223,24 @@ static void a_node_without_accesses_may_write_anything(void **state)
     close_fixture(&fixture);
 }
 
+// Braid declares its scratch, which tells nothing about its other accesses.
+static void neither_does_its_scratch_tell(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    braid_resource scratch;
+    open_fixture(&fixture, &plain, BYTES, BLOCKS);
+    check_ok(braid_graph_add_scratch(fixture.graph, "scratch", 64, 0, &scratch));
+    const braid_kernel_node launch = {
+        .kernel = &plain,
+        BRAID_ARGS(braid_resource_address(&scratch), braid_resource_address(&scratch),
+                   braid_resource_address(&scratch)),
+    };
+    check_ok(braid_graph_add_kernel(fixture.graph, &launch, NULL));
+    assert_int_equal(make(&fixture, (braid_exec_options){ 0 }), 0);
+    close_fixture(&fixture);
+}
+
 static void set(struct fixture *fixture, int node, char *weights)
 {
     check_ok(braid_exec_set_arg(fixture->exec, fixture->nodes[node], 0, BRAID_ARG(weights)));
@@ -298,6 +316,7 @@ int main(void)
         cmocka_unit_test(some_kernels_do_not),
         cmocka_unit_test(what_a_node_writes_is_not_fetched),
         cmocka_unit_test(a_node_without_accesses_may_write_anything),
+        cmocka_unit_test(neither_does_its_scratch_tell),
         cmocka_unit_test(an_argument_that_is_set_is_not_fetched),
         cmocka_unit_test(inputs_of_a_disabled_node_are_not_fetched),
         cmocka_unit_test(inputs_of_a_node_that_rests_are_not_fetched),

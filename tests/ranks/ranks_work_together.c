@@ -3,6 +3,7 @@
 // refused on all of them. Every rank makes every test; rank 0 reports.
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -221,6 +222,24 @@ static void test_frames_in_flight_keep_their_own_transients(void **state)
     assert_true(sums[0] == 4 * (4 * FRAMES + 6.0));
 }
 
+// The accesses that Braid gives an operation tell nothing about the program's memory.
+static void test_an_operation_without_accesses_keeps_frames_whole(void **state)
+{
+    struct job *job = *state;
+    double a[1] = { 1 };
+    braid_exec_info info;
+    add(job, "sum", BRAID_RANK_ALL_REDUCE, (braid_communication){ .from = a, .to = a, .count = 1 },
+        NULL, 0);
+    const braid_exec_options options = { .frames = 2 };
+    check_ok(braid_exec_create(job->device, job->graph, &options, &job->exec));
+    braid_exec_get_info(job->exec, &info);
+    assert_true(info.whole_frames);
+    assert_non_null(strstr(info.frames_reason, "'post sum' declares no access"));
+    check_ok(braid_exec_launch(job->exec, NULL));
+    check_ok(braid_exec_wait(job->exec));
+    assert_true(a[0] == NUM_RANKS);
+}
+
 static void wait_for_it(void *user)
 {
     while (!__atomic_load_n((int *)user, __ATOMIC_ACQUIRE))
@@ -314,6 +333,7 @@ int main(void)
         test_job(test_edges_of_an_operation_hold_for_all_of_it),
         test_job(test_no_rank_leaves_out_what_others_wait_for),
         test_job(test_frames_in_flight_keep_their_own_transients),
+        test_job(test_an_operation_without_accesses_keeps_frames_whole),
         test_job(test_another_order_is_refused_with_both),
         test_job(test_ranks_that_reduce_otherwise_are_refused),
         test_job(test_collectives_of_other_elements_are_refused),
