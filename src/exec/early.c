@@ -16,6 +16,13 @@ static uint32_t share_of(const struct backend_launch *launch, uint64_t blocks_at
     return (uint32_t)((double)blocks / (double)blocks_at_once * PLAN_EARLY_ROOM) + 1;
 }
 
+// A kernel whose text is changed already has no other change.
+static bool may_fetch(const struct backend_launch *launch)
+{
+    return launch->kernel->waits_first && !launch->kernel->notes_begin && !launch->grid_from &&
+           !launch->cluster.x;
+}
+
 // A kernel with a cluster stays as its author made it. If a kernel reads its grid from memory, that
 // comes before a wait of its author's, so only a wait of Braid's makes it safe.
 static braid_status describe(const braid_exec *exec, const struct backend_task *task,
@@ -30,7 +37,7 @@ static braid_status describe(const braid_exec *exec, const struct backend_task *
         .can = (is_programmatic && !task->launch.grid_from) ||
                (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
         .tells = is_programmatic,
-        .fetches = task->launch.kernel->waits_first && !task->launch.cluster.x,
+        .fetches = may_fetch(&task->launch),
         .share = share_of(&task->launch, blocks_at_once),
     };
     return status;

@@ -167,6 +167,20 @@ static void explain_says_what_is_fetched(void **state)
     close_fixture(&fixture);
 }
 
+// A kernel that notes its begin is changed already.
+static void explain_tells_of_kernels_that_keep_their_code(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_fixture(&fixture, &plain, BYTES, BLOCKS);
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .black_box = true };
+    assert_int_equal(make(&fixture, options), 0);
+    check_explained(&fixture, 0,
+                    "; fetches nothing of weights[49152, 98304) for 'add': 'add' keeps its code");
+    assert_int_equal(run(&fixture), 0);
+    close_fixture(&fixture);
+}
+
 static void kernels_of_a_graph_fetch(void **state)
 {
     (void)state;
@@ -312,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(explain_says_what_is_fetched),
+        cmocka_unit_test(explain_tells_of_kernels_that_keep_their_code),
         cmocka_unit_test(kernels_of_a_graph_fetch),
         cmocka_unit_test(some_kernels_do_not),
         cmocka_unit_test(what_a_node_writes_is_not_fetched),
