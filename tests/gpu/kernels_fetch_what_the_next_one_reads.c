@@ -202,6 +202,22 @@ static void some_kernels_do_not(void **state)
     check_fetched(&leaving, BYTES, BLOCKS, graph, 0);
 }
 
+// Wherever the input begins and ends, less than a line of it for each block is left.
+static void inputs_are_fetched_whole(void **state)
+{
+    (void)state;
+    enum { LINE = 128 };
+    for (uint64_t more = 0; more < LINE; more += 48) {
+        struct fixture fixture;
+        open_fixture(&fixture, &plain, BYTES + more, BLOCKS);
+        assert_int_equal(make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }), 3);
+        long fetched = run(&fixture);
+        assert_true(fetched <= (long)(3 * (BYTES + more)));
+        assert_true(fetched > (long)(3 * (BYTES + more - (BLOCKS + 2) * LINE)));
+        close_fixture(&fixture);
+    }
+}
+
 // A node that writes the last bytes of one part, in another branch of the graph.
 static void what_a_node_writes_is_not_fetched(void **state)
 {
@@ -329,6 +345,7 @@ int main(void)
         cmocka_unit_test(explain_tells_of_kernels_that_keep_their_code),
         cmocka_unit_test(kernels_of_a_graph_fetch),
         cmocka_unit_test(some_kernels_do_not),
+        cmocka_unit_test(inputs_are_fetched_whole),
         cmocka_unit_test(what_a_node_writes_is_not_fetched),
         cmocka_unit_test(a_node_without_accesses_may_write_anything),
         cmocka_unit_test(neither_does_its_scratch_tell),

@@ -54,19 +54,15 @@ void braid_graph_prefetches_destroy(struct graph_prefetches *prefetches)
     free(prefetches);
 }
 
-static uint64_t round_up(uint64_t value)
-{
-    return (value + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-}
-
 // Whole lines, none of them beyond the bytes.
 static struct gpu_prefetch share_out(const struct backend_launch *launch)
 {
-    const uintptr_t from = (uintptr_t)round_up((uintptr_t)launch->next);
-    const uint64_t skipped = from - (uintptr_t)launch->next;
+    const uintptr_t next = (uintptr_t)launch->next;
+    const uintptr_t from = (next + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    const uint64_t skipped = from - next;
     const uint64_t bytes = launch->next_bytes > skipped ? launch->next_bytes - skipped : 0;
     const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    uint64_t share = round_up((bytes + blocks - 1) / blocks);
+    uint64_t share = bytes / blocks / LINE_BYTES * LINE_BYTES;
     share = share < LEAST_SHARE ? LEAST_SHARE : share > MOST_SHARE ? MOST_SHARE : share;
     return (struct gpu_prefetch){ (const void *)from, (uint32_t)share, (uint32_t)(bytes / share) };
 }
