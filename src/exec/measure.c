@@ -2,10 +2,14 @@
 // Costs of a graph's nodes from frames that were run.
 #include <braid/timings.h>
 
+#include <stdlib.h>
+
+#include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
 #include "exec/exec_times.h"
+#include "exec/measure_delays.h"
 #include "graph/graph.h"
 
 enum { LEAST_FRAMES = 3 }; // the first one finds no code and data in the caches
@@ -64,6 +68,54 @@ static uint64_t find_least(const braid_exec *exec)
     return step_ns ? step_ns : 1; // 0 would be a cost that is not known
 }
 
+// All are 0 unless one device starts the nodes itself: a delay of the host tells nothing of a node.
+static braid_status find_delays(const braid_exec *exec, const braid_timings *timings,
+                                uint64_t *out_ns)
+{
+    braid_cost_model model = { 0 };
+    braid_schedule_info info;
+    exec->player->get_cost_model(exec->device->backend, &model);
+    if (!model.issue_ns || model.host_issues || exec->placed)
+        return BRAID_OK;
+    braid_schedule_get_info(exec->schedule, &info);
+    const struct measured_frames frames = { info.steps,         info.num_steps,
+                                            timings->intervals, timings->num_frames,
+                                            timings->num_nodes, info.num_lanes };
+    const struct expected_delays expected = {
+        .lane_ns = model.node_ns - (exec->info.num_early_starts ? model.early_ns : 0),
+        .wait_ns = model.wait_ns,
+    };
+    return braid_measure_delays(&frames, expected, out_ns);
+}
+
+// In its own time, and later by delay_ns than the model has it.
+static braid_status set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
+                             const braid_node_timing *timing, uint64_t delay_ns)
+{
+    enum work_kind kind = exec->tasks.items[node].kind;
+    if (kind == WORK_EMPTY || work_has_body(kind)) // which takes what its body does
+        return BRAID_OK;
+    if (timing->timed_by == BRAID_TIMED_NOT)
+        return BRAID_OK;
+    uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
+    uint64_t cost_ns = timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
+    cost_ns = (cost_ns > least_ns ? cost_ns : least_ns) + delay_ns;
+    return braid_graph_set_cost(graph, braid_graph_node(graph, node), cost_ns);
+}
+
+static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
+                              const braid_timings *timings)
+{
+    uint64_t *delays_ns = braid_allocate_zeroed(timings->num_nodes, sizeof(*delays_ns));
+    if (!delays_ns)
+        return braid_error_no_memory("the delays of a frame");
+    braid_status status = find_delays(exec, timings, delays_ns);
+    for (uint32_t i = 0; i < timings->num_nodes && !status; i++)
+        status = set_cost(exec, graph, i, &timings->nodes[i], delays_ns[i]);
+    free(delays_ns);
+    return status;
+}
+
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
 {
     braid_status status = check(exec, graph);
@@ -72,20 +124,5 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
         status = run_frames(exec, num_frames);
     if (!status)
         status = braid_exec_get_timings(exec, &timings);
-    if (status)
-        return status;
-    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
-        enum work_kind kind = exec->tasks.items[i].kind;
-        if (kind == WORK_EMPTY || work_has_body(kind)) // which takes what its body does
-            continue;
-        const braid_node node = braid_graph_node(graph, i);
-        const braid_node_timing *timing = &timings.nodes[i];
-        if (timing->timed_by == BRAID_TIMED_NOT)
-            continue;
-        uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
-        uint64_t cost_ns =
-            timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
-        status = braid_graph_set_cost(graph, node, cost_ns > least_ns ? cost_ns : least_ns);
-    }
-    return status;
+    return status ? status : set_costs(exec, graph, &timings);
 }
