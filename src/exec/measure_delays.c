@@ -5,6 +5,7 @@
 // longer. The least of several frames counts: it has no delay by other work of the machine.
 #include "exec/measure_delays.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -15,7 +16,10 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// ready_ns: when each lane's next node is expected to begin; 0: it stands behind no other.
+// ready_ns: when each lane's next node is expected to begin; 0: it stands behind no other. UNKNOWN:
+// it stands behind a node that was not timed, such as a loop.
+#define UNKNOWN UINT64_MAX
+
 static void walk(const struct measured_frames *frames, struct expected_delays expected,
                  const braid_interval *at, uint64_t *ready_ns, uint64_t *least_ns)
 {
@@ -23,14 +27,17 @@ static void walk(const struct measured_frames *frames, struct expected_delays ex
         const braid_step *step = &frames->steps[i];
         const braid_interval *node = &at[step->node];
         uint64_t *ready = &ready_ns[step->lane];
-        if (step->kind == BRAID_STEP_WAIT && node->end_ns)
-            *ready = later(*ready, node->end_ns + expected.wait_ns);
-        if (step->kind != BRAID_STEP_RUN || node->end_ns == node->start_ns)
+        bool is_timed = node->end_ns > node->start_ns;
+        if (step->kind == BRAID_STEP_RECORD)
             continue;
+        if (step->kind == BRAID_STEP_WAIT) {
+            *ready = is_timed ? later(*ready, node->end_ns + expected.wait_ns) : UNKNOWN;
+            continue;
+        }
         uint64_t delay = *ready && node->start_ns > *ready ? node->start_ns - *ready : 0;
         if (delay < least_ns[step->node])
             least_ns[step->node] = delay;
-        *ready = node->end_ns + expected.lane_ns;
+        *ready = is_timed ? node->end_ns + expected.lane_ns : UNKNOWN;
     }
 }
 
