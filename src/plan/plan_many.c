@@ -13,6 +13,8 @@
 // The same of known costs. A kernel takes up to 15 % longer in one plan than in another. A device
 // that orders the lanes itself makes up for that, unless few lanes force an order (docs/measured).
 #define PRICE_OF_FREEDOM 32 // one part in
+// It pays if launches take at most this part of the frame. Each lane makes them somewhat longer.
+#define MOST_FOR_LAUNCHES 8 // one part in
 
 // Numbers that are tried, as far as they are allowed.
 const uint32_t braid_plan_lane_numbers[NUM_LANE_NUMBERS] = {
@@ -36,16 +38,15 @@ static bool is_bearable(const struct plan_costs *costs, const struct plan_kept *
     return expected <= best->ns + best->ns / find_price(costs);
 }
 
-// If costs are missing, a node may be the longest of all. Of known costs this is about kernels that
-// take most of the frame's time, and not about their launches. Below a limit
-// of the program's, more lanes never make a longer plan.
+// If costs are missing, a node may be the longest of all. Below a limit of the program's, more
+// lanes never make a longer plan.
 static bool needs_many(const struct plan_tries *tries, bool is_limited,
                        const struct plan_kept *best)
 {
     const braid_cost_model *model = &tries->costs->model;
     return tries->costs->num_guessed ||
            (!is_limited && best->max_lanes > 1 && model->issue_ns && !model->host_issues &&
-            braid_plan_without_waits(tries, 0) <= best->ns / 2);
+            braid_plan_without_waits(tries, 0) <= best->ns / MOST_FOR_LAUNCHES);
 }
 
 // The graph gets as many lanes as may run at once. They must cost little, even if all nodes of

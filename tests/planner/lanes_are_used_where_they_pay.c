@@ -343,36 +343,6 @@ static void kernels_that_fill_the_device_start_behind_each_other_on_two_lanes(vo
     braid_graph_destroy(graph);
 }
 
-// Two lanes are as short as three by the costs. On three, no chain stands behind another.
-static void a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain(void **state)
-{
-    (void)state;
-    braid_graph *graph = new_graph();
-    braid_node chain = NO_NODE;
-    for (int i = 0; i < 100; i++)
-        chain = new_node(graph, NULL, 10000, chain, NO_NODE);
-    for (int i = 0; i < 2; i++) {
-        chain = NO_NODE;
-        for (int k = 0; k < 40; k++)
-            chain = new_node(graph, NULL, 10000, chain, NO_NODE);
-    }
-    braid_schedule_options options = { .costs = { .node_ns = 500, .wait_ns = 800 } };
-    assert_int_equal(plan_info(graph, options).num_lanes, 2);
-    options.costs.issue_ns = 160;
-    assert_int_equal(plan_info(graph, options).num_lanes, 3);
-    // A limit of the program's keeps the fewest. So does a host that queues each node.
-    options.max_lanes = 8;
-    assert_int_equal(plan_info(graph, options).num_lanes, 2);
-    options.max_lanes = 0;
-    options.costs.host_issues = 1;
-    assert_int_equal(plan_info(graph, options).num_lanes, 2);
-    // A lane that costs more than a thirty-second part of the frame is not taken.
-    options.costs.host_issues = 0;
-    options.costs.root_ns = 100000;
-    assert_int_equal(plan_info(graph, options).num_lanes, 2);
-    braid_graph_destroy(graph);
-}
-
 static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state)
 {
     (void)state;
@@ -486,7 +456,6 @@ int main(void)
         cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
         cmocka_unit_test(kernels_that_fill_the_device_get_few_lanes),
         cmocka_unit_test(kernels_that_fill_the_device_start_behind_each_other_on_two_lanes),
-        cmocka_unit_test(a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain),
         cmocka_unit_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
         cmocka_unit_test(waits_take_time_also_where_they_delay_nothing),
         cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of unknown cost may be long: they get as many lanes as may run at once, unless that makes
-// the frame much longer should they be as short as the cost model's default.
+// the frame much longer should they be as short as the cost model's default. In a driver graph,
+// nodes of known cost get them unless that makes the frame longer by more than a little.
 #include "planner/plan_testing.h"
 
 static const braid_kernel kernel = { .name = "kernel", .source = "not compiled" };
@@ -78,12 +79,53 @@ static void big_graphs_follow_the_same_rule(void **state)
     assert_int_equal(lanes_of(kernels(400, 300, true, 0), few), 6);
 }
 
+static braid_graph *long_and_short_chains(void)
+{
+    braid_graph *graph = new_graph();
+    braid_node chain = NO_NODE;
+    for (int i = 0; i < 100; i++)
+        chain = new_node(graph, NULL, 10000, chain, NO_NODE);
+    for (int i = 0; i < 2; i++) {
+        chain = NO_NODE;
+        for (int k = 0; k < 40; k++)
+            chain = new_node(graph, NULL, 10000, chain, NO_NODE);
+    }
+    return graph;
+}
+
+// Two lanes are as short as three by the costs. On three, no chain stands behind another.
+static void a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain(void **state)
+{
+    (void)state;
+    braid_graph *graph = long_and_short_chains();
+    braid_schedule_options options = { .costs = { .node_ns = 500, .wait_ns = 800 } };
+    assert_int_equal(plan_info(graph, options).num_lanes, 2);
+    options.costs.issue_ns = 160;
+    assert_int_equal(plan_info(graph, options).num_lanes, 3);
+    // A limit of the program's keeps the fewest. So does a host that queues each node.
+    options.max_lanes = 8;
+    assert_int_equal(plan_info(graph, options).num_lanes, 2);
+    options.max_lanes = 0;
+    options.costs.host_issues = 1;
+    assert_int_equal(plan_info(graph, options).num_lanes, 2);
+    // A lane that costs more than a thirty-second part of the frame is not taken.
+    options.costs.host_issues = 0;
+    options.costs.root_ns = 100000;
+    assert_int_equal(plan_info(graph, options).num_lanes, 2);
+    // Launches take more than an eighth of the frame.
+    options.costs.root_ns = 0;
+    options.costs.issue_ns = 1000;
+    assert_int_equal(plan_info(graph, options).num_lanes, 2);
+    braid_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_as_may_run_at_once),
         cmocka_unit_test(lanes_that_cost_much_are_not_taken),
         cmocka_unit_test(big_graphs_follow_the_same_rule),
+        cmocka_unit_test(a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
