@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs blocks one by one, the largest first, each into the smallest gap that its neighbours leave.
-// This is greedy by size (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net
-// Inference, 2020). The result is squeezed.
+// Packs blocks one by one, the largest first, each at the lowest offset that the others leave. Then
+// fits them into fewer bytes by letting them push each other out. A block goes to the offset
+// where the blocks in its way are the easiest to place again. These then look for a place. A block
+// that often found no gap counts as hard to place, so the same few do not push each other for ever.
+// The method follows Nagata and Braysy, A Powerful Route Minimization Heuristic for the Vehicle
+// Routing Problem with Time Windows, 2009.
 #include "memory/pack.h"
 
 #include <stdlib.h>
@@ -9,122 +12,256 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "memory/clashes.h"
 #include "memory/pack_by_time.h"
-#include "memory/squeeze.h"
 
-#define MOST_PAIRED 4096         // with more blocks than these not each pair is looked at,
-#define MOST_QUESTIONS 800000000 // but so many
+#define MOST_PAIRED 4096              // with more blocks than these not each pair is looked at,
+#define MOST_PAIRED_BY_TIME 800000000 // but so many
 
-struct block_key {
-    uint64_t bytes, places; // places: from the first use to the last
-    uint32_t block;
+// A round takes away one part in ROUND. It asks ROUND_QUESTIONS times whether two blocks clash,
+// within LEAST_TURNS and MOST_TURNS of each block. All rounds ask MOST_QUESTIONS times, some
+// hundredths of a second.
+#define ROUND 100
+#define LEAST_TURNS 20
+#define MOST_TURNS 200
+#define ROUND_QUESTIONS 2000000
+#define MOST_QUESTIONS 15000000
+
+// Where a placed block starts or ends.
+struct edge {
+    uint64_t at;
+    uint64_t cost; // of pushing it out
 };
 
 struct pack {
     const struct clashes *clashes;
-    const struct lifetimes *lifetimes; // of the clashes
-    struct block_key *keys;            // in the order in which blocks are placed
-    uint32_t *placed;                  // blocks by rising offset
     uint64_t *offsets;
+    uint64_t *costs;    // per block: 1 and how often there was no gap for it
+    bool *is_placed;    //
+    uint32_t *by_start; // the placed blocks by rising offset
+    uint32_t *by_end;   // and by rising end
+    uint32_t num_placed;
+    uint32_t *waiting; // the other blocks
+    uint32_t num_waiting;
+    struct edge *starts; // of the placed blocks that clash with the one to place, rising
+    struct edge *ends;   // likewise
+    uint32_t num_edges;
+    uint64_t limit;       // bytes to fit into
+    uint64_t round_steps; // that a round may take
+    uint64_t steps;       // left of all rounds
 };
 
-// The smallest gap that fits between those placed blocks that may be alive at once with this one.
-static uint64_t find_offset(const struct pack *pack, uint32_t num_placed, uint32_t block)
+static uint64_t end_of(const struct pack *pack, uint32_t block)
 {
-    const struct lifetimes *lifetimes = pack->lifetimes;
+    return pack->offsets[block] + pack->clashes->lifetimes->bytes[block];
+}
+
+static void insert(uint32_t *list, uint32_t low, uint32_t num, uint32_t block)
+{
+    memmove(list + low + 1, list + low, (num - low) * sizeof(*list));
+    list[low] = block;
+}
+
+static void put(struct pack *pack, uint32_t block, uint64_t offset)
+{
+    pack->offsets[block] = offset;
+    pack->is_placed[block] = true;
+    uint32_t num = pack->num_placed++, start = num, end = num;
+    while (start > 0 && pack->offsets[pack->by_start[start - 1]] > offset)
+        start--;
+    while (end > 0 && end_of(pack, pack->by_end[end - 1]) > end_of(pack, block))
+        end--;
+    insert(pack->by_start, start, num, block);
+    insert(pack->by_end, end, num, block);
+}
+
+static void drop_unplaced(const struct pack *pack, uint32_t *list, uint32_t num)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        if (pack->is_placed[list[i]])
+            list[kept++] = list[i];
+    }
+}
+
+static void push_out(struct pack *pack, uint32_t block)
+{
+    pack->is_placed[block] = false;
+    pack->waiting[pack->num_waiting++] = block;
+}
+
+// All of the placed blocks that are in waiting leave the lists.
+static void close_lists(struct pack *pack, uint32_t num_before)
+{
+    uint32_t num = pack->num_placed, left = pack->num_waiting - num_before;
+    drop_unplaced(pack, pack->by_start, num);
+    drop_unplaced(pack, pack->by_end, num);
+    pack->num_placed -= left;
+}
+
+static uint32_t take_largest(struct pack *pack)
+{
+    const uint64_t *bytes = pack->clashes->lifetimes->bytes;
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < pack->num_waiting; i++) {
+        if (bytes[pack->waiting[i]] > bytes[pack->waiting[largest]])
+            largest = i;
+    }
+    uint32_t block = pack->waiting[largest];
+    pack->waiting[largest] = pack->waiting[--pack->num_waiting];
+    return block;
+}
+
+static void find_edges(struct pack *pack, uint32_t block)
+{
+    uint32_t num = 0, num_ends = 0;
+    for (uint32_t i = 0; i < pack->num_placed; i++) {
+        uint32_t start = pack->by_start[i], end = pack->by_end[i];
+        if (clash(pack->clashes, block, start))
+            pack->starts[num++] = (struct edge){ pack->offsets[start], pack->costs[start] };
+        if (clash(pack->clashes, block, end))
+            pack->ends[num_ends++] = (struct edge){ end_of(pack, end), pack->costs[end] };
+    }
+    pack->num_edges = num;
+}
+
+// The lowest of the offsets where pushing out the blocks in the way costs least. It is 0 or right
+// behind another block: from anywhere else the block can go down without meeting another.
+static uint64_t find_offset(struct pack *pack, uint32_t block, uint64_t *out_cost)
+{
+    const struct lifetimes *lifetimes = pack->clashes->lifetimes;
     uint64_t bytes = lifetimes->bytes[block], alignment = lifetimes->alignments[block];
-    uint64_t end = 0, found = UINT64_MAX, smallest = UINT64_MAX;
-    for (uint32_t i = 0; i < num_placed; i++) {
-        uint32_t other = pack->placed[i];
-        if (!clash(pack->clashes, block, other))
-            continue;
-        uint64_t start = lifetimes_round_up(end, alignment), next = pack->offsets[other];
-        if (next >= start && next - start >= bytes && next - start < smallest) {
-            smallest = next - start;
-            found = start;
+    uint64_t least = UINT64_MAX, found = 0, offset = 0, cost = 0;
+    find_edges(pack, block);
+    for (uint32_t start = 0, end = 0; offset + bytes <= pack->limit && least > 0;) {
+        for (; start < pack->num_edges && pack->starts[start].at < offset + bytes; start++)
+            cost += pack->starts[start].cost;
+        for (; end < pack->num_edges && pack->ends[end].at <= offset; end++)
+            cost -= pack->ends[end].cost;
+        if (cost < least) {
+            least = cost;
+            found = offset;
         }
-        uint64_t other_end = next + lifetimes->bytes[other];
-        end = other_end > end ? other_end : end;
+        if (end == pack->num_edges)
+            break;
+        offset = lifetimes_round_up(pack->ends[end].at, alignment);
     }
-    return found == UINT64_MAX ? lifetimes_round_up(end, alignment) : found;
+    *out_cost = least;
+    return found;
 }
 
-static void insert(struct pack *pack, uint32_t num_placed, uint32_t block)
+static void place(struct pack *pack, uint32_t block)
 {
-    uint32_t low = 0, high = num_placed;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (pack->offsets[pack->placed[middle]] <= pack->offsets[block])
-            low = middle + 1;
-        else
-            high = middle;
+    uint64_t cost, offset = find_offset(pack, block, &cost);
+    uint64_t end = offset + pack->clashes->lifetimes->bytes[block];
+    if (cost) {
+        uint32_t before = pack->num_waiting;
+        pack->costs[block]++;
+        for (uint32_t i = 0; i < pack->num_placed; i++) {
+            uint32_t other = pack->by_start[i];
+            if (pack->offsets[other] < end && end_of(pack, other) > offset &&
+                clash(pack->clashes, block, other))
+                push_out(pack, other);
+        }
+        close_lists(pack, before);
     }
-    memmove(pack->placed + low + 1, pack->placed + low, (num_placed - low) * sizeof(uint32_t));
-    pack->placed[low] = block;
+    put(pack, block, offset);
 }
 
-// Large ones first, then long-lived ones.
-static int compare_keys(const void *left, const void *right)
+// Tells whether all blocks fit under the limit.
+static bool fit(struct pack *pack)
 {
-    const struct block_key *a = left;
-    const struct block_key *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->places != b->places)
-        return a->places > b->places ? -1 : 1;
-    return a->block < b->block ? -1 : a->block > b->block;
-}
-
-static uint64_t place_all(struct pack *pack)
-{
-    const struct lifetimes *lifetimes = pack->lifetimes;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lifetimes->num; i++)
-        pack->keys[i] =
-            (struct block_key){ lifetimes->bytes[i], lifetimes->last[i] - lifetimes->first[i], i };
-    qsort(pack->keys, lifetimes->num, sizeof(*pack->keys), compare_keys);
-    for (uint32_t i = 0; i < lifetimes->num; i++) {
-        uint32_t block = pack->keys[i].block;
-        pack->offsets[block] = find_offset(pack, i, block);
-        uint64_t end = pack->offsets[block] + lifetimes->bytes[block];
-        bytes = end > bytes ? end : bytes;
-        insert(pack, i, block);
+    uint32_t before = pack->num_waiting;
+    for (uint32_t i = 0; i < pack->num_placed; i++) {
+        if (end_of(pack, pack->by_start[i]) > pack->limit)
+            push_out(pack, pack->by_start[i]);
     }
-    return bytes;
+    close_lists(pack, before);
+    for (uint64_t steps = pack->round_steps; pack->num_waiting && steps && pack->steps;) {
+        place(pack, take_largest(pack));
+        steps--;
+        pack->steps--;
+    }
+    return !pack->num_waiting;
 }
 
-static bool pack_greedily(const struct clashes *clashes, uint64_t *out_offsets, uint64_t *out_bytes)
+static void keep(const struct pack *pack, uint64_t *offsets, uint64_t *bytes)
+{
+    uint32_t num = pack->num_placed;
+    memcpy(offsets, pack->offsets, num * sizeof(*offsets));
+    *bytes = end_of(pack, pack->by_end[num - 1]);
+}
+
+static void pack_all(struct pack *pack, uint64_t bound, uint64_t *offsets, uint64_t *bytes)
+{
+    uint32_t num = pack->clashes->lifetimes->num;
+    for (uint32_t i = 0; i < num; i++) {
+        pack->costs[i] = 1;
+        push_out(pack, i);
+    }
+    pack->limit = UINT64_MAX;
+    while (pack->num_waiting)
+        place(pack, take_largest(pack));
+    keep(pack, offsets, bytes);
+    while (*bytes > bound) {
+        uint64_t limit = *bytes - 1 - *bytes / ROUND;
+        pack->limit = limit > bound ? limit : bound;
+        if (!fit(pack))
+            return;
+        keep(pack, offsets, bytes);
+    }
+}
+
+static uint64_t find_round_steps(uint32_t num)
+{
+    uint64_t affordable = ROUND_QUESTIONS / 2 / num;
+    uint64_t least = (uint64_t)LEAST_TURNS * num, most = (uint64_t)MOST_TURNS * num;
+    if (affordable < least)
+        return least;
+    return affordable < most ? affordable : most;
+}
+
+static braid_status pack_pairs(const struct clashes *clashes, uint64_t bound, uint64_t *out_offsets,
+                               uint64_t *out_bytes)
 {
     uint32_t num = clashes->lifetimes->num;
     struct pack pack = {
         .clashes = clashes,
-        .lifetimes = clashes->lifetimes,
-        .keys = braid_allocate_zeroed(num, sizeof(struct block_key)),
-        .placed = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .offsets = out_offsets,
+        .offsets = braid_allocate_zeroed(num, sizeof(uint64_t)),
+        .costs = braid_allocate_zeroed(num, sizeof(uint64_t)),
+        .is_placed = braid_allocate_zeroed(num, sizeof(bool)),
+        .by_start = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .by_end = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .waiting = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .starts = braid_allocate_zeroed(num, sizeof(struct edge)),
+        .ends = braid_allocate_zeroed(num, sizeof(struct edge)),
+        .round_steps = find_round_steps(num),
+        .steps = MOST_QUESTIONS / 2 / num,
     };
-    bool done = pack.keys && pack.placed;
+    bool done = pack.offsets && pack.costs && pack.is_placed && pack.by_start && pack.by_end &&
+                pack.waiting && pack.starts && pack.ends;
     if (done)
-        *out_bytes = place_all(&pack);
-    free(pack.keys);
-    free(pack.placed);
-    return done;
+        pack_all(&pack, bound, out_offsets, out_bytes);
+    free(pack.offsets);
+    free(pack.costs);
+    free(pack.is_placed);
+    free(pack.by_start);
+    free(pack.by_end);
+    free(pack.waiting);
+    free(pack.starts);
+    free(pack.ends);
+    return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
 }
 
 braid_status braid_pack(const struct lifetimes *lifetimes, uint64_t bound, uint64_t *out_offsets,
                         uint64_t *out_bytes)
 {
     struct clashes clashes = { 0 };
-    uint64_t bytes = 0;
     if (lifetimes->num > MOST_PAIRED)
-        return braid_pack_by_time(lifetimes, MOST_QUESTIONS, out_offsets, out_bytes);
+        return braid_pack_by_time(lifetimes, MOST_PAIRED_BY_TIME, out_offsets, out_bytes);
     braid_status status = braid_clashes_create(lifetimes, &clashes);
-    if (!status && !pack_greedily(&clashes, out_offsets, &bytes))
-        status = braid_error_no_memory("the memory of a plan");
     if (!status)
-        status = braid_squeeze(&clashes, bound, out_offsets, &bytes);
-    if (!status)
-        *out_bytes = bytes;
+        status = pack_pairs(&clashes, bound, out_offsets, out_bytes);
     braid_clashes_finish(&clashes);
     return status;
 }
