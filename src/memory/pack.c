@@ -12,7 +12,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "memory/clashes.h"
 #include "memory/pack_by_time.h"
 
 #define MOST_PAIRED 4096              // with more blocks than these not each pair is looked at,
@@ -26,6 +25,14 @@
 #define MOST_TURNS 200
 #define ROUND_QUESTIONS 2000000
 #define MOST_QUESTIONS 15000000
+
+// Which blocks may be alive at once: a row of bits a block. Asking a bit is several times as fast
+// as comparing clocks.
+struct clashes {
+    const struct lifetimes *lifetimes;
+    uint64_t *rows;
+    size_t words; // of a row
+};
 
 // Where a placed block starts or ends.
 struct edge {
@@ -50,6 +57,30 @@ struct pack {
     uint64_t round_steps; // that a round may take
     uint64_t steps;       // left of all rounds
 };
+
+static braid_status find_clashes(struct clashes *clashes)
+{
+    const struct lifetimes *lifetimes = clashes->lifetimes;
+    uint32_t num = lifetimes->num;
+    clashes->words = ((size_t)num + 63) / 64;
+    clashes->rows = braid_allocate_zeroed(num * clashes->words, sizeof(uint64_t));
+    if (!clashes->rows)
+        return braid_error_no_memory("the memory of a plan");
+    for (uint32_t a = 0; a < num; a++) {
+        for (uint32_t b = 0; b < a; b++) {
+            if (!lifetimes_interfere(lifetimes, a, b))
+                continue;
+            clashes->rows[a * clashes->words + b / 64] |= (uint64_t)1 << (b % 64);
+            clashes->rows[b * clashes->words + a / 64] |= (uint64_t)1 << (a % 64);
+        }
+    }
+    return BRAID_OK;
+}
+
+static bool clash(const struct clashes *clashes, uint32_t a, uint32_t b)
+{
+    return clashes->rows[a * clashes->words + b / 64] >> (b % 64) & 1;
+}
 
 static uint64_t end_of(const struct pack *pack, uint32_t block)
 {
@@ -256,12 +287,12 @@ static braid_status pack_pairs(const struct clashes *clashes, uint64_t bound, ui
 braid_status braid_pack(const struct lifetimes *lifetimes, uint64_t bound, uint64_t *out_offsets,
                         uint64_t *out_bytes)
 {
-    struct clashes clashes = { 0 };
+    struct clashes clashes = { .lifetimes = lifetimes };
     if (lifetimes->num > MOST_PAIRED)
         return braid_pack_by_time(lifetimes, MOST_PAIRED_BY_TIME, out_offsets, out_bytes);
-    braid_status status = braid_clashes_create(lifetimes, &clashes);
+    braid_status status = find_clashes(&clashes);
     if (!status)
         status = pack_pairs(&clashes, bound, out_offsets, out_bytes);
-    braid_clashes_finish(&clashes);
+    free(clashes.rows);
     return status;
 }
