@@ -283,12 +283,12 @@ blackbox() {
     local times mode kind
     for times in {1..12}; do
         for mode in streams graph island; do
-            for kind in null bounds trap endless wait hostcall; do
+            for kind in null bounds trap endless wait hostcall store; do
                 [ $mode-$kind = island-hostcall ] || echo fail $kind $mode
             done
         done
     done | xargs -P 4 -L 1 timeout 60 "$build/bench/bench_gpu_black_box" >"$results/blackbox.txt"
-    echo "$(grep -c '^named' "$results/blackbox.txt") of 204 failures name the exact node"
+    echo "$(grep -c '^named' "$results/blackbox.txt") of 240 failures name the exact node"
     grep -v '^named' "$results/blackbox.txt" | cut -c1-200 | sort | uniq -c | sort -rn | head -20
     step blackbox-cost timeout 120 "$build/bench/bench_gpu_black_box" cost
     cat "$results/blackbox-cost.log"

@@ -42,6 +42,7 @@ static const braid_kernel faulty = {
               "    while (kind && clock64() - begin < 500000) {}\n" // the other lane ends first
               "    if (kind == 1) memory[0] = *(volatile unsigned *)0;\n"
               "    if (kind == 2) memory[1ull << 40] = 1;\n"
+              "    if (kind == 7) { memory[1ull << 40] = 1; return; }\n"
               "    if (kind == 3) asm(\"trap;\");\n"
               "    while (kind == 4) words[2] += 1;\n"
               "    while (kind == 5 && words[1] == 0) {}\n"
@@ -49,8 +50,8 @@ static const braid_kernel faulty = {
               "}\n",
 };
 
-static const char *const kinds[] = { "none",    "null", "bounds",   "trap",
-                                     "endless", "wait", "hostcall", NULL };
+static const char *const kinds[] = { "none", "null",     "bounds", "trap", "endless",
+                                     "wait", "hostcall", "store",  NULL };
 
 static uint64_t now_ns(void)
 {
@@ -89,7 +90,7 @@ static braid_node add_busy(braid_graph *graph, const char *name, const braid_nod
     return node;
 }
 
-static void build_failing(braid_graph *graph, bool is_island, uint32_t *words, uint32_t *memory,
+static void build_failing(braid_graph *graph, bool has_call, uint32_t *words, uint32_t *memory,
                           float *values)
 {
     braid_node first = add_busy(graph, "first", NULL, 0, values, 1000), beside = first, bad,
@@ -103,7 +104,7 @@ static void build_failing(braid_graph *graph, bool is_island, uint32_t *words, u
                               .block = { 32, 1, 1 },
                               BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(memory)) },
         &bad));
-    if (!is_island)
+    if (has_call)
         CHECK(braid_graph_add_host_call(
             graph,
             &(braid_host_call){ .node = { .name = "blocks", .after = &bad, .num_after = 1 },
@@ -150,7 +151,7 @@ static void fail(const char *kind, const char *mode)
     CHECK(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4096, &values));
     memset(words, 0, 64);
     CHECK(braid_graph_create(&graph));
-    build_failing(graph, strcmp(mode, "island") == 0, words, memory, values);
+    build_failing(graph, strcmp(kind, "hostcall") == 0, words, memory, values);
     CHECK(braid_exec_create(device, graph, &options, &exec));
     for (int i = 0; i < 3; i++)
         CHECK(braid_exec_launch(exec, NULL));

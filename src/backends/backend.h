@@ -43,7 +43,8 @@ struct backend_event {
 
 struct backend_kernel {
     bool waits_first; // at its begin, for the kernels that it was launched early behind
-    bool notes_begin; // by itself: two more arguments stand behind those of backend_launch
+    bool notes_begin; // by itself: three more arguments stand behind those of backend_launch
+    bool notes_end;   // likewise, if its task has a block_count
 };
 
 struct backend_detour;
@@ -92,7 +93,10 @@ struct backend_task {
     uint32_t varies;   // the parts that parameters change: a bit for each braid_target
     struct note *note; // the row of the black box that tells of it; NULL: there is no black box
     const uint32_t *cancelled; // with a note: an atomic; not 0: what has not begun is left out
-    bool notes_end;            // of a row of a lane: what is next there does not tell of its end
+    // Of a row of a lane, if the next node there does not tell of the task's end. Either the player
+    // notes the end, or the kernel does with this word of the device; NULL: it does not.
+    bool notes_end;
+    uint64_t *block_count;
     // NULL, or the backend's own form of a copy, a fill or a call that blocks. task_prepare makes
     // it; for a changed call, it starts from the detour of the call before.
     struct backend_detour *detour;
@@ -188,9 +192,10 @@ struct backend_ops {
     braid_status (*kernel_load_reading_grid)(struct backend *backend, const braid_kernel *kernel,
                                              const uint32_t *arg_bytes, uint32_t num_args,
                                              struct backend_kernel **out_kernel);
-    // With rows of lanes: loads one that notes its begin.
-    // It takes two more arguments: the address of its task's note, and its node. BRAID_UNSUPPORTED,
-    // and why, if its code cannot be changed; then the backend notes the begin before the kernel.
+    // With rows of lanes: loads one that notes its begin, and its end if that can be. It takes
+    // three more arguments: the address of its task's note, its node, and its block_count, which
+    // counts its blocks and is zero between launches. BRAID_UNSUPPORTED, and why, if its code
+    // cannot be changed; then the backend notes the begin before the kernel.
     braid_status (*kernel_load_noting)(struct backend *backend, const braid_kernel *kernel,
                                        const uint32_t *arg_bytes, uint32_t num_args,
                                        struct backend_kernel **out_kernel);

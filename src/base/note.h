@@ -5,8 +5,13 @@
 //
 // On a GPU each lane has a row. A kernel that begins writes its number and 1 to both words. This
 // also tells that the node before it on the lane has ended. If no such kernel follows a node, the
-// complement is written to the second word behind it. That may come late. It then differs from the
-// complement of the first word.
+// complement is written to the second word. A kernel that can does this as it ends. For other nodes
+// a fill does it behind them. The fill may come late. It then differs from the complement of the
+// first word. No end is written behind a later one.
+//
+// Stores of a kernel are done before a kernel behind it begins. So the words of a row keep the
+// order of its nodes. Rows have no order. A node may be seen to begin while the end of one that it
+// waited for is under way. Reports are about frames that stand still.
 #ifndef BRAID_BASE_NOTE_H
 #define BRAID_BASE_NOTE_H
 

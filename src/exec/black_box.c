@@ -15,6 +15,7 @@
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
+#include "exec/exec_memory.h"
 #include "graph/graph_ranks.h"
 #include "program/notes.h"
 
@@ -153,7 +154,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
     braid_status status = backend->ops->allocate(backend, BRAID_MEMORY_HOST,
                                                  num_notes(exec) * sizeof(*box->notes), &notes);
     box->notes = notes;
-    return status;
+    return status ? status : braid_exec_allocate_block_counts(exec);
 }
 
 void braid_exec_place_notes(braid_exec *exec)

@@ -63,6 +63,7 @@ struct exec_memory {
     struct memory_plan plan;    // of a frame's arenas
     struct exec_arena *arenas;  // by slot, then by place
     struct exec_arena versions; // for versioned buffers without addresses
+    struct exec_arena *counts;  // by place: of blocks that have ended, slot by slot, then by task
     braid_graph *scratch_graph; // with the sizes of scratch that are asked for; NULL: it has none
     uint64_t *scratch_bytes;    // by resource of that graph, what the arenas have
     bool must_grow;             // the graph has more than they

@@ -19,11 +19,6 @@ static bool has_transients(const braid_graph *graph)
     return false;
 }
 
-static uint32_t num_places(const braid_exec *exec)
-{
-    return exec->placed ? exec->places.num : 1;
-}
-
 // Those of places without any are empty.
 static uint64_t place_begin(const struct memory_plan *plan, uint32_t place)
 {
@@ -51,6 +46,33 @@ braid_status braid_exec_allocate_arena(const braid_device *device, const char *w
     return BRAID_OK;
 }
 
+static braid_status zero(braid_device *device, const char *what, void *memory, uint64_t bytes)
+{
+    struct backend *backend = device->backend;
+    braid_stream *stream = NULL;
+    const struct backend_task fill = {
+        .kind = WORK_FILL,
+        .name = what,
+        .node = BACKEND_NO_NODE,
+        .fill = { .to = memory, .value_bytes = 1, .num_values = bytes },
+    };
+    braid_status status = braid_device_lease_stream(device, &stream);
+    if (status)
+        return status;
+    status = backend->ops->submit(backend, stream->backend, &fill);
+    if (!status)
+        status = backend->ops->stream_synchronize(backend, stream->backend);
+    braid_device_return_stream(device, stream);
+    return status;
+}
+
+braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
+                                       uint64_t alignment, struct exec_arena *out_arena)
+{
+    braid_status status = braid_exec_allocate_arena(device, what, bytes, alignment, out_arena);
+    return status || !bytes ? status : zero(device, what, out_arena->begin, bytes);
+}
+
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena)
 {
     if (arena->memory)
@@ -60,7 +82,7 @@ void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena)
 
 static void free_arenas(const braid_exec *exec, struct exec_arena *arenas)
 {
-    uint32_t num = num_places(exec);
+    uint32_t num = exec_num_places(exec);
     for (uint32_t i = 0; arenas && i < exec->frames.num * num; i++)
         braid_exec_free_arena(exec->places.devices[i % num], &arenas[i]);
     free(arenas);
@@ -69,7 +91,7 @@ static void free_arenas(const braid_exec *exec, struct exec_arena *arenas)
 static braid_status make_arenas(const braid_exec *exec, const struct memory_plan *plan,
                                 struct exec_arena **out_arenas)
 {
-    uint32_t num = num_places(exec);
+    uint32_t num = exec_num_places(exec);
     struct exec_arena *arenas =
         braid_allocate_zeroed((size_t)exec->frames.num * num, sizeof(*arenas));
     braid_status status = arenas ? BRAID_OK : braid_error_no_memory("the arenas of an exec");
@@ -139,7 +161,7 @@ void braid_exec_drop_memory(braid_exec *exec)
 void braid_exec_find_arenas(const braid_exec *exec, uint32_t slot, unsigned char **out_begins)
 {
     const struct exec_arena *arenas = exec->memory.arenas;
-    uint32_t num = num_places(exec);
+    uint32_t num = exec_num_places(exec);
     for (uint32_t i = 0; i < num; i++)
         out_begins[i] = arenas ? arenas[slot * num + i].begin : NULL;
 }
@@ -149,8 +171,10 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
     const struct exec_memory *memory = &exec->memory;
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&memory->lock;
     info->memory_bytes = memory->versions.bytes;
+    for (uint32_t i = 0; memory->counts && i < exec_num_places(exec); i++)
+        info->memory_bytes += memory->counts[i].bytes;
     pthread_mutex_lock(lock);
-    for (uint32_t i = 0; memory->arenas && i < exec->frames.num * num_places(exec); i++)
+    for (uint32_t i = 0; memory->arenas && i < exec->frames.num * exec_num_places(exec); i++)
         info->memory_bytes += memory->arenas[i].bytes;
     info->transient_bytes = memory->plan.info.arena_bytes;
     info->unshared_transient_bytes = memory->plan.info.unshared_bytes;

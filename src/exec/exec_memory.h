@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that an exec has of its devices: an arena for the transient buffers and scratch of
-// each frame, and one for versioned buffers.
+// The memory that an exec has of its devices. Each frame has an arena for its transient buffers and
+// scratch. Versioned buffers have one, and so have counts of blocks.
 #ifndef BRAID_EXEC_EXEC_MEMORY_H
 #define BRAID_EXEC_EXEC_MEMORY_H
 
 #include "exec/exec.h"
+
+static inline uint32_t exec_num_places(const braid_exec *exec)
+{
+    return exec->placed ? exec->places.num : 1;
+}
 
 // Packs the transient buffers of the exec's schedule, and proves its program with them, as
 // braid_program_verify does. All slots get new arenas of that size in place of those they have, and
@@ -20,11 +25,21 @@ void braid_exec_find_arenas(const braid_exec *exec, uint32_t slot, unsigned char
 // `what` needs it. Errors: BRAID_NO_MEMORY (says how much), BRAID_DEVICE_ERROR.
 braid_status braid_exec_allocate_arena(const braid_device *device, const char *what, uint64_t bytes,
                                        uint64_t alignment, struct exec_arena *out_arena);
+// Likewise, with zeros in it. If it fails, *out_arena is to be freed.
+braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
+                                       uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena);
 
 // exec_versions.c: allocates the memory of versioned buffers, zeroed. Errors: as above, and those
 // of queueing.
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
+
+// exec_block_counts.c: allocates a word for each task that counts its blocks, on places where a
+// kernel notes its end (note.h). Errors: as above.
+braid_status braid_exec_allocate_block_counts(braid_exec *exec);
+void braid_exec_free_block_counts(braid_exec *exec);
+// Where those of a slot begin, by place.
+void braid_exec_find_block_counts(const braid_exec *exec, uint32_t slot, uint64_t **out_begins);
 
 // exec_scratch.c: keeps the graph from which scratch can get another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);

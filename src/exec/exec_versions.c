@@ -21,26 +21,6 @@ static uint64_t common_multiple(uint64_t a, uint64_t b)
     return a / divisor * b;
 }
 
-static braid_status zero(braid_exec *exec, uint64_t bytes)
-{
-    struct backend *backend = exec->device->backend;
-    braid_stream *stream = NULL;
-    const struct backend_task fill = {
-        .kind = WORK_FILL,
-        .name = "versions",
-        .node = BACKEND_NO_NODE,
-        .fill = { .to = exec->memory.versions.begin, .value_bytes = 1, .num_values = bytes },
-    };
-    braid_status status = braid_device_lease_stream(exec->device, &stream);
-    if (status)
-        return status;
-    status = backend->ops->submit(backend, stream->backend, &fill);
-    if (!status)
-        status = backend->ops->stream_synchronize(backend, stream->backend);
-    braid_device_return_stream(exec->device, stream);
-    return status;
-}
-
 // Of those whose memory is the exec's. `memory` is NULL to count, or where they are to lie. More
 // than fits into an address is UINT64_MAX.
 static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned char *memory)
@@ -76,10 +56,9 @@ braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *g
     if (bytes == UINT64_MAX)
         return braid_error(BRAID_NO_MEMORY, "the versioned buffers of an exec on %s are too large",
                            exec->device->label);
-    braid_status status = braid_exec_allocate_arena(exec->device, "versioned buffers", bytes,
+    braid_status status = braid_exec_allocate_zeros(exec->device, "versioned buffers", bytes,
                                                     ALIGNMENT, &exec->memory.versions);
-    if (status)
-        return status;
-    place_all(exec, graph, exec->memory.versions.begin);
-    return zero(exec, bytes);
+    if (!status)
+        place_all(exec, graph, exec->memory.versions.begin);
+    return status;
 }

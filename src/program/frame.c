@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
-enum { NOTE_ARGUMENTS = 2 }; // of a kernel that notes its begin: its note, and its node
+enum { NOTE_ARGUMENTS = 3 }; // of a kernel that notes its begin: see backend.h
 
 static const void *address_of(const struct tasks *tasks, const struct frame *frame,
                               const struct task_address *address, uint64_t number)
@@ -152,7 +152,20 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
     return status;
 }
 
-static braid_status fill(const struct tasks *tasks, struct frame *frame, uint64_t number)
+// Says who notes the end of the task: the kernel, else the player.
+static void place_note(const struct tasks *tasks, const struct frame *frame,
+                       uint64_t *const *block_counts, struct backend_task *task)
+{
+    const struct task_note *note = &tasks->notes[task->node];
+    bool inside = task->kind == WORK_KERNEL && task->launch.kernel->notes_end;
+    task->note = &frame->notes[note->row];
+    task->notes_end = note->ends && !inside;
+    task->block_count = note->ends && inside ? block_counts[task->place] + task->node : NULL;
+    task->cancelled = (const uint32_t *)&frame->notes[tasks->num].begun;
+}
+
+static braid_status fill(const struct tasks *tasks, struct frame *frame,
+                         uint64_t *const *block_counts, uint64_t number)
 {
     void **args = frame->args;
     braid_status status = BRAID_OK;
@@ -160,11 +173,8 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame, uint64_
         struct backend_task *task = &frame->tasks[i];
         *task = tasks->items[i];
         task->node = i;
-        if (frame->notes) {
-            task->note = &frame->notes[tasks->notes[i].row];
-            task->notes_end = tasks->notes[i].ends;
-            task->cancelled = (const uint32_t *)&frame->notes[tasks->num].begun;
-        }
+        if (frame->notes)
+            place_note(tasks, frame, block_counts, task);
         if (task->kind == WORK_KERNEL) {
             task->launch.args = args;
             args += task->launch.num_args;
@@ -172,6 +182,7 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame, uint64_
         if (frame->notes && task->kind == WORK_KERNEL && task->launch.kernel->notes_begin) {
             *args++ = &task->note;
             *args++ = &task->node;
+            *args++ = &task->block_count;
         }
         status = fill_task(tasks, frame, number, task);
         frame->num_tasks += !status;
@@ -180,8 +191,8 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame, uint64_
 }
 
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
-                                uint64_t number, struct note *notes, braid_trap *traps,
-                                struct frame *out_frame)
+                                uint64_t number, struct note *notes, uint64_t *const *block_counts,
+                                braid_trap *traps, struct frame *out_frame)
 {
     struct frame frame = { .notes = notes, .traps = traps };
     braid_status status = BRAID_OK;
@@ -191,7 +202,7 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const 
     for (uint32_t i = 0; i < num_places && arenas; i++)
         frame.arenas[i] = arenas[i];
     if (!status)
-        status = fill(tasks, &frame, number);
+        status = fill(tasks, &frame, block_counts, number);
     if (status)
         braid_frame_finish(&frame);
     else

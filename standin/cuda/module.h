@@ -15,7 +15,7 @@ struct CUfunc_st {
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
     bool waits, triggers, stamps; // see ptx.h; stamps: with a begin and an end
-    bool notes;                   // see ptx.h
+    bool notes, notes_end;        // see ptx.h
     bool reads_grid;              // as the code does that Braid puts into PTX
     standin_kernel body;          // NULL: the program has none by that name
     struct code *code;            // its PTX, if it is to run as that; or NULL

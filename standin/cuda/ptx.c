@@ -125,6 +125,7 @@ static void read_body(const char **text, struct ptx_entry *entry)
     int depth = 0;
     bool control = false, ended = false;
     while (!ended && next_token(text, token, sizeof(token))) {
+        entry->notes_end |= strcmp(token, "braid_block_count") == 0;
         entry->returns |= strcmp(token, "%braid_beyond") == 0;
         entry->sets_conditions |= strcmp(token, "cudaGraphSetConditional") == 0;
         entry->waits |= control && strcmp(token, ".wait") == 0;

@@ -18,7 +18,8 @@ struct ptx_entry {
     size_t num_parameters, argument_bytes;
     bool waits, triggers; // somewhere in its body: griddepcontrol.wait, .launch_dependents
     bool stamps;          // its last parameters are braid_stamps and braid_mask: see stamps.h
-    bool notes;           // its last parameters are braid_note and braid_node
+    bool notes;           // its last parameters are braid_note, braid_node and braid_block_count
+    bool notes_end;       // it reads the last of these
     bool reads_grid;      // its last parameter is braid_grid_from
     bool returns;         // blocks beyond what is there
     bool sets_conditions; // of loops: it calls cudaGraphSetConditional

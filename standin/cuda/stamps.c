@@ -34,12 +34,18 @@ static void raise_to(uint64_t *at, uint64_t value)
         ;
 }
 
+// Behind the kernel's own arguments: the note, the node, and the address of a count or NULL.
+static void **find_note(const struct CUfunc_st *function, void **arguments)
+{
+    return arguments + function->num_parameters - 3;
+}
+
 void stamps_begin(const struct CUfunc_st *function, void **arguments)
 {
     if (function->notes) {
-        _Atomic uint64_t *note = *(_Atomic uint64_t **)arguments[function->num_parameters - 2];
-        uint64_t node = *(const uint32_t *)arguments[function->num_parameters - 1] + 1;
-        atomic_store(note, node << 32 | node);
+        void **note = find_note(function, arguments);
+        uint64_t node = *(const uint32_t *)note[1] + 1;
+        atomic_store(*(_Atomic uint64_t **)note[0], node << 32 | node);
     }
     if (function->stamps)
         raise_to(find_stamp(function, arguments), ~stamps_now());
@@ -47,6 +53,11 @@ void stamps_begin(const struct CUfunc_st *function, void **arguments)
 
 void stamps_end(const struct CUfunc_st *function, void **arguments)
 {
+    if (function->notes_end) {
+        void **note = find_note(function, arguments);
+        if (*(void **)note[2] != NULL)
+            atomic_store(*(_Atomic uint32_t **)note[0] + 1, ~(*(const uint32_t *)note[1] + 1));
+    }
     if (function->stamps)
         raise_to(find_stamp(function, arguments) + 1, stamps_now());
 }

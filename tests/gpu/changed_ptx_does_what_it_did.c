@@ -26,6 +26,7 @@ typedef char *pass(const char *text, struct ptx_reason *out_reason);
 // What the passes add behind a kernel's own parameters; see their headers.
 static struct gpu_stamp stamps[4 * GPU_STAMPS_APART];
 static struct note noted;
+static uint64_t num_ended; // blocks
 static const uint32_t noted_node = 7;
 static uint32_t *grid_words;
 static unsigned char next_bytes[1 << 12];
@@ -40,10 +41,11 @@ static const struct variant {
                  { "timed", braid_gpu_ptx_with_stamps },
                  { "reading its grid", braid_gpu_ptx_with_read_grid },
                  { "prefetching", braid_gpu_ptx_with_prefetch },
-                 { "noting", braid_gpu_ptx_with_notes } };
+                 { "noting", braid_gpu_ptx_with_notes },
+                 { "noting its begin", braid_gpu_ptx_with_begin_notes } };
 
 enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
-enum { TIMED = 2, READING, PREFETCHING, NOTING };
+enum { TIMED = 2, READING, PREFETCHING, NOTING, NOTING_BEGIN };
 
 static int begin(void **state)
 {
@@ -109,10 +111,12 @@ static bool run_text(const char *changed, const struct launch *launch, int varia
         at = put(arguments, at, &next.from, sizeof(next.from));
         at = put(arguments, at, &next.share, sizeof(next.share));
         put(arguments, at, &next.num_blocks, sizeof(next.num_blocks));
-    } else if (variant == NOTING) {
+    } else if (variant == NOTING || variant == NOTING_BEGIN) {
         const struct note *note = &noted;
+        const uint64_t *count = &num_ended;
         at = put(arguments, at, &note, sizeof(note));
-        put(arguments, at, &noted_node, sizeof(noted_node));
+        at = put(arguments, at, &noted_node, sizeof(noted_node));
+        put(arguments, at, &count, sizeof(count));
     }
     struct grid grid = { .arguments = arguments,
                          .fetch = variant == PREFETCHING ? note_fetched : NULL,
@@ -155,8 +159,10 @@ static void check_fetched(const struct launch *launch, int variant)
 
 static void check_note(int variant)
 {
-    assert_int_equal(noted.begun, variant == NOTING ? noted_node + 1 : 0);
-    assert_int_equal(noted.ended, noted.begun);
+    bool notes = variant == NOTING || variant == NOTING_BEGIN;
+    assert_int_equal(noted.begun, notes ? noted_node + 1 : 0);
+    assert_int_equal(noted.ended, variant == NOTING ? ~noted.begun : noted.begun);
+    assert_int_equal(num_ended, 0);
     noted = (struct note){ 0 };
 }
 
@@ -312,6 +318,50 @@ static void branches_are_taken(void **state)
     text_finish(&error);
 }
 
+// Every other thread ends at once. The rest look at the note later, each block after its own time.
+static const char watching[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".entry watch(.param .u64 seen, .param .u64 note)\n{\n"
+    ".reg .pred %p;\n.reg .b32 %r<5>;\n.reg .b64 %d<3>;\n"
+    "mov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %ntid.x;\nmov.u32 %r2, %tid.x;\n"
+    "mad.lo.u32 %r3, %r0, %r1, %r2;\nand.b32 %r4, %r3, 1;\nsetp.eq.u32 %p, %r4, 0;\n@%p ret;\n"
+    "again:\nadd.u32 %r2, %r2, 1;\nmad.lo.u32 %r4, %r0, 40, 100;\nsetp.lt.u32 %p, %r2, %r4;\n"
+    "@%p bra again;\n"
+    "ld.param.u64 %d0, [note];\nld.volatile.global.u32 %r4, [%d0+4];\n"
+    "ld.param.u64 %d1, [seen];\nmul.wide.u32 %d2, %r3, 4;\nadd.u64 %d1, %d1, %d2;\n"
+    "st.global.u32 [%d1], %r4;\nret;\n}\n";
+
+static void check_watched(const char *changed, unsigned num_blocks, unsigned num_threads,
+                          uint64_t seed)
+{
+    static uint32_t seen[400];
+    uint32_t *pseen = seen;
+    const struct note *note = &noted;
+    const struct launch launch = {
+        "watch", { num_blocks, 1, 1 }, { num_threads, 1, 1 }, 0, { ARG(pseen), ARG(note) }
+    };
+    struct text error = { 0 };
+    if (!run_text(changed, &launch, NOTING, seed, &error))
+        fail_msg("%s", error.bytes);
+    for (unsigned i = 1; i < num_blocks * num_threads; i += 2)
+        assert_int_not_equal(seen[i], ~(noted_node + 1));
+    check_note(NOTING);
+}
+
+static void the_end_is_noted_behind_the_last_thread(void **state)
+{
+    (void)state;
+    struct ptx_reason reason;
+    char *changed = braid_gpu_ptx_with_notes(watching, &reason);
+    assert_non_null(changed);
+    for (uint64_t seed = 1; seed <= 8 * SEEDS; seed++) {
+        check_watched(changed, 1, 20, seed);
+        check_watched(changed, 1, 80, seed);
+        check_watched(changed, 4, 80, seed);
+    }
+    free(changed);
+}
+
 // Threads that wait for what never comes, and what is not known, are errors with their line.
 static void mistakes_are_told(void **state)
 {
@@ -352,6 +402,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate_setup_teardown(matrices_are_multiplied, begin, end, folder),
         cmocka_unit_test_prestate_setup_teardown(values_are_counted, begin, end, folder),
         cmocka_unit_test_prestate_setup_teardown(branches_are_taken, begin, end, folder),
+        cmocka_unit_test(the_end_is_noted_behind_the_last_thread),
         cmocka_unit_test_prestate_setup_teardown(mistakes_are_told, begin, end, folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

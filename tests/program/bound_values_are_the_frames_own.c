@@ -102,8 +102,8 @@ static void each_frame_reads_its_own_slots(void **state)
         .max_args = 2,
     };
     struct frame one, two;
-    check_ok(braid_frame_create(&tasks, NULL, 0, NULL, NULL, &one));
-    check_ok(braid_frame_create(&tasks, NULL, 0, NULL, NULL, &two));
+    check_ok(braid_frame_create(&tasks, NULL, 0, NULL, NULL, NULL, &one));
+    check_ok(braid_frame_create(&tasks, NULL, 0, NULL, NULL, NULL, &two));
     assert_has(&one, 1);
     const struct arguments others = { 4, 40 };
     arguments = others;
@@ -145,7 +145,7 @@ static void each_frame_writes_its_own_addresses(void **state)
     for (int i = 0; i < 2; i++) {
         struct frame frame;
         unsigned char *arena = arenas[i];
-        check_ok(braid_frame_create(&tasks, &arena, 0, NULL, NULL, &frame));
+        check_ok(braid_frame_create(&tasks, &arena, 0, NULL, NULL, NULL, &frame));
         assert_ptr_equal(frame.tasks[0].copy.from, &arenas[i][3]);
         braid_frame_finish(&frame);
     }
@@ -210,7 +210,7 @@ static void make_one_call(struct one_call *one, struct late *late, char *counted
         .num_slot_bytes = { [TASK_SLOT_WORKS] = sizeof(one->work),
                             [TASK_SLOT_CONTROLS] = sizeof(one->control) },
     };
-    check_ok(braid_frame_create(&one->tasks, NULL, 0, NULL, NULL, out_frame));
+    check_ok(braid_frame_create(&one->tasks, NULL, 0, NULL, NULL, NULL, out_frame));
 }
 
 static void change_call(struct one_call *one, char *counted, struct frame *frame)

@@ -123,7 +123,8 @@ enum gpu_change {
     GPU_WRITES_TIMES = 1, // gpu_ptx_stamps.h
     GPU_READS_GRID = 2,   // gpu_ptx_grid.h
     GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h
-    GPU_NOTES_BEGIN = 8,  // gpu_ptx_notes.h
+    GPU_NOTES = 8,        // its begin and end: gpu_ptx_notes.h
+    GPU_NOTES_BEGIN = 16, // likewise, only that
 };
 
 // The source of a kernel's code: the program's own function, an image or source text. This lives

@@ -79,7 +79,8 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
     gpu_result result = gpu->api->module_function(&loaded->function, loaded->module->handle, entry);
     loaded->base.waits_first = loaded->module->waits_first;
-    loaded->base.notes_begin = code->change == GPU_NOTES_BEGIN;
+    loaded->base.notes_end = code->change == GPU_NOTES;
+    loaded->base.notes_begin = loaded->base.notes_end || code->change == GPU_NOTES_BEGIN;
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
@@ -150,8 +151,7 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
 static braid_status check_args(const struct gpu_kernel *loaded, const braid_kernel *kernel,
                                const uint32_t *arg_bytes, uint32_t num_args)
 {
-    uint32_t num =
-        loaded->num_parameters - (loaded->code.change == GPU_NOTES_BEGIN ? GPU_NOTE_PARAMETERS : 0);
+    uint32_t num = loaded->num_parameters - (loaded->base.notes_begin ? GPU_NOTE_PARAMETERS : 0);
     if (!loaded->parameter_bytes)
         return BRAID_OK;
     if (num_args != num)
@@ -260,11 +260,18 @@ braid_status braid_gpu_kernel_load_noting(struct backend *backend, const braid_k
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    code.change = GPU_NOTES_BEGIN;
+    code.change = GPU_NOTES;
     if (gpu->vendor->index == GPU_HIP || (!code.image && !code.source))
         return braid_error(BRAID_UNSUPPORTED, "kernel '%s' has no PTX that can be changed",
                            kernel->name);
-    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
+    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    code.change = GPU_NOTES_BEGIN;
+    return status == BRAID_UNSUPPORTED
+               ? load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel)
+               : status;
 }
 
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,

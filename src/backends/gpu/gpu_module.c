@@ -137,6 +137,7 @@ const char *braid_gpu_change_text(enum gpu_change change)
 {
     return change == GPU_READS_GRID     ? "read its grid from memory"
            : change == GPU_WRITES_TIMES ? "write its times"
+           : change == GPU_NOTES        ? "note its begin and end"
            : change == GPU_NOTES_BEGIN  ? "note its begin"
                                         : "fetch inputs of the next kernel";
 }
@@ -156,8 +157,10 @@ static char *change_text(const char *text, enum gpu_change change, struct ptx_re
         return braid_gpu_ptx_with_read_grid(text, out_reason);
     if (change == GPU_WRITES_TIMES)
         return braid_gpu_ptx_with_stamps(text, out_reason);
-    if (change == GPU_NOTES_BEGIN)
+    if (change == GPU_NOTES)
         return braid_gpu_ptx_with_notes(text, out_reason);
+    if (change == GPU_NOTES_BEGIN)
+        return braid_gpu_ptx_with_begin_notes(text, out_reason);
     char *waiting = braid_gpu_ptx_with_early_start(text, out_reason);
     char *made = waiting ? braid_gpu_ptx_with_prefetch(waiting, out_reason) : NULL;
     free(waiting);

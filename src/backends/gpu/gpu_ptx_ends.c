@@ -73,6 +73,8 @@ static const char *find_reason(const struct ptx *ptx, const struct ptx_function 
 
 static void edit(struct putter *putter, const struct ptx *ptx)
 {
+    if (putter->ends->needs_sm_70 && braid_ptx_target(ptx) < 70)
+        putter->reason = "it is for a device before sm_70";
     if (putter->ends->version)
         braid_ptx_raise_version(&putter->edits, ptx, putter->ends->version);
     for (size_t i = 0; i < ptx->functions.num && !putter->reason; i++) {

@@ -68,7 +68,8 @@ static braid_status add_note(struct graph_builder *builder, const struct backend
     return braid_graph_add_plain(builder->gpu, &behind, &note, out_node);
 }
 
-// A leaf, which holds up nothing of the lane; behind the one before, so that the last one stays.
+// A leaf, which holds up nothing of the lane but a kernel that notes its end itself. Each end is
+// behind the one before, so that the last one stays.
 braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
                                         const struct backend_task *task)
 {
@@ -80,11 +81,16 @@ braid_status braid_graph_build_end_note(struct graph_builder *builder, struct gr
     return add_note(builder, task, true, &state->note);
 }
 
-// The begin is noted before a task that does not do so itself.
+// The begin is noted before a task that does not do so itself. A kernel that notes its end does not
+// begin before the last end of the lane is noted, else that could come later.
 braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct graph_lane *state,
                                           const struct backend_task *task)
 {
     gpu_node note = NULL;
+    if (task->block_count && state->note) {
+        builder->after[builder->num_after++] = state->note;
+        state->note = NULL;
+    }
     if (!task->note || braid_gpu_notes_begin(task))
         return BRAID_OK;
     state->last_is_kernel = false; // it does not start early behind what it is parted from
