@@ -134,12 +134,19 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
     return BRAID_OK;
 }
 
+void braid_exec_stop_deadline(const braid_exec *exec)
+{
+    struct deadline *deadline = find(exec);
+    if (!deadline)
+        return;
+    wake(deadline, true);
+    braid_blockers_finish(&deadline->thread);
+}
+
 static void finish(struct exec_part *part, braid_exec *exec)
 {
     struct deadline *deadline = (struct deadline *)part;
     (void)exec;
-    wake(deadline, true);
-    braid_blockers_finish(&deadline->thread);
     pthread_mutex_destroy(&deadline->lock);
     pthread_cond_destroy(&deadline->wake);
     free(deadline);

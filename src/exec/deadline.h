@@ -11,6 +11,9 @@
 // asks. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_add_deadline(braid_exec *exec, const braid_exec_options *options);
 
+// Ends the thread, if there is one. It reads the other parts, so this comes before they go.
+void braid_exec_stop_deadline(const braid_exec *exec);
+
 // 0: the exec has none.
 uint64_t braid_exec_deadline_ns(const braid_exec *exec);
 

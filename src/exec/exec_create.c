@@ -221,6 +221,7 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
 
 void braid_exec_free(braid_exec *exec)
 {
+    braid_exec_stop_deadline(exec);
     braid_exec_drop_parts(&exec->parts, exec);
     finish_program(exec);
     braid_tasks_finish(&exec->tasks);

@@ -28,9 +28,8 @@ void braid_exec_drop_part(struct exec_part **parts, braid_exec *exec,
     struct exec_part *part = *link;
     if (!part)
         return;
-    struct exec_part *next = part->next;
+    *link = part->next;
     part->ops->finish(part, exec);
-    *link = next;
 }
 
 void braid_exec_drop_parts(struct exec_part **parts, braid_exec *exec)

@@ -51,8 +51,7 @@ struct exec_part_ops {
     // Once all frames have ended, if the part is unsettled. No launch is under way, and the lock is
     // not held.
     void (*settle)(struct exec_part *part, braid_exec *exec);
-    // Frees the part. No frame is in flight. The list does not change before it returns: a thread
-    // of the part may read the list until then.
+    // Frees the part. No frame is in flight.
     void (*finish)(struct exec_part *part, braid_exec *exec);
 };
 
