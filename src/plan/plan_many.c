@@ -38,6 +38,15 @@ static bool is_bearable(const struct plan_costs *costs, const struct plan_kept *
     return expected <= best->ns + best->ns / find_price(costs);
 }
 
+// Lanes that order fewer nodes let fewer buffers share memory.
+static bool has_transients(const struct plan_graph *plan)
+{
+    uint32_t num = 0;
+    while (num < plan->num_resources && !plan->resources[num].alignment)
+        num++;
+    return num < plan->num_resources;
+}
+
 // If costs are missing, a node may be the longest of all. Below a limit of the program's, more
 // lanes never make a longer plan.
 static bool needs_many(const struct plan_tries *tries, bool is_limited,
@@ -46,6 +55,7 @@ static bool needs_many(const struct plan_tries *tries, bool is_limited,
     const braid_cost_model *model = &tries->costs->model;
     return tries->costs->num_guessed ||
            (!is_limited && best->max_lanes > 1 && model->issue_ns && !model->host_issues &&
+            !has_transients(tries->plan) &&
             braid_plan_without_waits(tries, 0) <= best->ns / MOST_FOR_LAUNCHES);
 }
 
