@@ -2,7 +2,8 @@
 // How much later nodes begin than a cost model expects, from the intervals of frames.
 //
 // A model has one delay for all kernels. Those that write much memory let the next ones wait for
-// longer. The least of several frames counts: it has no delay by other work of the machine.
+// longer. The least of several frames counts: it has no delay by other work of the machine. At most
+// the time of a wait counts: a node that begins later yet waits for room on the device.
 #include "exec/measure_delays.h"
 
 #include <stdbool.h>
@@ -35,6 +36,7 @@ static void walk(const struct measured_frames *frames, struct expected_delays ex
             continue;
         }
         uint64_t delay = *ready && node->start_ns > *ready ? node->start_ns - *ready : 0;
+        delay = delay < expected.wait_ns ? delay : expected.wait_ns;
         if (delay < least_ns[step->node])
             least_ns[step->node] = delay;
         *ready = is_timed ? node->end_ns + expected.lane_ns : UNKNOWN;
