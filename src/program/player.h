@@ -32,6 +32,7 @@ struct stage {
     bool must_have_islands;   // one that cannot be made is an error, not left out
     uint32_t slot, num_slots; // which of the frames in flight it plays
     struct playing *first;    // of slot 0, for the others; NULL: this is it
+    struct playing *beside;   // of other tasks of the frame, and lives longer; NULL: none
 };
 
 // The state after a launch, also after a failed one. Zeroed before.

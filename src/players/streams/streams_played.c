@@ -65,6 +65,7 @@ static braid_status make_loop(struct streams_played *played, const struct stage 
     own.player = played->player;
     own.program = &loop->program;
     own.first = NULL; // which is on streams
+    own.beside = index ? played->loops[0].playing : NULL;
     braid_status status = played->player->check(&own);
     return status ? status : played->player->create(&own, &loop->playing);
 }
@@ -99,7 +100,7 @@ void braid_streams_played_destroy(struct streams_played *played)
 {
     if (!played)
         return;
-    for (uint32_t i = 0; i < played->num; i++) {
+    for (uint32_t i = played->num; i-- > 0;) {
         if (played->loops[i].playing)
             played->player->destroy(played->loops[i].playing);
     }

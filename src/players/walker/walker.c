@@ -37,6 +37,21 @@ static void *allocate_lines(size_t num, size_t bytes)
     return aligned_alloc(CPU_LINE_BYTES, num ? num * bytes : bytes);
 }
 
+// A task is in one body, or in the whole. So all programs of a frame have one table.
+static bool share_changing(const struct stage *stage, struct cpu_program *program)
+{
+    const struct cpu_program *other =
+        program->around ? program->around : (const struct cpu_program *)stage->beside;
+    program->num_tasks = stage->program->tasks->num;
+    program->shares_changing = other;
+    program->changing = other
+                            ? other->changing
+                            : braid_allocate_zeroed(program->num_tasks, sizeof(*program->changing));
+    for (uint32_t i = 0; !other && program->changing && i < program->num_tasks; i++)
+        program->changing[i].step = CPU_NO_STEP;
+    return program->changing;
+}
+
 static bool allocate(const struct stage *stage, struct cpu_program *program)
 {
     const struct program *from = stage->program;
@@ -47,17 +62,9 @@ static bool allocate(const struct stage *stage, struct cpu_program *program)
     program->lanes = allocate_lines(from->num_lanes, sizeof(*program->lanes));
     program->arena = malloc(arena_bytes ? arena_bytes : 1);
     program->bodies = braid_allocate_zeroed(from->num_bodies, sizeof(*program->bodies));
-    program->num_tasks = from->tasks->num;
     for (uint32_t i = 0; program->lanes && i < from->num_lanes; i++)
         program->lanes[i] = (struct cpu_lane){ 0 };
-    if (program->around) {
-        program->changing = program->around->changing;
-        return program->lanes && program->arena && program->bodies;
-    }
-    program->changing = braid_allocate_zeroed(program->num_tasks, sizeof(*program->changing));
-    for (uint32_t i = 0; program->changing && i < program->num_tasks; i++)
-        program->changing[i].step = CPU_NO_STEP;
-    return program->lanes && program->arena && program->bodies && program->changing;
+    return share_changing(stage, program) && program->lanes && program->arena && program->bodies;
 }
 
 // Tasks are captured in the order of the lanes' steps, so that a walk reads memory in order.
@@ -125,7 +132,7 @@ static void free_program(struct cpu_program *program)
     free(program->blocks);
     free(program->works);
     free(program->arena);
-    if (!program->around)
+    if (!program->shares_changing)
         free(program->changing);
     free(program->own_blocks);
     free(program->gates);

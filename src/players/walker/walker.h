@@ -93,7 +93,8 @@ struct cpu_program {
     struct cpu_work *works;        // of the steps that share
     size_t num_works;              //
     unsigned char *arena;          // argument pointers and bytes
-    struct cpu_changing *changing; // a task; of a body: that of the whole
+    struct cpu_changing *changing; // a task
+    bool shares_changing;          // it is another program's
     braid_blocks *own_blocks;      // patch_lock; a task: once it has other blocks. NULL: none has
     bool shares;                   // there is somebody to share a grid with
     uint32_t num_tasks;
