@@ -20,9 +20,9 @@ struct measured_frames {
     uint32_t num_frames, num_nodes, num_lanes;
 };
 
-// Writes for each node the least delay of the frames, over the expected one, and wait_ns at most. It
-// is 0 for nodes that begin as expected, stand behind no other node, or were not timed.
-// Errors: BRAID_NO_MEMORY.
+// Writes for each node the least delay of the frames, over the expected one, and wait_ns at most.
+// It is 0 for nodes that begin as expected, stand behind no other node, or were not timed. Errors:
+// BRAID_NO_MEMORY.
 braid_status braid_measure_delays(const struct measured_frames *frames,
                                   struct expected_delays expected, uint64_t *out_ns);
 

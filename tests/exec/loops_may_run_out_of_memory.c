@@ -33,6 +33,44 @@ static braid_graph *make_graph(uint32_t *word)
     return graph;
 }
 
+static uint64_t count_bytes(braid_device *device, braid_exec_mode mode, int num_loops)
+{
+    uint32_t word = 0;
+    braid_resource all;
+    braid_graph *graph;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "word", &word, sizeof(word), &all));
+    for (int i = 0; i < num_loops; i++) {
+        check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 1 }, NULL));
+        check_ok(braid_graph_add_kernel(
+            graph, &(braid_kernel_node){ .kernel = &add_one, BRAID_ARGS(BRAID_INOUT(all)) }, NULL));
+        check_ok(braid_graph_end(graph));
+    }
+    uint64_t bytes = failing_memory_num_bytes();
+    braid_exec *exec;
+    const braid_exec_options options = { .mode = mode };
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    bytes = failing_memory_num_bytes() - bytes;
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    return bytes;
+}
+
+// A loop on streams is a program of its own. As a graph, all are in one.
+static void many_loops_take_little_more_memory_than_in_a_graph(void **state)
+{
+    (void)state;
+    enum { NUM_LOOPS = 1600 };
+    braid_device *device;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    uint64_t bytes = count_bytes(device, BRAID_MODE_STREAMS, NUM_LOOPS),
+             graph_bytes = count_bytes(device, BRAID_MODE_GRAPH, NUM_LOOPS);
+    print_message("summary: %llu bytes on streams, %llu as a graph\n", (unsigned long long)bytes,
+                  (unsigned long long)graph_bytes);
+    assert_true(bytes < 2 * graph_bytes);
+    check_ok(braid_device_close(device));
+}
+
 // Creates an exec, and launches frames without a wait between.
 static braid_status live(braid_device *device, const braid_graph *graph)
 {
@@ -78,6 +116,8 @@ static void any_allocation_may_fail(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_allocation_may_fail) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(any_allocation_may_fail),
+                                        cmocka_unit_test(
+                                            many_loops_take_little_more_memory_than_in_a_graph) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,13 +73,14 @@ static void capture_tasks(const struct stage *stage, struct cpu_program *program
 {
     unsigned char *memory = program->arena;
     for (size_t i = 0; i < stage->program->num_ops; i++) {
-        const braid_step *op = &stage->program->ops[stage->program->lane_ops[i]];
+        size_t index = stage->program->lane_ops[i];
+        const braid_step *op = &stage->program->ops[index];
         if (!program_takes_time(stage->program, op))
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->node];
-        memory = braid_cpu_task_capture(task, memory, &works[op->node]);
+        memory = braid_cpu_task_capture(task, memory, &works[index]);
         program->changing[op->node].program = program;
-        program->changing[op->node].values = braid_cpu_task_values(task, &works[op->node]);
+        program->changing[op->node].values = braid_cpu_task_values(task, &works[index]);
     }
 }
 
@@ -108,7 +109,7 @@ static braid_status fill_program(const struct stage *stage, struct cpu_program *
     braid_status status = create_bodies(stage, program);
     if (status)
         return status;
-    struct cpu_work *works = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*works));
+    struct cpu_work *works = braid_allocate_zeroed(stage->program->num_ops, sizeof(*works));
     if (!works)
         return braid_error_no_memory("a program");
     capture_tasks(stage, program, works);

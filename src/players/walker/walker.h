@@ -147,7 +147,7 @@ static inline struct cpu_program *cpu_program_of(struct playing *playing)
     return (struct cpu_program *)(void *)playing;
 }
 
-// walker_compile.c: fills the lanes and steps; `works` has one a task, by index.
+// walker_compile.c: fills the lanes and steps; `works` has one an operation.
 braid_status braid_cpu_program_compile(const struct stage *stage, const struct cpu_work *works,
                                        struct cpu_program *program);
 

@@ -9,7 +9,7 @@
 
 struct compiler {
     const struct program *from;
-    const struct cpu_work *works; // a task
+    const struct cpu_work *works; // an operation
     struct cpu_program *program;
     size_t num_steps, num_blocks;
     size_t *op_of_step; // SIZE_MAX: of none. NULL: nobody asks
@@ -35,11 +35,11 @@ static const braid_blocks *keep_blocks(struct compiler *compiler, const braid_bl
     return &kept[num];
 }
 
-static void emit_run(struct compiler *compiler, uint32_t task)
+static void emit_run(struct compiler *compiler, const braid_step *op)
 {
-    const struct cpu_work *work = &compiler->works[task];
+    const struct cpu_work *work = &compiler->works[op - compiler->from->ops];
     struct cpu_program *program = compiler->program;
-    program->changing[task].step = (uint32_t)compiler->num_steps;
+    program->changing[op->node].step = (uint32_t)compiler->num_steps;
     bool is_called = work->grid_from || work->is_blocking || work->note;
     if (is_called || (program->shares && work->blocks.end > 1)) {
         struct cpu_work *kept = &program->works[program->num_works++];
@@ -101,7 +101,7 @@ static void emit_loop(struct compiler *compiler, const braid_step *op)
     compiler->program->changing[op->node].step = (uint32_t)compiler->num_steps;
     emit(compiler, (struct cpu_step){ .kind = CPU_STEP_LOOP,
                                       .body = compiler->program->bodies[op->position],
-                                      .args = compiler->works[op->node].args });
+                                      .args = compiler->works[op - compiler->from->ops].args });
 }
 
 static void emit_lane(struct compiler *compiler, uint32_t lane)
@@ -114,7 +114,7 @@ static void emit_lane(struct compiler *compiler, uint32_t lane)
         if (op->kind == BRAID_STEP_RUN && !program_runs(from, op))
             continue;
         if (op->kind == BRAID_STEP_RUN)
-            emit_run(compiler, op->node);
+            emit_run(compiler, op);
         else if (op->kind == BRAID_STEP_LOOP)
             emit_loop(compiler, op);
         else if (op->kind == BRAID_STEP_WAIT)
