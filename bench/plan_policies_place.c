@@ -2,9 +2,8 @@
 // The placements of other systems, from what their code does.
 #include <stdlib.h>
 
-#include "plan/plan_match.h"
+#include "plan/plan_chains.h"
 #include "plan/plan_rank.h"
-#include "plan/plan_reduce.h"
 #include "plan_policies.h"
 #include "plan_shapes.h"
 

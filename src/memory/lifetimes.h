@@ -63,4 +63,9 @@ static inline bool lifetimes_interfere(const struct lifetimes *lifetimes, uint32
     return !lifetimes_precede(lifetimes, b, c) && !lifetimes_precede(lifetimes, c, b);
 }
 
+// Fills `settled` from the other times: per block the place from where on every node knows that all
+// its users have ended. Takes time in proportion to steps times lanes.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_settle(const braid_schedule *schedule, struct lifetimes *lifetimes);
+
 #endif

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "memory/lifetimes.h"
 #include "memory/pack.h"
-#include "memory/settle.h"
 
 static braid_status add_up(const struct lifetimes *lifetimes, struct memory_info *info)
 {

@@ -12,7 +12,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "memory/pack_by_time.h"
 
 #define MOST_PAIRED 4096              // with more blocks than these not each pair is looked at,
 #define MOST_PAIRED_BY_TIME 800000000 // but so many

@@ -3,7 +3,7 @@
 // first use, and leaves one when it is settled. If lanes seldom wait for each other, blocks are
 // settled late. So, as far as time allows, a block may also lie over unsettled blocks if it is
 // ordered behind each of them.
-#include "memory/pack_by_time.h"
+#include "memory/pack.h"
 
 #include <stdlib.h>
 #include <string.h>

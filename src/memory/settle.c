@@ -2,7 +2,7 @@
 // Walks over the steps with a vector clock for each lane. Counts for each block the lanes that
 // still have to learn that its last user on some lane has ended. A lane without nodes ahead has
 // nothing to learn.
-#include "memory/settle.h"
+#include "memory/lifetimes.h"
 
 #include <string.h>
 

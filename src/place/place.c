@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "graph/regions.h"
 #include "place/place_build.h"
-#include "place/place_list.h"
+#include "place/place_times.h"
 #include "plan/plan_build.h"
 #include "plan/schedule.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HEFT, with the gaps between units that are placed filled by later ones.
-#include "place/place_list.h"
+#include "place/place_times.h"
 
 #include "base/error.h"
 #include "plan/plan_heap.h"

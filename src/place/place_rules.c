@@ -2,7 +2,7 @@
 // A node may run anywhere if the plan chooses the addresses of all buffers that it accesses. Such a
 // buffer is transient, or the node gets its address by braid_resource_address. If a node touches
 // memory by a pointer of its own, it stays where that memory is.
-#include "place/place_rules.h"
+#include "place/place_times.h"
 
 #include "base/error.h"
 #include "base/node_text.h"

@@ -3,7 +3,6 @@
 // the data along edges.
 #include "base/error.h"
 #include "place/place_memory.h"
-#include "place/place_rules.h"
 #include "place/place_times.h"
 #include "plan/plan_lanes.h"
 

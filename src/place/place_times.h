@@ -58,4 +58,13 @@ uint64_t braid_place_times_start(const struct place_times *times, uint32_t unit,
 bool braid_place_times_put(struct place_times *times, uint32_t unit, uint32_t place,
                            uint64_t start_ns);
 
+// Puts all units on places by HEFT (Topcuoglu, Hariri, Wu 2002). Errors: BRAID_NO_MEMORY.
+braid_status braid_place_list(struct place_times *times);
+
+// Where nodes may run at all: where they say, and where their memory is.
+// Fills allowed[unit], a bit for each place, never 0. Units with one lane hint have one place.
+// Errors: BRAID_INVALID_ARGUMENT (the message names the node, or the buffer), BRAID_NO_MEMORY.
+braid_status braid_place_find_allowed(const braid_graph *graph, const struct plan_graph *plan,
+                                      uint32_t num_places, uint64_t *allowed);
+
 #endif

@@ -10,8 +10,6 @@
 #include "graph/placed.h"
 #include "graph/pointers.h"
 #include "graph/regions.h"
-#include "plan/plan_edges.h"
-#include "plan/plan_order.h"
 
 static braid_status find_units(const braid_graph *graph, struct plan_graph *plan)
 {

@@ -6,9 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "plan/plan_heap.h"
-#include "plan/plan_match.h"
 #include "plan/plan_rank.h"
-#include "plan/plan_reduce.h"
 
 struct chains {
     const struct plan_graph *plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All edges between nodes, by two counting sorts: first by the node they lead to, then by the node
 // they leave.
-#include "plan/plan_edges.h"
+#include "plan/plan_build.h"
 
 #include "base/array.h"
 #include "base/big_memory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hopcroft-Karp. Each round finds the distance of every node from one that follows none, along
 // alternating paths. Then it turns round a maximal set of shortest ones.
-#include "plan/plan_match.h"
+#include "plan/plan_chains.h"
 
 #include "base/array.h"
 #include "base/error.h"

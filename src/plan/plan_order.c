@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kahn's algorithm, first come first served. The remaining nodes hold a cycle, which is named.
-#include "plan/plan_order.h"
+#include "plan/plan_build.h"
 
 #include <string.h>
 

@@ -8,9 +8,7 @@
 #include "plan/plan_divide.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_limit.h"
-#include "plan/plan_serialise.h"
 #include "plan/plan_sooner.h"
-#include "plan/plan_steps.h"
 #include "plan/plan_times.h"
 
 braid_status braid_plan_check_options(const braid_schedule_options *options)

@@ -4,6 +4,7 @@
 #define BRAID_PLAN_PASSES_H
 
 #include "plan/plan_costs.h"
+#include "plan/plan_placement.h"
 #include "plan/schedule.h"
 
 // Plans a schedule whose graph and options are set. `inside`: as one island; NULL: not. On failure
@@ -14,5 +15,17 @@ braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_grap
 
 // Errors: BRAID_INVALID_ARGUMENT (no such policy).
 braid_status braid_plan_check_options(const braid_schedule_options *options);
+
+// Pairs of units that the graph leaves free and the plan does not.
+// Fills the serialisations of a schedule and their count in info.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_serialisations(struct braid_schedule *schedule,
+                                       const struct plan_placement *placement);
+
+// Fills the program, lanes and times of a schedule whose graph is set, and their counts in info.
+// `graph` is the planned graph, for the kinds of its nodes. Takes the arrays of costs and placement
+// that the schedule keeps. Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_steps_create(struct braid_schedule *schedule, const braid_graph *graph,
+                                     struct plan_costs *costs, struct plan_placement *placement);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of ancestors as bits, for a block of ancestors at a time so that memory stays linear.
-#include "plan/plan_reduce.h"
+#include "plan/plan_chains.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forced serialisations. An edge that comes from a shared resource or from a hint serialises its
 // nodes. It does not if a search backward finds explicit edges and data flow that order them.
-#include "plan/plan_serialise.h"
+#include "plan/plan_passes.h"
 
 #include <string.h>
 

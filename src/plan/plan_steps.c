@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the program in issue order: a node's waits, its run, and a record where others wait for
 // it.
-#include "plan/plan_steps.h"
+#include "plan/plan_passes.h"
 
 #include "base/array.h"
 #include "base/big_memory.h"
