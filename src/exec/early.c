@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deciding which tasks of an exec are launched early.
-#include "exec/early.h"
+#include "exec/exec.h"
 
 #include <stdlib.h>
 

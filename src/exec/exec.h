@@ -232,4 +232,45 @@ braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const vo
 braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
                                     braid_parameter parameter);
 
+// exec_places.c: execs on several devices.
+// Makes the exec's graph on its places; exec->placed stays NULL if that is the program's graph.
+// Errors: BRAID_UNSUPPORTED (a feature that several places do not have), BRAID_INVALID_ARGUMENT (a
+// schedule for more places than there are), those of braid_graph_place.
+braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options);
+// Adds the part by which waits ask whether the other devices still work. Errors: as lease_event.
+braid_status braid_exec_add_probes(braid_exec *exec);
+
+// early.c: sets starts_early of all kernel tasks for the exec's schedule and player, and counts
+// them in its info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
+                                     const braid_exec_options *options);
+
+// exec_period.c: the time of each further frame while several are in flight.
+// Plays frames through: nodes take the plan's times, and start behind the nodes that the program
+// orders before them. A frame takes at least as long as all its work on a full device. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_exec_find_period(const braid_exec *exec, const braid_graph *graph,
+                                    uint64_t *out_ns);
+
+// exec_set_check.c, with the lock held.
+// Writes values, those of each node together, or refuses them all. It allocates nothing and calls
+// no driver. Errors, which name the node: BRAID_INVALID_ARGUMENT (a value that the graph would not
+// take), BRAID_UNSUPPORTED (the player says that it never takes it).
+braid_status braid_exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num);
+
+// Writes one that needs no check.
+void braid_exec_write_value(braid_exec *exec, const struct value_edit *edit);
+
+// exec_end.c: the part that tells the program when a frame has ended.
+// Does nothing if the options name no function. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_add_end(braid_exec *exec, const braid_exec_options *options);
+
+// exec_traps.c: the part that tells of traps, once their frames have ended.
+// Does nothing if no node has a trap. Behind the tasks. Errors: BRAID_NO_MEMORY,
+// BRAID_DEVICE_ERROR.
+braid_status braid_exec_add_traps(braid_exec *exec);
+// Those of a slot, by number; NULL: there are none.
+braid_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot);
+
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part that tells the program when a frame has ended.
-#include "exec/exec_end.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

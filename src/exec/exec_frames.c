@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/exec.h"
 #include "exec/exec_memory.h"
-#include "exec/exec_period.h"
 #include "graph/frame_links.h"
 #include "program/program_frames.h"
 #include "verify/verify_program.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays several frames of a program through, each on lanes of its own, in the times of its plan.
-#include "exec/exec_period.h"
+#include "exec/exec.h"
 
 #include <stdlib.h>
 

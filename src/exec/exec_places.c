@@ -9,7 +9,7 @@
 // An event says that its stream has come to it, not that earlier work of other devices was right. A
 // device that breaks tells so only when it is asked itself. So each has an event that is never
 // recorded: its probe, which waits ask when a frame has ended.
-#include "exec/exec_places.h"
+#include "exec/exec.h"
 
 #include <stdlib.h>
 

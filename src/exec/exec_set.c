@@ -7,7 +7,6 @@
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "exec/exec_set_check.h"
 #include "graph/argument_accesses.h"
 
 // A call that changes a node, once its exec and node are known to be right.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which values a node can have, as far as can be told without the driver, and writing those.
-#include "exec/exec_set_check.h"
+#include "exec/exec.h"
 
 #include <string.h>
 

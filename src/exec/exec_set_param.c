@@ -2,7 +2,6 @@
 // Setting a parameter: one value for all its users.
 #include "base/error.h"
 #include "exec/exec.h"
-#include "exec/exec_set_check.h"
 
 braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value)
 {

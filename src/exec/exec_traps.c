@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part that tells of traps, once their frames have ended.
-#include "exec/exec_traps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

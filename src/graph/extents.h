@@ -32,4 +32,15 @@ bool braid_extents_overrun(const struct extents *extents, const void *address, u
 braid_status braid_extents_refuse(const char *node, const char *end, uint64_t bytes,
                                   uint64_t beyond, const char *buffer);
 
+// BRAID_OK when no two buffers with known addresses share a byte.
+// Errors: BRAID_INVALID_ARGUMENT (the message names both).
+braid_status braid_graph_check_overlaps(const braid_graph *graph, const struct extents *extents);
+
+// Compares the pointers that nodes were given with the buffers that they declare accesses to.
+// Errors: BRAID_INVALID_ARGUMENT:
+// - An argument of a kernel, or an end of a copy or fill, leads into a buffer to which the node
+//   declares no access.
+// - A copy or fill ends beyond a buffer.
+braid_status braid_graph_check_pointers(const braid_graph *graph, const struct extents *extents);
+
 #endif

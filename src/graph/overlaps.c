@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds buffers that share bytes: accesses through one would not be ordered with those of the
 // other.
-#include "graph/overlaps.h"
+#include "graph/extents.h"
 
 #include "base/error.h"
 

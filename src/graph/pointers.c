@@ -4,7 +4,7 @@
 // Of a kernel's arguments no types are known: those of a pointer's size whose value is an address
 // inside a declared buffer count as pointers. The address right behind a buffer that the node
 // accesses counts as the end of that buffer, although the next buffer may begin there.
-#include "graph/pointers.h"
+#include "graph/extents.h"
 
 #include <string.h>
 

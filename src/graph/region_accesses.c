@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From outside a region is a node that accesses each resource of its bodies once.
-#include "graph/region_accesses.h"
+#include "graph/region_begin.h"
 
 #include <stdlib.h>
 #include <string.h>

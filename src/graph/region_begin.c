@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
-#include "graph/region_accesses.h"
 
 static braid_status refuse(enum work_kind kind, const char *name, const char *why)
 {

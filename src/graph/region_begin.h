@@ -25,4 +25,9 @@ braid_status braid_graph_begin_region(braid_graph *graph, const struct region_be
 // node).
 braid_status braid_graph_end_body(braid_graph *graph, struct graph_region *open);
 
+// Gives the node of a region the accesses of its bodies.
+// `open` is the body added last; of a branch with two arms the first ends where it begins. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_graph_join_accesses(braid_graph *graph, const struct graph_region *open);
+
 #endif

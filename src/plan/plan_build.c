@@ -6,9 +6,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "graph/overlaps.h"
+#include "graph/extents.h"
 #include "graph/placed.h"
-#include "graph/pointers.h"
 #include "graph/regions.h"
 
 static braid_status find_units(const braid_graph *graph, struct plan_graph *plan)
