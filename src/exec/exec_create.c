@@ -19,7 +19,7 @@
 #include "graph/regions.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
-#include "verify/verify_left_out.h"
+#include "verify/verify.h"
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {

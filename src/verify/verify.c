@@ -10,8 +10,6 @@
 #include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "verify/verify_accesses.h"
-#include "verify/verify_memory.h"
 #include "verify/verify_state.h"
 
 // Where they take more, a walk looks at a part of the lanes. No limit holds for the smallest part:

@@ -31,4 +31,9 @@ braid_status braid_verify_steps(const struct program *program, const braid_graph
 // Errors: BRAID_INTERNAL (names the node, and the data that it would read), BRAID_NO_MEMORY.
 braid_status braid_verify_placed(const struct placed *placed, const braid_graph *graph);
 
+// The proof that the nodes which a plan leaves out may be left out.
+// `culled` is the graph that is planned instead of `graph`, or the same. Errors: BRAID_INTERNAL
+// (the message names a node that is left out, and who needs it), BRAID_NO_MEMORY.
+braid_status braid_verify_left_out(const braid_graph *graph, const braid_graph *culled);
+
 #endif

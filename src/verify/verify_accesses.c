@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that conflicting accesses are ordered as they were declared.
-#include "verify/verify_accesses.h"
+#include "verify/verify_state.h"
 
 #include "base/array.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
 // Proves that no node which stays, and no output, sees that others are left out. It goes forward
 // through two frames, in the order in which accesses count. For each segment it keeps the node
 // whose change is missing. The planner goes back from the outputs.
-#include "verify/verify_left_out.h"
+#include "verify/verify.h"
 
 #include "base/error.h"
 #include "base/node_text.h"

@@ -4,7 +4,7 @@
 // The places where buffers begin and end cut the arena into cells. Each cell has the buffer that
 // began to be used last in it. All users of a buffer come after all users of those that it takes
 // cells from. These came after the users of the buffers before them, so nobody looks further back.
-#include "verify/verify_memory.h"
+#include "verify/verify_state.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
 #include "graph/cull.h"
 #include "plan/schedule.h"
 #include "verify/verify.h"
-#include "verify/verify_left_out.h"
 #include "verify/verify_program.h"
 
 // A lane so far.

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "graph/links.h"
 #include "graph/regions.h"
+#include "memory/memory_plan.h"
 #include "plan/program.h"
 #include "verify/verify_clocks.h"
 
@@ -79,5 +80,24 @@ struct node_text braid_verify_name(const struct verify *verify, uint32_t node);
 // Reports that `node` may start before `before` has ended, though `why` forbids it.
 braid_status braid_verify_report(const struct verify *verify, uint32_t before, uint32_t node,
                                  const char *why);
+
+// verify_accesses.c: the part of a proof that looks at declared accesses.
+// Checks accesses node by node, in issue order. Each access must be ordered after the last write
+// before it, and each write after all reads since. If each of these pairs keeps the order of
+// insertion, all pairs in conflict do.
+struct verify_accesses;
+braid_status braid_verify_accesses_create(const struct verify *verify,
+                                          struct verify_accesses **out_accesses);
+braid_status braid_verify_accesses_node(struct verify_accesses *accesses, uint32_t node);
+void braid_verify_accesses_destroy(struct verify_accesses *accesses);
+
+// verify_memory.c: the part of a proof that looks at a memory plan.
+// Checks node by node, in issue order, that buffers which share bytes are never alive at once. A
+// buffer begins to be used only when all users of the others have ended for the rest of the frame.
+struct verify_memory;
+braid_status braid_verify_memory_create(const struct verify *verify, const struct memory_plan *plan,
+                                        struct verify_memory **out_memory);
+braid_status braid_verify_memory_node(struct verify_memory *memory, uint32_t node, uint32_t lane);
+void braid_verify_memory_destroy(struct verify_memory *memory);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "graph/cull.h"
 #include "outputs/model.h"
-#include "verify/verify_left_out.h"
+#include "verify/verify.h"
 
 static void random_plans_have_what_a_walk_back_needs(void **state)
 {
