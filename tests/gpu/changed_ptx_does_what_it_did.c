@@ -362,6 +362,35 @@ static void the_end_is_noted_behind_the_last_thread(void **state)
     free(changed);
 }
 
+// A part of a block meets by itself: its barrier has a count of threads, or a branch leads round
+// it.
+static void parts_of_a_block_meet_no_others_at_the_end(void **state)
+{
+    (void)state;
+    static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                               ".entry part()\n{\n.reg .pred %p;\n.reg .b32 %r;\n"
+                               "mov.u32 %r, %tid.x;\nsetp.ge.u32 %p, %r, 32;\n";
+    static const struct {
+        const char *body;
+        bool is_changed;
+    } cases[] = {
+        { "@%p bra tail;\nbar.sync 0, 32;\ntail:\nadd.u32 %r, %r, 1;\nret;\n}\n", false },
+        { "@%p bra tail;\nbar.sync 0;\ntail:\nadd.u32 %r, %r, 1;\nret;\n}\n", false },
+        { "@%p bar.sync 0, 32;\nret;\n}\n", false },
+        { "@%p bra tail;\nadd.u32 %r, %r, 1;\ntail:\nbar.sync 0;\nret;\n}\n", true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char made[500];
+        struct ptx_reason reason;
+        snprintf(made, sizeof(made), "%s%s", head, cases[i].body);
+        char *changed = braid_gpu_ptx_with_notes(made, &reason);
+        if (!cases[i].is_changed)
+            assert_string_equal(reason.text, "a part of its threads may meet at a barrier");
+        assert_int_equal(changed != NULL, cases[i].is_changed);
+        free(changed);
+    }
+}
+
 // Threads that wait for what never comes, and what is not known, are errors with their line.
 static void mistakes_are_told(void **state)
 {
@@ -403,6 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate_setup_teardown(values_are_counted, begin, end, folder),
         cmocka_unit_test_prestate_setup_teardown(branches_are_taken, begin, end, folder),
         cmocka_unit_test(the_end_is_noted_behind_the_last_thread),
+        cmocka_unit_test(parts_of_a_block_meet_no_others_at_the_end),
         cmocka_unit_test_prestate_setup_teardown(mistakes_are_told, begin, end, folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,21 @@ static void edit_exits(struct putter *putter, const struct ptx_function *functio
     }
 }
 
+// A part of a block that meets by itself would meet the others at a barrier of the end.
+static enum ptx_leaving find_leaving(struct putter *putter, const struct ptx_function *function,
+                                     const struct ptx_statement *statements)
+{
+    enum ptx_leaving leaving = braid_ptx_find_leaving(statements, function->num, PTX_SYNC);
+    if (leaving == PTX_LEAVES)
+        putter->reason = "threads of it end while others meet at a barrier";
+    if (leaving != PTX_STAYS || !putter->ends->meets)
+        return leaving;
+    leaving = braid_ptx_find_apart(statements, function->num, PTX_BARRIER | PTX_CALL);
+    if (leaving == PTX_LEAVES)
+        putter->reason = "a part of its threads may meet at a barrier";
+    return leaving;
+}
+
 static void edit_entry(struct putter *putter, const struct ptx_function *function,
                        const struct ptx_statement *statements)
 {
@@ -51,11 +66,8 @@ static void edit_entry(struct putter *putter, const struct ptx_function *functio
         return;
     edit_exits(putter, function, statements);
     braid_gpu_edit(&putter->edits, function->body_end, function->body_end, putter->ends->end);
-    enum ptx_leaving leaving =
-        putter->reason ? PTX_STAYS : braid_ptx_find_leaving(statements, function->num, PTX_SYNC);
-    if (leaving == PTX_LEAVES)
-        putter->reason = "threads of it end while others meet at a barrier";
-    putter->edits.failed |= leaving == PTX_LEAVING_NO_MEMORY;
+    if (!putter->reason && find_leaving(putter, function, statements) == PTX_LEAVING_NO_MEMORY)
+        putter->edits.failed = true;
 }
 
 static const char *find_reason(const struct ptx *ptx, const struct ptx_function *function,

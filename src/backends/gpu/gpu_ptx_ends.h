@@ -16,6 +16,7 @@ struct ptx_ends {
     const char *end;        // from its label braid_end on; NULL: none
     const char *version;    // of PTX, that the code needs; NULL: any
     bool needs_sm_70;       // a device of then or later
+    bool meets;             // all threads of a block meet at the end
 };
 
 // The place where a kernel may wait. `body` is behind the brace of an entry. If the code that

@@ -60,13 +60,37 @@ static bool may_leave(const struct ptx_statement *statements, size_t num, unsign
     return false;
 }
 
-enum ptx_leaving braid_ptx_find_leaving(const struct ptx_statement *statements, size_t num,
-                                        unsigned facts)
+static bool may_meet_apart(const struct ptx_statement *statements, size_t num, unsigned facts,
+                           const struct ptx_parting *parting)
+{
+    for (size_t i = 0; i < num; i++) {
+        if (statements[i].kind == PTX_INSTRUCTION && (statements[i].facts & facts) &&
+            (parting->differs[i] || parting->behind[i] != SIZE_MAX))
+            return true;
+    }
+    return false;
+}
+
+static enum ptx_leaving find(const struct ptx_statement *statements, size_t num, unsigned facts,
+                             bool (*may)(const struct ptx_statement *statements, size_t num,
+                                         unsigned facts, const struct ptx_parting *parting))
 {
     struct ptx_parting parting;
     if (!braid_ptx_find_parting(statements, num, &parting))
         return PTX_LEAVING_NO_MEMORY;
-    bool leaves = may_leave(statements, num, facts, &parting);
+    bool found = may(statements, num, facts, &parting);
     braid_ptx_parting_finish(&parting);
-    return leaves ? PTX_LEAVES : PTX_STAYS;
+    return found ? PTX_LEAVES : PTX_STAYS;
+}
+
+enum ptx_leaving braid_ptx_find_leaving(const struct ptx_statement *statements, size_t num,
+                                        unsigned facts)
+{
+    return find(statements, num, facts, may_leave);
+}
+
+enum ptx_leaving braid_ptx_find_apart(const struct ptx_statement *statements, size_t num,
+                                      unsigned facts)
+{
+    return find(statements, num, facts, may_meet_apart);
 }

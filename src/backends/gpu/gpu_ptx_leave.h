@@ -12,4 +12,8 @@ enum ptx_leaving { PTX_STAYS, PTX_LEAVES, PTX_LEAVING_NO_MEMORY };
 enum ptx_leaving braid_ptx_find_leaving(const struct ptx_statement *statements, size_t num,
                                         unsigned facts);
 
+// The same of threads that meet where others of the block may never come by.
+enum ptx_leaving braid_ptx_find_apart(const struct ptx_statement *statements, size_t num,
+                                      unsigned facts);
+
 #endif

@@ -80,6 +80,7 @@ char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason)
         .end = END,
         .version = "6.0",
         .needs_sm_70 = true,
+        .meets = true,
     };
     return braid_gpu_ptx_with_ends(text, &ends, out_reason);
 }
