@@ -7,20 +7,18 @@
 
 #include <braid/status.h>
 
-#include "base/for_ranks.h"
-
 enum { ERROR_MESSAGE_BYTES = 1024 };
 
 // Writes this thread's error message, hands it to the log callback, and returns `status`. A name in
 // the message ('%s' in the format) has at most 150 bytes.
-FOR_RANKS __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
-                                                                         const char *format, ...);
+__attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
+                                                               const char *format, ...);
 
 // braid_error for an argument of a public function that is NULL and may not be.
-FOR_RANKS braid_status braid_error_null(const char *function, const char *argument);
+braid_status braid_error_null(const char *function, const char *argument);
 
 // braid_error for a failed host allocation of `what`.
-FOR_RANKS braid_status braid_error_no_memory(const char *what);
+braid_status braid_error_no_memory(const char *what);
 
 // An attempt whose failure may turn out to be no error, since there is another way. Until its end
 // this thread's messages are written, as reasons, but not logged. Attempts may be nested.
@@ -29,11 +27,11 @@ struct error_attempt {
     bool inside_another;
 };
 
-FOR_RANKS void braid_error_begin_attempt(struct error_attempt *attempt);
+void braid_error_begin_attempt(struct error_attempt *attempt);
 
 // Ends the attempt as the caller's own failure `status`, whose message is logged now. With BRAID_OK
 // the message from before comes back, as if nothing had happened.
-FOR_RANKS void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status);
+void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status);
 
 // Ends the attempt as a failure that the caller cannot return. The message of `status` is logged
 // now, also inside another attempt, since the failure stays in any outcome of that one. Then the

@@ -8,7 +8,6 @@
 
 #include "backends/backend.h"
 #include "base/failure.h"
-#include "base/for_ranks.h"
 #include "device/pool.h"
 
 struct device_group;
@@ -60,7 +59,7 @@ void braid_device_empty_pools(braid_device *device);
 void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, int change);
 
 // Counts an exec or an allocation, by its count in the device; takes the lock.
-FOR_RANKS void braid_device_hold(braid_device *device, uint64_t *count, int change);
+void braid_device_hold(braid_device *device, uint64_t *count, int change);
 
 // The backend to open for braid_device_options.backend. Errors: BRAID_INVALID_ARGUMENT,
 // BRAID_UNAVAILABLE.

@@ -8,7 +8,6 @@
 
 #include <braid/exec.h>
 
-#include "base/for_ranks.h"
 #include "exec/exec_params.h"
 #include "exec/exec_part.h"
 #include "graph/cull.h"
@@ -129,8 +128,8 @@ void braid_exec_free(braid_exec *exec);
 braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options);
 // The first of these players that a mode allows, or the end of the list.
-FOR_RANKS const struct player *const *braid_exec_find_player(const struct player *const *players,
-                                                             braid_exec_mode mode);
+const struct player *const *braid_exec_find_player(const struct player *const *players,
+                                                   braid_exec_mode mode);
 
 // exec_update.c. Before a launch that has queued nothing, with the lock held. Gives a slot's tasks
 // and its player the values that were set since its last launch, and the versions of the frame of
@@ -182,7 +181,7 @@ braid_status braid_exec_ask_frames(braid_exec *exec,
                                                        struct backend_event *event));
 // Such a wait, for the ends of all frames, which then settles parts. Errors: those of
 // event_synchronize.
-FOR_RANKS braid_status braid_exec_await_frames(braid_exec *exec);
+braid_status braid_exec_await_frames(braid_exec *exec);
 // Behind a launch on `stream`, which is under way: if nothing is recorded for the end of its frame,
 // waits for that. If the wait fails, the device has failed. The thread's message stays.
 void braid_exec_await_unrecorded(braid_exec *exec, braid_stream *stream);
@@ -215,12 +214,12 @@ braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, ui
 
 // exec_create.c: the schedule for one player: the program's own, or one planned with the player's
 // costs. Errors: those of braid_schedule_create.
-FOR_RANKS braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
-                                                const braid_exec_options *options,
-                                                const struct player *player);
+braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options,
+                                      const struct player *player);
 // exec_create.c: makes all of an exec, without asking other ranks.
-FOR_RANKS braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
-                                       const braid_exec_options *options);
+braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
+                             const braid_exec_options *options);
 
 // Whether a launch has the arguments of one, and its stream takes one. `function` is for the
 // message.

@@ -11,8 +11,6 @@
 
 #include <braid/exec.h>
 
-#include "base/for_ranks.h"
-
 struct frame;
 struct frame_slot;
 
@@ -67,7 +65,7 @@ struct exec_part {
 };
 
 // A list of parts is an exec's, which owns them from then on.
-FOR_RANKS void braid_exec_add_part(struct exec_part **parts, struct exec_part *part);
+void braid_exec_add_part(struct exec_part **parts, struct exec_part *part);
 // NULL: the exec has no such part.
 struct exec_part *braid_exec_find_part(struct exec_part *parts, const struct exec_part_ops *ops);
 // Finishes the part, if there is one.

@@ -3,34 +3,32 @@
 #ifndef BRAID_GRAPH_ADD_H
 #define BRAID_GRAPH_ADD_H
 
-#include "base/for_ranks.h"
 #include "graph/graph.h"
 
 enum { GRAPH_ALIGNMENT = 256 }; // of memory that the plan chooses, where the program says nothing
 
 // Messages call the node `name`. Errors: BRAID_INVALID_ARGUMENT.
-FOR_RANKS braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
-                                              const braid_node_options *options);
+braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
+                                    const braid_node_options *options);
 
 // Of these only the accesses. Errors: BRAID_INVALID_ARGUMENT.
-FOR_RANKS braid_status braid_graph_check_accesses(const braid_graph *graph, const char *name,
-                                                  const braid_node_options *options);
+braid_status braid_graph_check_accesses(const braid_graph *graph, const char *name,
+                                        const braid_node_options *options);
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
                                       const braid_node_options *options);
 
 // Checks the common arguments of functions that declare resources. Errors: BRAID_INVALID_ARGUMENT.
-FOR_RANKS braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
-                                               const char *name,
-                                               const braid_resource *out_resource);
+braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
+                                     const char *name, const braid_resource *out_resource);
 // A NULL name: that of `resource`. Errors: BRAID_INVALID_ARGUMENT (too many), BRAID_NO_MEMORY.
-FOR_RANKS braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
-                                                   struct graph_resource resource,
-                                                   braid_resource *out_resource);
+braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
+                                         struct graph_resource resource,
+                                         braid_resource *out_resource);
 
 // Cannot fail after braid_graph_check_node and braid_graph_reserve_node.
-FOR_RANKS void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
-                                       const braid_node_options *options, braid_node *out_node);
+void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
+                             const braid_node_options *options, braid_node *out_node);
 
 #endif

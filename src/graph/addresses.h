@@ -3,7 +3,6 @@
 #ifndef BRAID_GRAPH_ADDRESSES_H
 #define BRAID_GRAPH_ADDRESSES_H
 
-#include "base/for_ranks.h"
 #include "graph/graph.h"
 
 // A resource whose address a node is given.
@@ -16,18 +15,17 @@ struct address_request {
 };
 
 // *out_address is NULL where frames are to find it. Errors: BRAID_INVALID_ARGUMENT.
-FOR_RANKS braid_status braid_graph_find_address(const braid_graph *graph,
-                                                const struct address_request *request,
-                                                const void **out_address);
+braid_status braid_graph_find_address(const braid_graph *graph,
+                                      const struct address_request *request,
+                                      const void **out_address);
 
 // Room for the addresses of one more node, and for its accesses with those to its scratch.
-FOR_RANKS bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options *options,
-                                             size_t num);
+bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options *options,
+                                   size_t num);
 
 // Notes that a place in the node about to be added is the address of the resource. The address goes
 // to the list for frames, or to the list of known ones. There is room.
-FOR_RANKS void braid_graph_append_address(braid_graph *graph, uint32_t place,
-                                          braid_resource resource);
+void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource);
 
 // The first entry of `list` (graph->addresses or graph->given) that is the node's, or where it
 // would stand.

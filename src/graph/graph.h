@@ -12,7 +12,6 @@
 #include <braid/rank.h>
 
 #include "base/array.h"
-#include "base/for_ranks.h"
 #include "base/pointer_map.h"
 #include "base/work.h"
 #include "graph/names.h"
@@ -241,11 +240,11 @@ static inline uint64_t graph_arg_stride(uint32_t bytes)
 }
 
 // The node's name by index, as braid_graph_node_name.
-FOR_RANKS const char *braid_graph_name(const braid_graph *graph, uint32_t node);
+const char *braid_graph_name(const braid_graph *graph, uint32_t node);
 
 // A resource's name; a range is named like its buffer with "[offset, end)" behind it, in `buffer`.
-FOR_RANKS const char *braid_graph_resource_name(const braid_graph *graph, uint32_t resource,
-                                                char *buffer, size_t size);
+const char *braid_graph_resource_name(const braid_graph *graph, uint32_t resource, char *buffer,
+                                      size_t size);
 
 // The name of a parameter's target (braid_target).
 const char *braid_graph_target_name(uint32_t target);

@@ -3,7 +3,6 @@
 #ifndef BRAID_GRAPH_LINKS_H
 #define BRAID_GRAPH_LINKS_H
 
-#include "base/for_ranks.h"
 #include "graph/graph.h"
 
 // Why an access edge exists.
@@ -26,7 +25,7 @@ struct graph_link {
 // insertion order, without duplicates. Accesses count in insertion order of the main nodes, within
 // a bundle in running order.
 // Errors: BRAID_NO_MEMORY.
-FOR_RANKS braid_status braid_graph_find_links(const braid_graph *graph, struct array *out_links);
+braid_status braid_graph_find_links(const braid_graph *graph, struct array *out_links);
 
 // The nodes in insertion order of bundles, running order inside: for each main node its preludes,
 // itself, its epilogues. first_of[i] .. first_of[i + 1] are the members of bundle i in `members`;
@@ -54,8 +53,7 @@ static inline uint32_t graph_member_after(const struct graph_units *units, uint3
 }
 
 // Errors: BRAID_NO_MEMORY.
-FOR_RANKS braid_status braid_graph_find_units(const braid_graph *graph,
-                                              struct graph_units *out_units);
-FOR_RANKS void braid_graph_units_finish(struct graph_units *units);
+braid_status braid_graph_find_units(const braid_graph *graph, struct graph_units *out_units);
+void braid_graph_units_finish(struct graph_units *units);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "base/array.h"
-#include "base/for_ranks.h"
 
 #define NAMES_NONE UINT32_MAX
 
@@ -24,11 +23,11 @@ struct names {
 void braid_names_finish(struct names *names);
 
 // Makes room for a copy of `name`; NULL needs none. False when memory or 32-bit places run out.
-FOR_RANKS bool braid_names_reserve(struct names *names, const char *name);
+bool braid_names_reserve(struct names *names, const char *name);
 
 // Copies a name that was reserved for last; returns its place, NAMES_NONE for NULL.
 uint32_t braid_names_store(struct names *names, const char *name);
 
-FOR_RANKS const char *braid_names_at(const struct names *names, uint32_t place);
+const char *braid_names_at(const struct names *names, uint32_t place);
 
 #endif

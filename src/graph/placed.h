@@ -8,7 +8,6 @@
 
 #include <braid/schedule.h>
 
-#include "base/for_ranks.h"
 #include "graph/graph.h"
 
 // A place model with nothing left out.
@@ -61,6 +60,6 @@ struct placed *braid_placed_share(struct placed *placed);
 void braid_placed_release(struct placed *placed);
 
 // clone.c: the same graph again, with its id and version. Errors: BRAID_NO_MEMORY.
-FOR_RANKS braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone);
+braid_status braid_graph_clone(const braid_graph *graph, braid_graph **out_clone);
 
 #endif
