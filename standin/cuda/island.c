@@ -343,7 +343,7 @@ static bool run_loop(struct walk *walk, const struct CUfunc_st *function, unsign
         num++;
     }
     *total = num + (kind & 2 ? *total : 0);
-    *counter = *total;
+    atomic_store_explicit((_Atomic uint64_t *)counter, *total, memory_order_relaxed);
     return !walk->failed;
 }
 

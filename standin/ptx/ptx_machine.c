@@ -83,12 +83,16 @@ static unsigned char *find_memory(const struct run *run, const struct thread *th
     }
 }
 
-// Little-endian, as the device is. The host may write words while a device reads them.
+// Little-endian, as the device is. The host may write words while a device reads them, and read
+// them while the device writes.
 static uint64_t load(const unsigned char *from, const struct type *type)
 {
     uint64_t value = 0;
     if (type->bits == 32 && (uintptr_t)from % 4 == 0)
         value = atomic_load_explicit((const atomic_uint *)(const void *)from, memory_order_relaxed);
+    else if (type->bits == 64 && (uintptr_t)from % 8 == 0)
+        value = atomic_load_explicit((const _Atomic uint64_t *)(const void *)from,
+                                     memory_order_relaxed);
     else
         memcpy(&value, from, (size_t)type->bits / 8);
     if (type->kind == 's' && type->bits < 64)
@@ -109,6 +113,16 @@ void machine_load(const struct run *run, struct thread *thread,
                 load(from + i * (size_t)instruction->type.bits / 8, &instruction->type);
 }
 
+static void store(unsigned char *to, uint64_t value, size_t bytes)
+{
+    if (bytes == 4 && (uintptr_t)to % 4 == 0)
+        atomic_store_explicit((atomic_uint *)(void *)to, (unsigned)value, memory_order_relaxed);
+    else if (bytes == 8 && (uintptr_t)to % 8 == 0)
+        atomic_store_explicit((_Atomic uint64_t *)(void *)to, value, memory_order_relaxed);
+    else
+        memcpy(to, &value, bytes);
+}
+
 void machine_store(const struct run *run, struct thread *thread,
                    const struct instruction *instruction)
 {
@@ -117,9 +131,9 @@ void machine_store(const struct run *run, struct thread *thread,
     size_t bytes = (size_t)instruction->type.bits / 8;
     uint64_t value = from->kind == OPERAND_VECTOR ? 0 : machine_read(run, thread, from);
     if (from->kind != OPERAND_VECTOR)
-        memcpy(to, &value, bytes);
+        store(to, value, bytes);
     for (size_t i = 0; i < from->num_parts; i++)
-        memcpy(to + i * bytes, &thread->registers[from->parts[i]], bytes);
+        store(to + i * bytes, thread->registers[from->parts[i]], bytes);
 }
 
 // What an atomic operation leaves in memory that held `old`.
@@ -159,7 +173,7 @@ void machine_atomic(const struct run *run, struct thread *thread,
     uint64_t old = load(at, &bits);
     uint64_t value = combine(instruction, old, machine_read(run, thread, &operands[1]),
                              machine_read(run, thread, &operands[2]));
-    memcpy(at, &value, (size_t)bits.bits / 8);
+    store(at, value, (size_t)bits.bits / 8);
     if (gives)
         machine_write(thread, &instruction->operands[0], old);
 }

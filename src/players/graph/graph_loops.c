@@ -2,6 +2,7 @@
 // Loops and branches as nodes of the driver's graph, and the kernels that set their conditions.
 #include "players/graph/graph_loops.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -360,5 +361,7 @@ braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executab
 
 uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop)
 {
-    return loops->iterations[loop];
+    // The device may write it now.
+    return atomic_load_explicit((const _Atomic uint64_t *)&loops->iterations[loop],
+                                memory_order_relaxed);
 }
