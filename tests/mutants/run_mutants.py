@@ -22,7 +22,7 @@ import mutate  # noqa: E402
 
 # A test that hangs has noticed: it takes so many times as long as without a mutant, and so many
 # seconds more for a machine that becomes busy.
-TIMES, SECONDS = 5, 20
+TIMES, SECONDS = 5, 8
 
 # A part of the driver's names for what has such a word in its name; others are called as it is without
 # its underscores. A sweep that fails such functions alone is tried first: mostly it notices, in a
