@@ -8,7 +8,8 @@
 #include <braid/schedule.h>
 #include <braid/timeline.h>
 
-// A node begins so much later than the node before it on its lane ends, or a node of another lane.
+// lane_ns: from the end of a node to the begin of the next on its lane. wait_ns: from the end of a
+// node to the begin of one on another lane that waits for it.
 struct expected_delays {
     uint64_t lane_ns, wait_ns;
 };

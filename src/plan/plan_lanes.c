@@ -7,7 +7,8 @@
 // or ruled out. And the choice keeps the order. Let F be the shortest plan tried, and take the
 // fewest lanes whose plan is not worth leaving for F. Let a higher limit lower F, so that the old
 // choice is worth leaving. The new choice is not worth leaving itself, by a rule that is stricter
-// the more lanes there are. So the new choice is shorter.
+// the more lanes there are. So the new choice is shorter. If the program names no limit, more lanes
+// may be taken for a little time (plan_many.c).
 #include "plan/plan_lanes.h"
 
 #include "base/error.h"
