@@ -21,7 +21,8 @@ struct run {
     size_t *missing; // per node: predecessors not finished
     size_t *ready;   // nodes that may start now, in no order
     size_t num_ready;
-    size_t **after; // per node: its successors, one array per graph
+    size_t num_waiting; // threads that sleep until a node is ready
+    size_t **after;     // per node: its successors, one array per graph
     size_t *num_after;
     size_t *successors; // storage of after
 };
@@ -105,7 +106,11 @@ static void finish_node(struct run *run, size_t node)
         if (--run->missing[next] == 0)
             run->ready[run->num_ready++] = next;
     }
-    pthread_cond_broadcast(&run->changed);
+    // This thread takes one of the nodes, and others are woken for the rest.
+    if (run->num_left == 0)
+        pthread_cond_broadcast(&run->changed);
+    for (size_t i = 1; i < run->num_ready && i <= run->num_waiting; i++)
+        pthread_cond_signal(&run->changed);
 }
 
 static void run_node(const struct run *run, size_t index)
@@ -121,7 +126,9 @@ static void *work_on(void *argument)
     pthread_mutex_lock(&run->lock);
     while (run->num_left > 0) {
         if (run->num_ready == 0) {
+            run->num_waiting++;
             pthread_cond_wait(&run->changed, &run->lock);
+            run->num_waiting--;
             continue;
         }
         size_t node = take_ready(run);

@@ -60,7 +60,8 @@ void ticket_complete(struct ticket *ticket)
 {
     ticket->done = true;
     ticket->done_ms = now_ms();
-    pthread_cond_broadcast(&progress);
+    if (ticket->num_waiting > 0)
+        pthread_cond_broadcast(&progress);
 }
 
 void ticket_wait(struct ticket *ticket)
@@ -68,6 +69,7 @@ void ticket_wait(struct ticket *ticket)
     if (ticket == NULL)
         return;
     ticket_hold(ticket);
+    ticket->num_waiting++;
     while (!ticket->done)
         pthread_cond_wait(&progress, &world);
     ticket_drop(ticket);

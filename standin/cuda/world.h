@@ -17,6 +17,7 @@ void world_wait(pthread_cond_t *condition); // the lock is held before and after
 // All of these expect the lock to be held.
 struct ticket {
     int references;
+    int num_waiting; // threads that have begun to wait for it
     bool done;
     double done_ms; // when it was done, CLOCK_MONOTONIC
 };

@@ -16,9 +16,9 @@
 #include "../standin_kernel.h"
 
 // One lock guards every list of the stand-in, and every change of a signal happens under it and is
-// followed by a broadcast of `standin_changed`. That is slow and easy to see through: whoever waits
-// for signals (a queue, the copy engine, the host) waits on this one condition. Kernels, copies and
-// handlers run with the lock released, so they do overlap.
+// followed by a broadcast of `standin_changed`. A queue, the copy engine and the host all wait for
+// signals on this one condition. A queue without packets waits on a condition of its own, which its
+// doorbell signals. Kernels, copies and handlers run with the lock released, so they do overlap.
 extern pthread_mutex_t standin_lock;
 extern pthread_cond_t standin_changed;
 
@@ -51,6 +51,8 @@ void *standin_run_handlers(void *unused);
 
 // Signals. A null handle is allowed where the HSA specification allows it.
 int64_t standin_signal_value(hsa_signal_t signal);
+// From now on a change of the signal wakes `rung` alone.
+void standin_signal_become_doorbell(hsa_signal_t signal, pthread_cond_t *rung);
 bool standin_signal_satisfies(int64_t value, hsa_signal_condition_t condition, int64_t wanted);
 // Stamps the signal with begin and end, then decrements it. Takes the lock.
 void standin_signal_finish(hsa_signal_t signal, uint64_t started);

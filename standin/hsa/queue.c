@@ -13,6 +13,7 @@ struct queue {
     _Atomic uint64_t read_index;
     _Atomic uint64_t write_index;
     pthread_t thread;
+    pthread_cond_t rung;
     bool quit; // guarded by standin_lock
 };
 
@@ -117,7 +118,7 @@ static void *run_queue(void *argument)
     pthread_mutex_lock(&standin_lock);
     while (!queue->quit) {
         if (!packet_ready(queue, index)) {
-            pthread_cond_wait(&standin_changed, &standin_lock);
+            pthread_cond_wait(&queue->rung, &standin_lock);
             continue;
         }
         pthread_mutex_unlock(&standin_lock);
@@ -139,6 +140,7 @@ static void free_queue(struct queue *queue)
 {
     if (queue->shared.doorbell_signal.handle)
         hsa_signal_destroy(queue->shared.doorbell_signal);
+    pthread_cond_destroy(&queue->rung);
     free(queue->shared.base_address);
     free(queue);
 }
@@ -157,6 +159,7 @@ hsa_status_t hsa_queue_create(hsa_agent_t agent, uint32_t num_packets, hsa_queue
     struct queue *queue = calloc(1, sizeof(*queue));
     if (!queue)
         return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+    pthread_cond_init(&queue->rung, NULL);
     queue->shared.type = type;
     queue->shared.size = num_packets;
     queue->shared.base_address = aligned_alloc(PACKET_BYTES, (size_t)num_packets * PACKET_BYTES);
@@ -165,6 +168,7 @@ hsa_status_t hsa_queue_create(hsa_agent_t agent, uint32_t num_packets, hsa_queue
         free_queue(queue);
         return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
     }
+    standin_signal_become_doorbell(queue->shared.doorbell_signal, &queue->rung);
     for (uint32_t i = 0; i < num_packets; i++)
         invalidate(slot(queue, i));
     if (pthread_create(&queue->thread, NULL, run_queue, queue) != 0) {
@@ -180,6 +184,7 @@ hsa_status_t hsa_queue_destroy(hsa_queue_t *handle)
     struct queue *queue = (struct queue *)handle;
     pthread_mutex_lock(&standin_lock);
     queue->quit = true;
+    pthread_cond_signal(&queue->rung);
     pthread_cond_broadcast(&standin_changed);
     pthread_mutex_unlock(&standin_lock);
     pthread_join(queue->thread, NULL);

@@ -15,6 +15,7 @@ struct signal {
     amd_signal_t shared;
     // The creator, each waiting thread and each handler. Guarded by standin_lock.
     unsigned num_users;
+    pthread_cond_t *rung; // NULL: it is no doorbell
 };
 
 struct handler {
@@ -45,7 +46,12 @@ static int64_t load_value(struct signal *signal)
 static void store_value(struct signal *signal, int64_t value)
 {
     __atomic_store_n(&signal->shared.value, value, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&standin_changed);
+    pthread_cond_broadcast(signal->rung ? signal->rung : &standin_changed);
+}
+
+void standin_signal_become_doorbell(hsa_signal_t signal, pthread_cond_t *rung)
+{
+    from_handle(signal)->rung = rung;
 }
 
 // The lock must be held.

@@ -20,12 +20,14 @@
 #include "players/players.h"
 #include "skeleton/skeleton_pool.h"
 
-// Everything below is guarded by skeleton.lock; any change of it is told to all who wait.
+// Everything below is guarded by skeleton.lock. A stream with nothing to do waits for its own
+// queue, all others wait for a point or an empty queue.
 
 struct skeleton_stream {
     struct backend_stream base;
     struct skeleton *skeleton;
     pthread_t thread;
+    pthread_cond_t arrived;
     struct item *first, *last; // the first is at work
     bool stop;
 };
@@ -70,7 +72,7 @@ static void append(struct skeleton_stream *stream, struct item *item)
     else
         stream->first = item;
     stream->last = item;
-    pthread_cond_broadcast(&stream->skeleton->changed);
+    pthread_cond_signal(&stream->arrived);
 }
 
 static void fill(const struct backend_task *task)
@@ -141,15 +143,17 @@ static void *stream_main(void *user)
     while (stream->first || !stream->stop) {
         struct item *item = stream->first;
         if (!item) {
-            pthread_cond_wait(&skeleton->changed, &skeleton->lock);
+            pthread_cond_wait(&stream->arrived, &skeleton->lock);
             continue;
         }
         run_item(skeleton, item);
+        bool tells = item->kind == ITEM_RECORD || !item->next;
         stream->first = item->next;
         if (!stream->first)
             stream->last = NULL;
         skeleton_free_item(skeleton, item);
-        pthread_cond_broadcast(&skeleton->changed);
+        if (tells)
+            pthread_cond_broadcast(&skeleton->changed);
     }
     pthread_mutex_unlock(&skeleton->lock);
     return NULL;
@@ -163,7 +167,9 @@ static braid_status stream_create(struct backend *backend, int32_t priority,
     if (!stream)
         return braid_error_no_memory("a stream");
     stream->skeleton = skeleton_of(backend);
+    pthread_cond_init(&stream->arrived, NULL);
     if (pthread_create(&stream->thread, NULL, stream_main, stream)) {
+        pthread_cond_destroy(&stream->arrived);
         free(stream);
         return braid_error(BRAID_UNAVAILABLE, "skeleton: no thread for a stream");
     }
@@ -178,9 +184,10 @@ static void stream_destroy(struct backend *backend, struct backend_stream *base)
     struct skeleton_stream *stream = stream_of(backend, base);
     pthread_mutex_lock(&skeleton->lock);
     stream->stop = true;
-    pthread_cond_broadcast(&skeleton->changed);
+    pthread_cond_signal(&stream->arrived);
     pthread_mutex_unlock(&skeleton->lock);
     pthread_join(stream->thread, NULL);
+    pthread_cond_destroy(&stream->arrived);
     free(stream);
 }
 
