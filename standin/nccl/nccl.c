@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -154,7 +153,7 @@ static void move_all(const struct ncclComm *comm, struct part *parts, int num)
             moved |= did;
         }
         if (!moved)
-            sched_yield();
+            usleep(20);
     }
 }
 
@@ -370,7 +369,7 @@ NCCL_API ncclResult_t ncclCommInitRank(ncclComm_t *out, int num, ncclUniqueId id
     pthread_mutex_init(&comm->lock, NULL);
     atomic_fetch_add(&comm->shared->arrived, 1);
     while (atomic_load(&comm->shared->arrived) < (uint32_t)num)
-        sched_yield();
+        usleep(20);
     close_id(&id);
     *out = comm;
     return ncclSuccess;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames end in launch order, whichever is done first and on whatever streams they are: by their
 // callbacks, by waits for the exec, and by what stands behind them on their streams.
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ static void wait_until_passed(struct gate gate)
     uint64_t start = clock_now_ns();
     while (gate_state(gate) != GATE_PASSED) {
         assert_true(clock_now_ns() - start < TEST_TIMEOUT_NS);
-        sched_yield();
+        clock_nap();
     }
 }
 

@@ -42,7 +42,7 @@ static bool becomes(const uint32_t *word, uint32_t value)
 {
     uint64_t start = clock_now_ns();
     while (load(word) != value && clock_now_ns() - start < TEST_TIMEOUT_NS)
-        sched_yield();
+        clock_nap();
     return load(word) == value;
 }
 

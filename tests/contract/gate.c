@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gates: places where a stream waits until the test lets it pass.
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "contract/contract.h"
@@ -53,7 +52,7 @@ void gate_stand_at(void *user)
             store(gate->report, GATE_TIMED_OUT);
             return;
         }
-        sched_yield();
+        clock_nap();
     }
     store(gate->report, GATE_PASSED);
 }
@@ -86,7 +85,7 @@ void gate_wait_until_entered(struct gate gate)
     uint64_t start = clock_now_ns();
     while (!gate_state(gate)) {
         assert_true(clock_now_ns() - start < TEST_TIMEOUT_NS);
-        sched_yield();
+        clock_nap();
     }
 }
 

@@ -2,7 +2,6 @@
 // A frame that has not ended by its deadline is told of once by a wait, and once by a callback,
 // with the nodes that run.
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -45,7 +44,7 @@ static void wait_for(uint32_t num)
     uint64_t start = clock_now_ns();
     while (atomic_load(&told.num_told) < num) {
         assert_true(clock_now_ns() - start < TEST_TIMEOUT_NS);
-        sched_yield();
+        clock_nap();
     }
     assert_int_equal(atomic_load(&told.num_told), num);
 }
@@ -79,7 +78,7 @@ static void end(void)
     assert_int_not_equal(gate_state(told.gate), GATE_TIMED_OUT);
     gate_open(told.gate);
     while (braid_exec_wait(told.exec) == BRAID_TIMEOUT)
-        sched_yield();
+        clock_nap();
     check_ok(braid_exec_wait(told.exec));
 }
 

@@ -7,6 +7,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/clock.h"
 
 enum { num_frames = 4 };
 
@@ -32,7 +33,7 @@ static void wait_and_add(void *user)
 {
     struct meanwhile *meanwhile = user;
     while (atomic_load(&meanwhile->opened) <= atomic_load(&meanwhile->value))
-        sched_yield();
+        clock_nap();
     atomic_fetch_add(&meanwhile->value, 1);
 }
 

@@ -2,7 +2,6 @@
 // A driver that fails to answer a question is not taken for one that answered: the call says so,
 // and works when tried again.
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "gpu/gpu_testing.h"
 #include "gpu/life_overlap.h"
 #include "support/check.h"
+#include "support/clock.h"
 
 static uint32_t own[64];
 
@@ -346,7 +346,7 @@ static void block(void *user)
 {
     const struct blocker *blocker = user;
     while (!atomic_load(&blocker->is_open))
-        sched_yield();
+        clock_nap();
 }
 
 static void create_cancelled(struct frame *frame, struct blocker *blocker)
