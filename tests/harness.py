@@ -154,7 +154,8 @@ def report(outcome, label, log):
     for line in outcome.failures:
         print(f"     failed: {line}")
     if outcome.failures:
-        for line in outcome.output.splitlines()[-60:]:
+        telling = [line for line in outcome.output.splitlines() if not line.startswith(("ok ", "# ok "))]
+        for line in telling[-60:]:
             print(f"     | {line}")
     sys.stdout.flush()
     log.write(f"==== {label}{outcome.name}\n{outcome.output}\n")
