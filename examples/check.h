@@ -35,8 +35,9 @@ static inline void write_picture(const braid_schedule *schedule, const char *pat
     FILE *file = path ? fopen(path, "w") : NULL;
     if (file) {
         const char *end = strrchr(path, '.');
-        CHECK(end && strcmp(end, ".svg") == 0 ? braid_schedule_write_svg(schedule, NULL, file)
-                                              : braid_schedule_write_dot(schedule, file));
+        bool is_svg = end && strcmp(end, ".svg") == 0;
+        CHECK(braid_schedule_write(schedule, is_svg ? BRAID_DRAWING_SVG : BRAID_DRAWING_DOT, NULL,
+                                   file));
         fclose(file);
     } else if (path) {
         fprintf(stderr, "%s: cannot be written\n", path);

@@ -55,7 +55,8 @@ static int run(const char *picture)
                 static_cast<double>(history.front()), static_cast<double>(history.back()), mean);
     if (picture) {
         std::FILE *file = std::fopen(picture, "w");
-        if (!file || braid_schedule_write_dot(exec.schedule(), file) || std::fclose(file))
+        if (!file || braid_schedule_write(exec.schedule(), BRAID_DRAWING_DOT, NULL, file) ||
+            std::fclose(file))
             return 1;
     }
     return history.size() == 11 && history.back() == 0 && mean == 0 ? 0 : 1;

@@ -59,7 +59,7 @@ void mpm_output_schedule(const char *folder, const braid_schedule *schedule)
     FILE *file = fopen(dot, "w");
     if (!file)
         stop("cannot write", dot);
-    CHECK(braid_schedule_write_dot(schedule, file));
+    CHECK(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file));
     if (fclose(file) != 0)
         stop("cannot write", dot);
     printf("wrote      %s\n", dot);

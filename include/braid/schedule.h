@@ -236,11 +236,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_explain(const braid_sched
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_verify(const braid_schedule *schedule,
                                                               const braid_graph *graph);
 
-// Writes the plan as Graphviz DOT (docs/drawings.md).
-// Errors: BRAID_IO_ERROR.
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_dot(const braid_schedule *schedule,
-                                                                 FILE *file);
-
 #ifdef __cplusplus
 }
 #endif

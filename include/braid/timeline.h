@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines: when each node of a plan runs, as planned or as measured, as pictures and as traces.
+// Drawings of plans: as graphs, and as timelines of the times planned or measured.
 #ifndef BRAID_TIMELINE_H
 #define BRAID_TIMELINE_H
 
@@ -36,17 +36,19 @@ typedef struct braid_timeline_options {
     uint64_t error_ns;
 } braid_timeline_options;
 
-// Writes a timeline to scale as a self-contained SVG (docs/drawings.md). The text depends on its
-// arguments alone.
-// Errors: BRAID_IO_ERROR.
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_svg(
-    const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
+// The forms of a drawing (docs/drawings.md).
+typedef enum braid_drawing {
+    BRAID_DRAWING_DOT = 0,   // Graphviz, of the plan alone: it takes no options
+    BRAID_DRAWING_SVG = 1,   // a timeline to scale, in one self-contained file
+    BRAID_DRAWING_TRACE = 2, // Chrome's JSON, for Perfetto and Speedscope. `unit` is not used
+} braid_drawing;
 
-// Writes a trace as Chrome's JSON, for Perfetto, chrome://tracing and Speedscope
-// (docs/drawings.md). `unit` is not used.
-// Errors: as braid_schedule_write_svg.
-BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write_chrome_trace(
-    const braid_schedule *schedule, const braid_timeline_options *options, FILE *file);
+// Writes a drawing. The text depends on the arguments alone.
+// Errors: BRAID_IO_ERROR.
+BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write(const braid_schedule *schedule,
+                                                             braid_drawing drawing,
+                                                             const braid_timeline_options *options,
+                                                             FILE *file);
 
 #ifdef __cplusplus
 }

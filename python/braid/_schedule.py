@@ -244,14 +244,14 @@ class Schedule(Owned):
         """A timeline to scale, for browsers: as planned, or with `intervals`, for each node when it started
         and ended in nanoseconds, as measured. With `frames`, the timings of these frames, it shows when the host
         launched them."""
-        return self._timeline(lib.braid_schedule_write_svg, title, intervals, frames)
+        return self._timeline(lib.BRAID_DRAWING_SVG, title, intervals, frames)
 
     def chrome_trace(self, title: Optional[str] = None, intervals: Optional[Intervals] = None,
                      frames: Optional[Sequence[FrameTiming]] = None) -> str:
         """For Perfetto (ui.perfetto.dev), chrome://tracing and Speedscope."""
-        return self._timeline(lib.braid_schedule_write_chrome_trace, title, intervals, frames)
+        return self._timeline(lib.BRAID_DRAWING_TRACE, title, intervals, frames)
 
-    def _timeline(self, write: Callable[..., int], title: Optional[str],
+    def _timeline(self, drawing: int, title: Optional[str],
                   intervals: Optional[Intervals], frames: Optional[Sequence[FrameTiming]]) -> str:
         options = ffi.new("braid_timeline_options *")
         text = ffi.NULL if title is None else ffi.new("char[]", title.encode())
@@ -271,13 +271,16 @@ class Schedule(Owned):
             launches = ffi.new("braid_interval[]", [frame.launch for frame in frames])
             options.error_ns = max(frame.error_ns for frame in frames)
         options.launches = launches
-        written: bytes = self._call(lambda pointer: capture(lambda file: write(pointer, options, file)))
-        return written.decode("utf-8", "replace")
+        return self._write(drawing, options)
+
+    def _write(self, drawing: int, options: Any) -> str:
+        text: bytes = self._call(lambda pointer: capture(
+            lambda file: lib.braid_schedule_write(pointer, drawing, options, file)))
+        return text.decode("utf-8", "replace")
 
     def dot(self) -> str:
         """The plan as Graphviz DOT: a cluster for each lane, waits dashed, the critical path bold."""
-        text: bytes = self._call(lambda pointer: capture(lambda file: lib.braid_schedule_write_dot(pointer, file)))
-        return text.decode("utf-8", "replace")
+        return self._write(lib.BRAID_DRAWING_DOT, ffi.NULL)
 
     def to_dict(self) -> Dict[str, Any]:
         """The plan as docs/json.md describes those of the tool, but for what only a file has. Times are in

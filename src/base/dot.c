@@ -126,6 +126,11 @@ void braid_dot_begin(FILE *file, const char *title, uint32_t num_nodes)
 braid_status braid_dot_end(FILE *file)
 {
     fputs("}\n", file);
+    return braid_drawing_end(file);
+}
+
+braid_status braid_drawing_end(FILE *file)
+{
     errno = 0;
     if (fflush(file) != 0 || ferror(file))
         return braid_error(BRAID_IO_ERROR, "cannot write the drawing: %s",

@@ -43,4 +43,7 @@ braid_dot_begin_box(FILE *file, const char *label, const char *look, const char 
 // Closes the graph. Errors: BRAID_IO_ERROR if any write since fopen failed.
 braid_status braid_dot_end(FILE *file);
 
+// Ends a drawing of any form: BRAID_IO_ERROR if any write to it failed.
+braid_status braid_drawing_end(FILE *file);
+
 #endif

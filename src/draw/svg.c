@@ -344,18 +344,8 @@ static void write_all(struct svg *svg)
     fputs("</svg>\n", svg->file);
 }
 
-braid_status braid_schedule_write_svg(const braid_schedule *schedule,
-                                      const braid_timeline_options *options, FILE *file)
+void braid_svg_write(const struct timeline *timeline, FILE *file)
 {
-    struct timeline timeline;
-    braid_timeline_options first = options ? *options : (braid_timeline_options){ 0 };
-    first.num_frames = 1;
-    braid_status status =
-        braid_timeline_create("braid_schedule_write_svg", schedule, &first, file, &timeline);
-    if (status)
-        return status;
-    struct svg svg = { .timeline = &timeline, .file = file };
+    struct svg svg = { .timeline = timeline, .file = file };
     write_all(&svg);
-    braid_timeline_finish(&timeline);
-    return braid_timeline_close(file);
 }

@@ -2,7 +2,6 @@
 // The content of all timelines: times of nodes on their lanes, waits, and critical nodes.
 #include "draw/timeline.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -149,7 +148,7 @@ static void find_critical(struct timeline *timeline)
     }
 }
 
-static braid_status find_frames(struct timeline *timeline, const char *function)
+static braid_status find_frames(struct timeline *timeline)
 {
     for (size_t frame = 0; frame < timeline->options.num_frames; frame++) {
         uint64_t first = UINT64_MAX, last = 0;
@@ -159,9 +158,9 @@ static braid_status find_frames(struct timeline *timeline, const char *function)
                 continue;
             if (interval.end_ns < interval.start_ns)
                 return braid_error(BRAID_INVALID_ARGUMENT,
-                                   "%s: the interval of node %" PRIu32 " in frame %zu ends before "
-                                   "it starts",
-                                   function, i, frame);
+                                   "braid_schedule_write: the interval of node %" PRIu32
+                                   " in frame %zu ends before it starts",
+                                   i, frame);
             first = interval.start_ns < first ? interval.start_ns : first;
             last = interval.end_ns > last ? interval.end_ns : last;
         }
@@ -192,7 +191,7 @@ static void find_first(struct timeline *timeline)
 
 // Launches move time 0 to before the frame. A frame that the clocks' error puts before its launch
 // begins at time 0 all the same.
-static braid_status find_zero(struct timeline *timeline, const char *function)
+static braid_status find_zero(struct timeline *timeline)
 {
     const braid_interval *launches = timeline->options.launches;
     find_first(timeline);
@@ -203,9 +202,9 @@ static braid_status find_zero(struct timeline *timeline, const char *function)
             launches[frame].start_ns < launches[0].start_ns)
             return braid_error(
                 BRAID_INVALID_ARGUMENT,
-                "%s: the launch of frame %zu ends before it starts, or starts before "
-                "the first",
-                function, frame);
+                "braid_schedule_write: the launch of frame %zu ends before it starts, or "
+                "starts before the first",
+                frame);
     if (launches[0].start_ns >= timeline->zero_ns)
         return BRAID_OK;
     timeline->span_ns += timeline->zero_ns - launches[0].start_ns;
@@ -213,26 +212,15 @@ static braid_status find_zero(struct timeline *timeline, const char *function)
     return BRAID_OK;
 }
 
-static braid_status check_arguments(const char *function, const braid_schedule *schedule,
-                                    FILE *file)
-{
-    if (schedule && file)
-        return BRAID_OK;
-    return braid_error_null(function, schedule ? "file" : "schedule");
-}
-
-braid_status braid_timeline_create(const char *function, const braid_schedule *schedule,
-                                   const braid_timeline_options *options, FILE *file,
+braid_status braid_timeline_create(const braid_schedule *schedule,
+                                   const braid_timeline_options *options,
                                    struct timeline *out_timeline)
 {
-    braid_status status = check_arguments(function, schedule, file);
-    if (status)
-        return status;
+    braid_status status = BRAID_OK;
     struct timeline timeline = { .schedule = schedule,
                                  .num_nodes = schedule->info.num_nodes,
-                                 .num_lanes = schedule->info.num_lanes };
-    if (options)
-        timeline.options = *options;
+                                 .num_lanes = schedule->info.num_lanes,
+                                 .options = *options };
     if (timeline.options.num_frames == 0 || !timeline.options.intervals)
         timeline.options.num_frames = 1;
     if (timeline.options.unit_ns == 0)
@@ -240,9 +228,9 @@ braid_status braid_timeline_create(const char *function, const braid_schedule *s
     if (!allocate(&timeline) || !find_waits(&timeline))
         status = braid_error_no_memory("a timeline");
     if (!status)
-        status = find_frames(&timeline, function);
+        status = find_frames(&timeline);
     if (!status)
-        status = find_zero(&timeline, function);
+        status = find_zero(&timeline);
     if (!status) {
         find_neighbours(&timeline);
         find_last_waited(&timeline);
@@ -318,13 +306,4 @@ void braid_timeline_write_role(const struct timeline *timeline, uint32_t node,
         i++;
     fputs(plan_unit_member(graph, unit, i) == node ? "prelude of " : "epilogue of ", file);
     write(file, braid_schedule_node_name(timeline->schedule, main));
-}
-
-braid_status braid_timeline_close(FILE *file)
-{
-    errno = 0;
-    if (fflush(file) != 0 || ferror(file))
-        return braid_error(BRAID_IO_ERROR, "cannot write the timeline: %s",
-                           errno ? strerror(errno) : "an earlier write failed");
-    return BRAID_OK;
 }

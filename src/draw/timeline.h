@@ -28,10 +28,9 @@ struct timeline {
     uint64_t zero_ns; // where time 0 is: the first frame's first start, or its launch if known
 };
 
-// Errors: BRAID_INVALID_ARGUMENT (`function` was given NULL, or an interval that ends before it
-// starts), BRAID_NO_MEMORY.
-braid_status braid_timeline_create(const char *function, const braid_schedule *schedule,
-                                   const braid_timeline_options *options, FILE *file,
+// Errors: BRAID_INVALID_ARGUMENT (an interval ends before it starts), BRAID_NO_MEMORY.
+braid_status braid_timeline_create(const braid_schedule *schedule,
+                                   const braid_timeline_options *options,
                                    struct timeline *out_timeline);
 void braid_timeline_finish(struct timeline *timeline);
 
@@ -65,7 +64,8 @@ uint32_t braid_timeline_island(const struct timeline *timeline, uint32_t node);
 // Whether a node's length is planned from a cost that nobody gave.
 bool braid_timeline_is_guess(const struct timeline *timeline, uint32_t node);
 
-// Ends a file: BRAID_IO_ERROR if any write to it failed.
-braid_status braid_timeline_close(FILE *file);
+// The writers. The trace's has no memory if it returns false.
+void braid_svg_write(const struct timeline *timeline, FILE *file);
+bool braid_chrome_write(const struct timeline *timeline, FILE *file);
 
 #endif

@@ -262,24 +262,17 @@ static void write_frame(struct chrome *chrome, size_t frame)
         write_wait(chrome, frame, &timeline->waits[i]);
 }
 
-braid_status braid_schedule_write_chrome_trace(const braid_schedule *schedule,
-                                               const braid_timeline_options *options, FILE *file)
+bool braid_chrome_write(const struct timeline *timeline, FILE *file)
 {
-    struct timeline timeline;
-    braid_status status = braid_timeline_create("braid_schedule_write_chrome_trace", schedule,
-                                                options, file, &timeline);
-    if (status)
-        return status;
-    struct chrome chrome = { .timeline = &timeline, .file = file };
+    struct chrome chrome = { .timeline = timeline, .file = file };
     bool ok = find_threads(&chrome);
     if (ok) {
         fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
         write_tracks(&chrome);
-        for (size_t frame = 0; frame < timeline.options.num_frames; frame++)
+        for (size_t frame = 0; frame < timeline->options.num_frames; frame++)
             write_frame(&chrome, frame);
         fputs("\n]}\n", file);
     }
     finish(&chrome);
-    braid_timeline_finish(&timeline);
-    return ok ? braid_timeline_close(file) : braid_error_no_memory("a trace");
+    return ok;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a schedule: a box a lane, waits between lanes, the critical path, forced serialisations.
+#include "plan/schedule_dot.h"
+
 #include <inttypes.h>
 
 #include "base/array.h"
 #include "base/dot.h"
 #include "base/error.h"
-#include "plan/schedule.h"
 #include "plan/schedule_dot_nodes.h"
 
 static bool allocate(struct drawing *drawing)
@@ -229,10 +230,8 @@ static void write_all(struct drawing *drawing)
     write_rest_of_critical_path(drawing);
 }
 
-braid_status braid_schedule_write_dot(const braid_schedule *schedule, FILE *file)
+braid_status braid_schedule_dot_write(const braid_schedule *schedule, FILE *file)
 {
-    if (!schedule || !file)
-        return braid_error_null("braid_schedule_write_dot", schedule ? "file" : "schedule");
     struct drawing drawing = { .schedule = schedule, .file = file };
     braid_status status;
     if (allocate(&drawing)) {

@@ -297,8 +297,8 @@ static void times_and_costs_are_read(braid::device &device)
     expect(!schedule.explain().empty() && !schedule.explain(first).empty());
     expect(schedule.placement(second).lane == 0);
     std::FILE *file = std::tmpfile();
-    schedule.write_svg(file);
-    schedule.write_chrome_trace(file);
+    schedule.write(BRAID_DRAWING_SVG, file);
+    schedule.write(BRAID_DRAWING_TRACE, file);
     graph.write_dot(file);
     expect(std::ftell(file) > 1000);
     std::fclose(file);

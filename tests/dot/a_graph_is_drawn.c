@@ -160,7 +160,7 @@ static void what_parameters_change_is_told(void **state)
     check_ok(braid_schedule_create(graph, NULL, &schedule));
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
-    check_ok(braid_schedule_write_dot(schedule, file));
+    check_ok(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file));
     fclose(file);
     assert_has(drawing, "1 [label=\"shift\\n2.50 us\\nsteps: grid.x; position: argument 1, ");
     char text[200];

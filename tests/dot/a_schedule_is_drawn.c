@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// braid_schedule_write_dot: lanes in their order, bundles, waits, the critical path, what was
+// Plans as Graphviz DOT: lanes in their order, bundles, waits, the critical path, what was
 // serialised; Graphviz takes it, and the same plan is always the same text.
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static __attribute__((noinline)) char *draw(const braid_schedule *schedule)
     char *drawing = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
-    check_ok(braid_schedule_write_dot(schedule, file));
+    check_ok(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file));
     fclose(file);
     return drawing;
 }

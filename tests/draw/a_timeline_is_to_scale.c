@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// braid_schedule_write_svg: where things stand in the picture follows from when they run, planned
-// or measured; it stays small for large plans; bad arguments are refused.
+// Timelines of braid_schedule_write: where things stand in the picture follows from when they run,
+// planned or measured; it stays small for large plans; bad arguments are refused.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,23 +17,20 @@ static void kernel_function(const braid_blocks *blocks, void *const *args)
 
 static const braid_kernel kernel = { .name = "kernel", .cpu = kernel_function };
 
-typedef braid_status writer(const braid_schedule *schedule, const braid_timeline_options *options,
-                            FILE *file);
-
 static char *write_text(const braid_schedule *schedule, const braid_timeline_options *options,
-                        writer *writes)
+                        braid_drawing drawing)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&text, &length);
-    check_ok(writes(schedule, options, file));
+    check_ok(braid_schedule_write(schedule, drawing, options, file));
     fclose(file);
     return text;
 }
 
 static char *draw(const braid_schedule *schedule, const braid_timeline_options *options)
 {
-    return write_text(schedule, options, braid_schedule_write_svg);
+    return write_text(schedule, options, BRAID_DRAWING_SVG);
 }
 
 static void assert_has(const char *picture, const char *text)
@@ -213,8 +210,8 @@ static void launches_are_drawn_above_the_lanes(void **state)
     free(picture);
     const braid_interval backwards = { 520, 500 };
     options.launches = &backwards;
-    check_fails(braid_schedule_write_svg(schedule, &options, stdout), BRAID_INVALID_ARGUMENT,
-                "the launch of frame 0 ends before it starts");
+    check_fails(braid_schedule_write(schedule, BRAID_DRAWING_SVG, &options, stdout),
+                BRAID_INVALID_ARGUMENT, "the launch of frame 0 ends before it starts");
     options.intervals = NULL; // a plan was never launched
     picture = draw(schedule, &options);
     assert_null(strstr(picture, "class=\"launch\""));
@@ -233,7 +230,7 @@ static void frames_that_overlap_are_drawn(void **state)
         { 500, 600 }, { 700, 1200 }, { 600, 900 }, { 600, 700 }, { 0, 0 },
     };
     braid_timeline_options options = { .intervals = intervals, .num_frames = 3 };
-    char *trace = write_text(schedule, &options, braid_schedule_write_chrome_trace);
+    char *trace = write_text(schedule, &options, BRAID_DRAWING_TRACE);
     assert_has(trace, "\"name\":\"frame 0\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
     assert_has(trace, "\"name\":\"frame 1\",\"cat\":\"frame\",\"pid\":1,\"tid\":4,\"ts\":0.200");
     assert_has(trace, "\"name\":\"frame 2\",\"cat\":\"frame\",\"pid\":1,\"tid\":0,\"ts\":0.000");
@@ -300,7 +297,7 @@ static void islands_are_framed(void **state)
     assert_has(picture, "4 nodes on 1 lane, 0 waits, 1 island of 3 nodes; planned");
     assert_has(picture, "island: one kernel</text>");
     free(picture);
-    picture = write_text(schedule, NULL, braid_schedule_write_chrome_trace);
+    picture = write_text(schedule, NULL, BRAID_DRAWING_TRACE);
     assert_has(picture, "\"args\":{\"node\":2,\"island\":0}");
     assert_has(picture, "\"args\":{\"node\":3}");
     free(picture);
@@ -421,16 +418,21 @@ static void bad_arguments_are_refused(void **state)
     braid_schedule *schedule = make_plan();
     const braid_interval backwards[] = { { 1, 2 }, { 3, 2 }, { 1, 2 }, { 1, 2 }, { 1, 2 } };
     braid_timeline_options options = { .intervals = backwards };
-    writer *const writers[] = { braid_schedule_write_svg, braid_schedule_write_chrome_trace };
     FILE *full = fopen("/dev/full", "w");
-    for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
-        check_fails(writers[i](NULL, NULL, stdout), BRAID_INVALID_ARGUMENT, "schedule is NULL");
-        check_fails(writers[i](schedule, NULL, NULL), BRAID_INVALID_ARGUMENT, "file is NULL");
-        check_fails(writers[i](schedule, &options, stdout), BRAID_INVALID_ARGUMENT,
-                    "node 1 in frame 0 ends before it starts");
+    for (braid_drawing drawing = BRAID_DRAWING_DOT; drawing <= BRAID_DRAWING_TRACE; drawing++) {
+        check_fails(braid_schedule_write(NULL, drawing, NULL, stdout), BRAID_INVALID_ARGUMENT,
+                    "schedule is NULL");
+        check_fails(braid_schedule_write(schedule, drawing, NULL, NULL), BRAID_INVALID_ARGUMENT,
+                    "file is NULL");
+        if (drawing != BRAID_DRAWING_DOT)
+            check_fails(braid_schedule_write(schedule, drawing, &options, stdout),
+                        BRAID_INVALID_ARGUMENT, "node 1 in frame 0 ends before it starts");
         if (full)
-            check_fails(writers[i](schedule, NULL, full), BRAID_IO_ERROR, "cannot write");
+            check_fails(braid_schedule_write(schedule, drawing, NULL, full), BRAID_IO_ERROR,
+                        "cannot write");
     }
+    check_fails(braid_schedule_write(schedule, (braid_drawing)7, NULL, stdout),
+                BRAID_INVALID_ARGUMENT, "no drawing has number 7");
     if (full)
         fclose(full);
     braid_schedule_destroy(schedule);

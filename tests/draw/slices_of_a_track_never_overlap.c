@@ -183,7 +183,7 @@ static char *check_trace(const braid_schedule *schedule, const braid_timeline_op
     given.num = read.num = events.num = 0;
     list_given(options, &given);
     FILE *file = open_memstream(&text, &length);
-    check_ok(braid_schedule_write_chrome_trace(schedule, options, file));
+    check_ok(braid_schedule_write(schedule, BRAID_DRAWING_TRACE, options, file));
     fclose(file);
     read_slices(text, &events, &read);
     assert_same(&read, &given);

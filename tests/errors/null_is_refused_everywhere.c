@@ -235,10 +235,8 @@ static void parameters_refuse_null(void **state)
 static void timelines_refuse_null(void **state)
 {
     struct objects *all = *state;
-    refuses(braid_schedule_write_svg(NULL, NULL, stderr), "schedule");
-    refuses(braid_schedule_write_svg(all->schedule, NULL, NULL), "file");
-    refuses(braid_schedule_write_chrome_trace(NULL, NULL, stderr), "schedule");
-    refuses(braid_schedule_write_chrome_trace(all->schedule, NULL, NULL), "file");
+    refuses(braid_schedule_write(NULL, BRAID_DRAWING_SVG, NULL, stderr), "schedule");
+    refuses(braid_schedule_write(all->schedule, BRAID_DRAWING_SVG, NULL, NULL), "file");
 }
 
 static void timings_refuse_null(void **state)
@@ -318,8 +316,6 @@ static void schedules_refuse_null(void **state)
     refuses(braid_schedule_explain(all->schedule, NULL, 1, text, sizeof(text)), "nodes");
     refuses(braid_schedule_verify(NULL, all->graph), "schedule");
     refuses(braid_schedule_verify(all->schedule, NULL), "graph");
-    refuses(braid_schedule_write_dot(NULL, stderr), "schedule");
-    refuses(braid_schedule_write_dot(all->schedule, NULL), "file");
     braid_schedule_destroy(NULL);
 }
 

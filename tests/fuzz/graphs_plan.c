@@ -163,7 +163,7 @@ static void check_words(const struct subject *subject, const braid_schedule *sch
     }
     FILE *nowhere = fopen("/dev/null", "w");
     fuzz_expect(nowhere != NULL);
-    fuzz_expect_status(braid_schedule_write_dot(schedule, nowhere), BRAID_OK);
+    fuzz_expect_status(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, nowhere), BRAID_OK);
     fuzz_expect_status(braid_graph_write_dot(subject->graph, nowhere), BRAID_OK);
     fclose(nowhere);
 }

@@ -58,25 +58,14 @@ static void a_copy_is_made_once_and_goes_home(void **state)
     braid_graph_destroy(graph);
 }
 
-typedef braid_status writer(const braid_schedule *schedule, FILE *file);
-
-static braid_status write_svg(const braid_schedule *schedule, FILE *file)
-{
-    return braid_schedule_write_svg(schedule, NULL, file);
-}
-
-static braid_status write_trace(const braid_schedule *schedule, FILE *file)
-{
-    return braid_schedule_write_chrome_trace(schedule, NULL, file);
-}
-
-static void check_drawn(const braid_schedule *schedule, writer *write, const char *const texts[3])
+static void check_drawn(const braid_schedule *schedule, braid_drawing form,
+                        const char *const texts[3])
 {
     char *drawing = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&drawing, &length);
     assert_non_null(file);
-    check_ok(write(schedule, file));
+    check_ok(braid_schedule_write(schedule, form, NULL, file));
     fclose(file);
     for (int i = 0; i < 3; i++) {
         if (texts[i] && !strstr(drawing, texts[i]))
@@ -95,13 +84,14 @@ static void drawings_show_devices_and_copies(void **state)
     braid_node reads = add_user(
         graph, &(struct user){ "reads", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
-    check_drawn(schedule, braid_schedule_write_dot,
+    check_drawn(schedule, BRAID_DRAWING_DOT,
                 (const char *const[3]){ "device 1, lane", "copy of velocity to device 1",
                                         "2 devices, 1000 bytes in 1 copies between them" });
-    check_drawn(schedule, write_svg,
+    check_drawn(schedule, BRAID_DRAWING_SVG,
                 (const char *const[3]){ "dev 1, lane", "copy of velocity to device 1",
                                         "2 devices, 1000 bytes in 1 copies" });
-    check_drawn(schedule, write_trace, (const char *const[3]){ "device 1, lane", "copy of" });
+    check_drawn(schedule, BRAID_DRAWING_TRACE,
+                (const char *const[3]){ "device 1, lane", "copy of" });
     check_explains(schedule, first, reads, "ordered through copy of velocity to device 1");
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);

@@ -192,7 +192,7 @@ static void drawings_have_a_box_for_each_arm(void **state)
     assert_null(strstr(text, "    1 -> 2 "));
     free(text);
     file = open_memstream(&text, &size);
-    check_ok(braid_schedule_write_dot(world->schedule, file));
+    check_ok(braid_schedule_write(world->schedule, BRAID_DRAWING_DOT, NULL, file));
     fclose(file);
     check_drawing(text, "subgraph cluster_region_1 {", "label=\"branch\"",
                   "subgraph cluster_region_1_if {", "label=\"if\"",
@@ -200,7 +200,7 @@ static void drawings_have_a_box_for_each_arm(void **state)
                   "subgraph cluster_region_1_else_lane_1 {");
     free(text);
     file = open_memstream(&text, &size);
-    check_ok(braid_schedule_write_svg(world->schedule, NULL, file));
+    check_ok(braid_schedule_write(world->schedule, BRAID_DRAWING_SVG, NULL, file));
     fclose(file);
     unsigned num = 0;
     for (const char *next = text; (next = strstr(next, "node inside")); next++)

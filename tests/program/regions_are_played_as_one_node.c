@@ -280,7 +280,7 @@ static void drawings_nest(void **state)
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
-    check_ok(braid_schedule_write_dot(schedule, file));
+    check_ok(braid_schedule_write(schedule, BRAID_DRAWING_DOT, NULL, file));
     fclose(file);
     const char *outer = strstr(text, "subgraph cluster_region_2 {");
     assert_non_null(outer);
@@ -290,7 +290,7 @@ static void drawings_nest(void **state)
     assert_non_null(strstr(outer, "label=\"loop, 2 times\""));
     free(text);
     file = open_memstream(&text, &size);
-    check_ok(braid_schedule_write_svg(schedule, NULL, file));
+    check_ok(braid_schedule_write(schedule, BRAID_DRAWING_SVG, NULL, file));
     fclose(file);
     unsigned num = 0;
     for (const char *next = text; (next = strstr(next, "node inside")); next++)

@@ -127,37 +127,19 @@ enum exit_status output_write_json(const char *path, const json_t *json)
 // More than this, and Graphviz takes minutes, or gives up on a plan.
 #define MOST_DRAWN 500
 
-enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule)
+enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule,
+                                      braid_drawing drawing, const braid_timeline_options *options)
 {
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
     struct whole_file file;
     if (!open_output(path, &file))
         return EXIT_FAILED;
-    if (info.num_nodes > MOST_DRAWN)
+    if (drawing == BRAID_DRAWING_DOT && info.num_nodes > MOST_DRAWN)
         fprintf(stderr,
                 "braid: Graphviz may take minutes for %" PRIu32
                 " nodes, or draw no plan of so many; --svg draws a timeline without it\n",
                 info.num_nodes);
-    return close_output(path, &file, braid_schedule_write_dot(schedule, file.stream) == BRAID_OK);
-}
-
-enum exit_status output_write_timeline(const char *path, const braid_schedule *schedule,
-                                       const braid_timeline_options *options)
-{
-    struct whole_file file;
-    if (!open_output(path, &file))
-        return EXIT_FAILED;
     return close_output(path, &file,
-                        braid_schedule_write_svg(schedule, options, file.stream) == BRAID_OK);
-}
-
-enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
-                                    const braid_timeline_options *options)
-{
-    struct whole_file file;
-    if (!open_output(path, &file))
-        return EXIT_FAILED;
-    return close_output(
-        path, &file, braid_schedule_write_chrome_trace(schedule, options, file.stream) == BRAID_OK);
+                        braid_schedule_write(schedule, drawing, options, file.stream) == BRAID_OK);
 }

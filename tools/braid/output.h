@@ -22,11 +22,8 @@ enum exit_status output_write(const char *path, output_writer *write, const void
 
 // Each writes to `path` ("-": standard output); a file cut short is reported, never left silently.
 enum exit_status output_write_json(const char *path, const json_t *json);
-enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule);
-enum exit_status output_write_timeline(const char *path, const braid_schedule *schedule,
-                                       const braid_timeline_options *options);
-enum exit_status output_write_trace(const char *path, const braid_schedule *schedule,
-                                    const braid_timeline_options *options);
+enum exit_status output_write_drawing(const char *path, const braid_schedule *schedule,
+                                      braid_drawing drawing, const braid_timeline_options *options);
 
 // What a word ends in behind the number: "1 lane", "2 lanes".
 const char *output_plural(uint64_t number);

@@ -204,12 +204,12 @@ static enum exit_status write_results(const struct plan_arguments *arguments,
 {
     enum exit_status status = EXIT_DONE;
     if (arguments->drawing)
-        status = output_write_drawing(arguments->drawing, schedule);
+        status = output_write_drawing(arguments->drawing, schedule, BRAID_DRAWING_DOT, NULL);
     braid_timeline_options options = dot_cost_timeline(file);
     if (arguments->timeline && status == EXIT_DONE)
-        status = output_write_timeline(arguments->timeline, schedule, &options);
+        status = output_write_drawing(arguments->timeline, schedule, BRAID_DRAWING_SVG, &options);
     if (arguments->trace && status == EXIT_DONE)
-        status = output_write_trace(arguments->trace, schedule, &options);
+        status = output_write_drawing(arguments->trace, schedule, BRAID_DRAWING_TRACE, &options);
     if (arguments->json && status == EXIT_DONE)
         status = plan_json_write(arguments->json, file, schedule, graph, plan_ns);
     progress_clear();

@@ -329,7 +329,7 @@ static braid_status write_timelines(const struct page *page)
         options.launches = report->launch;
         options.error_ns = report->error_ns;
         fputs("<div class=\"timeline\">", page->file);
-        status = braid_schedule_write_svg(report->schedule, &options, page->file);
+        status = braid_schedule_write(report->schedule, BRAID_DRAWING_SVG, &options, page->file);
         fputs("</div>\n", page->file);
     }
     options.title = "As planned";
@@ -337,7 +337,7 @@ static braid_status write_timelines(const struct page *page)
     options.launches = NULL;
     fputs("<div class=\"timeline\">", page->file);
     if (status == BRAID_OK)
-        status = braid_schedule_write_svg(report->schedule, &options, page->file);
+        status = braid_schedule_write(report->schedule, BRAID_DRAWING_SVG, &options, page->file);
     fputs("</div>\n", page->file);
     return status;
 }

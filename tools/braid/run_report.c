@@ -161,7 +161,8 @@ static enum exit_status write_timeline(const struct run_arguments *arguments, co
     uint64_t slot = typical % KEPT_FRAMES;
     braid_timeline_options options =
         timeline_options(run, run->kept + slot * run->file->num_nodes, &run->launches[slot], 1);
-    return output_write_timeline(arguments->timeline, braid_exec_schedule(run->exec), &options);
+    return output_write_drawing(arguments->timeline, braid_exec_schedule(run->exec),
+                                BRAID_DRAWING_SVG, &options);
 }
 
 // The frames kept, put into the order in which they ran.
@@ -180,8 +181,8 @@ static enum exit_status write_trace(const struct run_arguments *arguments, const
                num_nodes * sizeof(*ordered));
     }
     braid_timeline_options options = timeline_options(run, ordered, launches, num);
-    enum exit_status status =
-        output_write_trace(arguments->trace, braid_exec_schedule(run->exec), &options);
+    enum exit_status status = output_write_drawing(arguments->trace, braid_exec_schedule(run->exec),
+                                                   BRAID_DRAWING_TRACE, &options);
     free(ordered);
     return status;
 }

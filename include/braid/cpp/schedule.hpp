@@ -75,19 +75,11 @@ template <class Errors> class basic_schedule
         const braid_schedule_info found = info();
         return { found.serialisations, found.num_serialisations };
     }
-    result<void> write_svg(std::FILE *file, const braid_timeline_options &options = {}) const
+    result<void> write(braid_drawing drawing, std::FILE *file,
+                       const braid_timeline_options &options = {}) const
     {
-        return Errors::template from<void>(braid_schedule_write_svg(get(), &options, file), [] {});
-    }
-    result<void> write_chrome_trace(std::FILE *file,
-                                    const braid_timeline_options &options = {}) const
-    {
-        return Errors::template from<void>(braid_schedule_write_chrome_trace(get(), &options, file),
+        return Errors::template from<void>(braid_schedule_write(get(), drawing, &options, file),
                                            [] {});
-    }
-    result<void> write_dot(std::FILE *file) const
-    {
-        return Errors::template from<void>(braid_schedule_write_dot(get(), file), [] {});
     }
 
     const braid_schedule *get() const noexcept
