@@ -41,7 +41,7 @@ static double time_frames(braid_device *device, braid_exec *exec, uint32_t at_on
     for (int run = 0; run < RUNS; run++) {
         double start = now_us();
         for (uint32_t i = 0; i < FRAMES; i += at_once)
-            must(braid_exec_launch_many(exec, stream, at_once));
+            must(braid_exec_launch_many(exec, stream, at_once, NULL, 0));
         must(braid_stream_synchronize(device, stream));
         us[run] = (now_us() - start) / FRAMES;
     }

@@ -224,8 +224,8 @@ static void run_many(braid_device *device, float *state, braid_islands islands, 
             for (uint32_t i = 0; i < at_once * NUM_KERNELS; i++)
                 rows[i / NUM_KERNELS][i % NUM_KERNELS] =
                     args_of(state, step + i / NUM_KERNELS, i % NUM_KERNELS);
-            must(braid_exec_set_param_rows(exec, all, rows, at_once));
-            must(braid_exec_launch_many(exec, stream, at_once));
+            const braid_param_rows values = { all, rows, at_once };
+            must(braid_exec_launch_many(exec, stream, at_once, &values, 1));
         }
         must(braid_stream_synchronize(device, stream));
         step_us[run] = (now_us() - start) / NUM_STEPS;

@@ -125,15 +125,23 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // status of a queue call.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
-// Runs `num_frames` frames, as so many launches on `stream` would; 0 frames are no error. Each
-// takes its own row of a parameter with rows (braid_exec_set_param_rows). If a frame fails, those
-// before it run, none after it is queued, and the message names it. The rows are then used up
-// (docs/book/buffers.md).
-// Errors: those of braid_exec_launch and braid_exec_set_param. BRAID_INVALID_ARGUMENT (a parameter
-// has rows for another number of frames).
+// A value of a parameter for each of `num` frames, one behind the other.
+typedef struct braid_param_rows {
+    braid_parameter parameter;
+    const void *values;
+    size_t num;
+} braid_param_rows;
+
+// Runs `num_frames` frames, as so many launches on `stream` would; 0 frames are no error. Frame f
+// takes value f of each of the rows. Afterwards their parameters have the last value that a frame
+// took. If a frame fails, those before it run, none after it is queued, and the message names it.
+// Errors: those of braid_exec_launch and braid_exec_set_param. BRAID_INVALID_ARGUMENT (rows for
+// another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                braid_stream *stream,
-                                                               size_t num_frames);
+                                                               size_t num_frames,
+                                                               const braid_param_rows *rows,
+                                                               size_t num_rows);
 
 // Tells how many iterations of a loop the last launched frame ran. Of a branch: how often its first
 // arm ran. Of one inside a loop: all together.
@@ -178,15 +186,6 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_scratch(braid_exec *exec,
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
                                                              const void *value);
-
-// Gives a parameter a value for each frame of the next braid_exec_launch_many. Row f of `rows` is
-// for frame f, of as many bytes as the parameter has. They replace earlier rows; 0 rows remove
-// them. Afterwards the parameter has the last row that a frame took. The call waits for a launch
-// that waits (BRAID_FULL_WAITS).
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param_rows(braid_exec *exec,
-                                                                  braid_parameter parameter,
-                                                                  const void *rows,
-                                                                  size_t num_rows);
 
 // Blocks until this exec's last launch has ended. braid_exec_query does not block. Before a
 // launch both return BRAID_OK.

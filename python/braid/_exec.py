@@ -8,7 +8,7 @@ import dataclasses
 import math
 import struct
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
@@ -130,8 +130,6 @@ class Exec(Owned):
         self._replaced: Dict[int, Any] = {}  # what frames in flight may still use
         self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
         self._queue_calls: Dict[int, Call] = {}  # that set_function gave
-        self._rows: Dict[int, Any] = {}  # what rows of parameters keep, until they are launched
-        self._tried: Set[int] = set()  # those of which a call has failed
         self._stream: Any = None
         self._grows = False  # the next launch waits for frames, since scratch grows
         self._frame_number = kept.frame_number
@@ -159,49 +157,56 @@ class Exec(Owned):
         """Runs one frame, after all earlier work on `stream` and before all later: a braid.Stream, one of
         PyTorch or CuPy, whatever has __cuda_stream__, or an address; None is the device's default stream.
         It does not wait for the device (unless when_full says so), so a program that can run ahead waits now and then."""
-        status = self._launch(stream, lib.braid_exec_launch, 1)
+        status = self._launch(stream, self._launch_one)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
         raise_interrupt()  # of a queue call
 
-    def launch_many(self, num_frames: int, stream: Any = None) -> None:
+    def launch_many(self, num_frames: int, stream: Any = None,
+                    rows: Optional[Mapping[Parameter, Iterable[Any]]] = None) -> None:
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
-        the whole graph is an island. A frame takes its own row of each parameter that has rows."""
-        status = self._launch(stream, lambda pointer, on: lib.braid_exec_launch_many(pointer, on, num_frames), num_frames)
-        if status == lib.BRAID_OK and num_frames == 0:
-            return  # the rows stay
-        for index, rows in self._rows.items():
-            # Nodes have the last row now. Where they may have what was before, also by an earlier call that failed
-            # and used up the rows, both are kept.
-            sure = status == lib.BRAID_OK and index not in self._tried
-            self._keep((-1, index), rows if sure else (self._given.get((-1, index)), rows))
+        the whole graph is an island. `rows` has for each of its parameters a value for each frame; afterwards the
+        parameter has the last."""
+        encoded = [(parameter._handle, self._encode_rows(parameter, values)) for parameter, values in (rows or {}).items()]
+        status = self._launch(stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded))
+        for handle, values in encoded:
+            kept = [value.keep for value in values]
+            # Nodes have the last value now. After a failure they may have the one before.
+            if num_frames:
+                self._keep((-1, handle[0]), kept if status == lib.BRAID_OK else (self._given.get((-1, handle[0])), kept))
         if status != lib.BRAID_OK:
-            self._tried.update(self._rows)
             self._check_queue_call(status)
-        self._rows.clear()
-        self._tried.clear()
         raise_interrupt()
 
-    def _number_frames(self, first: int, num: int) -> None:
-        """What the next frames see of Graph.frame_number."""
-        if self._frame_number is None or num == 0:
-            return
-        if num == 1:
-            self._set_param(self._frame_number, Argument(struct.pack("=Q", first)))
-            return
-        rows = struct.pack(f"={num}Q", *range(first, first + num))
-        handle = ffi.new("braid_parameter *", self._frame_number)[0]
-        with self._owner as pointer:
-            check(lib.braid_exec_set_param_rows(pointer, handle, ffi.from_buffer(rows), num))
+    def _encode_rows(self, parameter: Parameter, values: Iterable[Any]) -> List[Argument]:
+        self._check_parameter(parameter)
+        if isinstance(values, (bytes, bytearray, str)):
+            raise refuse(f"rows of parameter '{parameter.name}' are a sequence of values, and no {type(values).__name__}")
+        return [self._value_of(parameter, value) for value in values]
 
-    def _launch(self, stream: Any, call: Callable[[Any, Any], Any], num_frames: int) -> int:
+    def _launch_all(self, pointer: Any, stream: Any, num_frames: int,
+                    rows: Sequence[Tuple[Tuple[int, int], List[Argument]]]) -> Any:
+        packed = [(handle, b"".join(value.data for value in values), len(values)) for handle, values in rows]
+        if self._frame_number is not None:
+            first = int(lib.braid_exec_num_frames(pointer))
+            numbers = struct.pack(f"={num_frames}Q", *range(first, first + num_frames))
+            packed.append((self._frame_number, numbers, num_frames))
+        data = [ffi.from_buffer(values) for _, values, _ in packed]
+        array = ffi.new("braid_param_rows[]", [(handle, values, num) for (handle, _, num), values in zip(packed, data)])
+        return lib.braid_exec_launch_many(pointer, stream, num_frames, array, len(packed))
+
+    def _launch_one(self, pointer: Any, stream: Any) -> Any:
+        if self._frame_number is not None:
+            self._set_param(self._frame_number, Argument(struct.pack("=Q", int(lib.braid_exec_num_frames(pointer)))))
+        return lib.braid_exec_launch(pointer, stream)
+
+    def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
         if stream is not None:
             stream = self.device.wrap_stream(stream)
         if len(self._replaced) > 64:
             self._forget()
         with self._owner as pointer:
             next_frame = int(lib.braid_exec_num_frames(pointer))
-            self._number_frames(next_frame, num_frames)
             if 0 < self._places <= next_frame:
                 self._poll(lambda: lib.braid_exec_wait_until(pointer, next_frame - self._places, 0) != lib.BRAID_TIMEOUT)
             if self._grows:
@@ -342,23 +347,6 @@ class Exec(Owned):
         argument = self._value_of(parameter, value)
         self._set_param(parameter._handle, argument)
         self._keep((-1, parameter._handle[0]), argument.keep)
-
-    def set_param_rows(self, parameter: Parameter, rows: Iterable[Any]) -> None:
-        """Gives a parameter a value for each frame of the next launch_many, which must be of as many frames;
-        afterwards it has the last. A launch_many that fails uses them up, too, but for one that is refused for what it
-        was given. No rows take those away that were set before."""
-        self._check_parameter(parameter)
-        if isinstance(rows, (bytes, bytearray, str)):
-            raise refuse(f"rows of parameter '{parameter.name}' are a sequence of values, and no {type(rows).__name__}")
-        arguments = [self._value_of(parameter, value) for value in rows]
-        handle = ffi.new("braid_parameter *", parameter._handle)[0]
-        data = b"".join(argument.data for argument in arguments)
-        with self._owner as pointer:
-            check(lib.braid_exec_set_param_rows(pointer, handle, ffi.from_buffer(data), len(arguments)))
-        self._rows[parameter._handle[0]] = [argument.keep for argument in arguments]
-        self._tried.discard(parameter._handle[0])
-        if not arguments:
-            del self._rows[parameter._handle[0]]
 
     def _check_parameter(self, parameter: Parameter) -> None:
         if not isinstance(parameter, Parameter) or parameter.graph is not self.graph:

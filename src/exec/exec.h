@@ -98,8 +98,8 @@ struct braid_exec {
     const struct player *player;
     struct exec_frames frames;
     struct exec_memory memory;
-    struct exec_part *parts;   // in the order in which launches call them
-    struct exec_params params; // its rows are guarded by the turn's lock
+    struct exec_part *parts; // in the order in which launches call them
+    struct exec_params params;
     struct exec_values values; // guarded by the turn's lock
     struct exec_turn turn;
     struct exec_idle idle;

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several frames by one call, each with its own row of the parameters that have rows.
-#include <stdlib.h>
-#include <string.h>
-
+// Several frames by one call, each with its own value of the parameters that have rows.
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
 
-static bool has_rows(const struct exec_params *params)
-{
-    for (uint32_t i = 0; i < params->num; i++) {
-        if (params->rows[i].num)
-            return true;
-    }
-    return false;
-}
+struct many {
+    braid_stream *stream;
+    size_t num_frames;
+    const braid_param_rows *rows;
+    size_t num_rows;
+};
 
-static struct node_text name_parameter(const struct exec_params *params, uint32_t index)
+static braid_status check_rows(const braid_exec *exec, const struct many *many)
 {
-    return braid_node_text(index, braid_names_at(&params->names, params->name[index]));
-}
-
-static braid_status check_rows(const struct exec_params *params, size_t num_frames)
-{
-    for (uint32_t i = 0; i < params->num; i++) {
-        if (params->rows[i].num && params->rows[i].num != num_frames)
+    static const char function[] = "braid_exec_launch_many";
+    const struct exec_params *params = &exec->params;
+    if (many->num_rows && !many->rows)
+        return braid_error_null(function, "rows");
+    for (size_t i = 0; i < many->num_rows; i++) {
+        const braid_param_rows *rows = &many->rows[i];
+        braid_status status = braid_exec_check_param(function, exec, rows->parameter);
+        if (status)
+            return status;
+        uint32_t index = rows->parameter.index;
+        const char *name = braid_names_at(&params->names, params->name[index]);
+        if (rows->num != many->num_frames)
             return braid_error(BRAID_INVALID_ARGUMENT,
-                               "braid_exec_launch_many: parameter %s has rows for %zu frames, not "
-                               "%zu",
-                               name_parameter(params, i).text, params->rows[i].num, num_frames);
+                               "%s: parameter %s has rows for %zu frames, not %zu", function,
+                               braid_node_text(index, name).text, rows->num, many->num_frames);
+        if (!rows->values && rows->num)
+            return braid_error_null(function, "values");
     }
     return BRAID_OK;
 }
 
-static braid_status put_rows(braid_exec *exec, size_t frame)
+static braid_status put_rows(braid_exec *exec, const struct many *many, size_t frame)
 {
-    const struct exec_params *params = &exec->params;
-    for (uint32_t i = 0; i < params->num; i++) {
-        const struct exec_param_rows *rows = &params->rows[i];
-        if (!rows->num)
-            continue;
-        braid_status status = braid_exec_put_param(exec, i, rows->bytes + frame * params->bytes[i]);
+    for (size_t i = 0; i < many->num_rows; i++) {
+        uint32_t index = many->rows[i].parameter.index;
+        const unsigned char *values = many->rows[i].values;
+        braid_status status =
+            braid_exec_put_param(exec, index, values + frame * exec->params.bytes[index]);
         if (status)
             return status;
     }
@@ -48,35 +48,35 @@ static braid_status put_rows(braid_exec *exec, size_t frame)
 }
 
 // Some frames by one launch of the player's.
-static braid_status launch_some(braid_exec *exec, braid_stream *stream, size_t first,
-                                uint32_t num_frames, bool in_rows)
+static braid_status launch_some(braid_exec *exec, const struct many *many, size_t first,
+                                uint32_t num_frames)
 {
     // Before its row is put in place: while this waits, others may set the parameter.
     braid_status status = braid_exec_make_room(exec);
     if (!status && num_frames > 1)
         status = exec->player->update(exec->frames.slots[0].playing, NULL, 0, 0);
-    for (uint32_t i = 0; i < num_frames && in_rows && !status; i++) {
-        status = put_rows(exec, first + i);
+    for (uint32_t i = 0; i < num_frames && many->num_rows && !status; i++) {
+        status = put_rows(exec, many, first + i);
         if (!status && num_frames > 1)
             status = braid_exec_update(exec, &exec->frames.slots[0], exec->frames.num_launched, i);
     }
     if (status)
         return braid_exec_explain_launch(exec, status);
-    status = braid_exec_launch_frames(exec, stream, num_frames);
+    status = braid_exec_launch_frames(exec, many->stream, num_frames);
     return braid_exec_explain_launch(exec, status);
 }
 
-static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t num_frames)
+static braid_status launch_all(braid_exec *exec, const struct many *many)
 {
-    bool in_rows = has_rows(&exec->params);
+    size_t num_frames = many->num_frames;
     uint32_t most = 1;
     bool differ = exec->frames.version_period > 1 || braid_exec_parts_need_each_frame(exec->parts);
     if (exec->player->most_frames && exec->frames.num == 1 && !differ)
-        most = exec->player->most_frames(exec->frames.slots[0].playing, in_rows);
+        most = exec->player->most_frames(exec->frames.slots[0].playing, many->num_rows > 0);
     for (size_t done = 0; done < num_frames;) {
         size_t left = num_frames - done;
         uint32_t num = left < most ? (uint32_t)left : most;
-        braid_status status = launch_some(exec, stream, done, num, in_rows);
+        braid_status status = launch_some(exec, many, done, num);
         if (status && num == 1)
             return braid_error(status, "frame %zu of %zu: %s", done, num_frames,
                                braid_error_message());
@@ -89,67 +89,27 @@ static braid_status launch_all(braid_exec *exec, braid_stream *stream, size_t nu
 }
 
 // The message of a frame is told once, with its number.
-static braid_status launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
+static braid_status launch_many(braid_exec *exec, const struct many *many)
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status = launch_all(exec, stream, num_frames);
+    braid_status status = launch_all(exec, many);
     braid_error_end_attempt(&attempt, status);
     return status;
 }
 
-static void use_rows_up(struct exec_params *params)
+braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames,
+                                    const braid_param_rows *rows, size_t num_rows)
 {
-    for (uint32_t i = 0; i < params->num; i++)
-        params->rows[i].num = 0;
-}
-
-braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames)
-{
+    const struct many many = { stream, num_frames, rows, num_rows };
     braid_status status = braid_exec_check_launch("braid_exec_launch_many", exec, stream);
-    if (status == BRAID_INVALID_ARGUMENT || num_frames == 0)
+    if (!status)
+        status = check_rows(exec, &many);
+    if (status || num_frames == 0)
         return status;
     braid_exec_begin_launch(exec);
-    braid_status rows = check_rows(&exec->params, num_frames);
-    if (!rows) { // also if the stream takes no launch now
-        status = status ? status : launch_many(exec, stream, num_frames);
-        use_rows_up(&exec->params);
-        braid_exec_await_unrecorded(exec, stream);
-    }
-    braid_exec_end_launch(exec);
-    return rows ? rows : status;
-}
-
-static braid_status set_rows(struct exec_params *params, uint32_t parameter, const void *bytes,
-                             size_t num)
-{
-    struct exec_param_rows *rows = &params->rows[parameter];
-    size_t size = params->bytes[parameter];
-    if (num > SIZE_MAX / size)
-        return braid_error_no_memory("the rows of a parameter");
-    if (num * size > rows->room) {
-        unsigned char *grown = realloc(rows->bytes, num * size);
-        if (!grown)
-            return braid_error_no_memory("the rows of a parameter");
-        rows->bytes = grown;
-        rows->room = num * size;
-    }
-    if (num)
-        memcpy(rows->bytes, bytes, num * size);
-    rows->num = num;
-    return BRAID_OK;
-}
-
-braid_status braid_exec_set_param_rows(braid_exec *exec, braid_parameter parameter,
-                                       const void *rows, size_t num_rows)
-{
-    if (!exec || (!rows && num_rows))
-        return braid_error_null("braid_exec_set_param_rows", exec ? "rows" : "exec");
-    braid_status status = braid_exec_check_param("braid_exec_set_param_rows", exec, parameter);
-    if (status)
-        return status;
-    braid_exec_begin_launch(exec);
-    status = set_rows(&exec->params, parameter.index, rows, num_rows);
+    status = launch_many(exec, &many);
+    braid_exec_await_unrecorded(exec, stream);
     braid_exec_end_launch(exec);
     return status;
 }

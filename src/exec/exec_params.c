@@ -108,12 +108,10 @@ static bool copy_parameters(const braid_graph *graph, const struct tasks *tasks,
     params->num = (uint32_t)graph->parameters.num;
     params->name = braid_allocate_zeroed(params->num, sizeof(*params->name));
     params->bytes = braid_allocate_zeroed(params->num, sizeof(*params->bytes));
-    params->rows = braid_allocate_zeroed(params->num, sizeof(*params->rows));
     params->first_use = braid_allocate_zeroed((size_t)params->num + 1, sizeof(uint32_t));
     params->uses = braid_allocate_zeroed(graph->uses.num, sizeof(*params->uses));
     params->offsets = braid_allocate_zeroed(graph->uses.num, sizeof(*params->offsets));
-    if (!params->name || !params->bytes || !params->rows || !params->first_use || !params->uses ||
-        !params->offsets)
+    if (!params->name || !params->bytes || !params->first_use || !params->uses || !params->offsets)
         return false;
     for (uint32_t i = 0; i < params->num; i++) {
         const char *name = braid_names_at(&graph->names, parameters[i].name);
@@ -165,10 +163,7 @@ braid_status braid_exec_params_verify(const struct exec_params *params, const br
 
 void braid_exec_params_finish(struct exec_params *params)
 {
-    for (uint32_t i = 0; params->rows && i < params->num; i++)
-        free(params->rows[i].bytes);
     braid_names_finish(&params->names);
-    free(params->rows);
     free(params->name);
     free(params->bytes);
     free(params->first_use);

@@ -10,21 +10,14 @@
 // The bytes of a node's target (braid_target) that is no argument, without `from` and `bytes`.
 struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target);
 
-// A value of a parameter for each frame of the next launch of several.
-struct exec_param_rows {
-    unsigned char *bytes;
-    size_t num, room; // rows, and bytes that there is memory for
-};
-
 struct exec_params {
     uint32_t num;
     struct names names;
-    uint32_t *name;               // of each parameter: place in names
-    uint32_t *bytes;              // of its value
-    uint32_t *first_use;          // num + 1: those of parameter p are first_use[p] .. [p + 1]
-    struct value_edit *uses;      // by parameter, then by node, then as declared; `from` is not set
-    uint32_t *offsets;            // of each use: from where in the parameter
-    struct exec_param_rows *rows; // by parameter
+    uint32_t *name;          // of each parameter: place in names
+    uint32_t *bytes;         // of its value
+    uint32_t *first_use;     // num + 1: those of parameter p are first_use[p] .. [p + 1]
+    struct value_edit *uses; // by parameter, then by node, then as declared; `from` is not set
+    uint32_t *offsets;       // of each use: from where in the parameter
 };
 
 // Errors: BRAID_NO_MEMORY.

@@ -52,17 +52,17 @@ static void *launch_one(void *user)
 static void *launch_rows(void *user)
 {
     struct full *full = user;
-    full->status = braid_exec_set_param_rows(full->exec, full->addend, full->rows, num_rows);
-    if (!full->status)
-        full->status = braid_exec_launch_many(full->exec, full->stream, num_rows);
+    const braid_param_rows rows = { full->addend, full->rows, num_rows };
+    full->status = braid_exec_launch_many(full->exec, full->stream, num_rows, &rows, 1);
     return NULL;
 }
 
-static void *set_one_row(void *user)
+static void *launch_one_row(void *user)
 {
     struct full *full = user;
     const uint32_t row = 70;
-    full->status = braid_exec_set_param_rows(full->exec, full->addend, &row, 1);
+    const braid_param_rows rows = { full->addend, &row, 1 };
+    full->status = braid_exec_launch_many(full->exec, full->stream, 1, &rows, 1);
     return NULL;
 }
 
@@ -97,28 +97,27 @@ static void other_threads_use_the_exec_meanwhile(void **state)
     assert_int_equal(contract_number(contract, full.data), (1 * 3 + 1) * 3 + 12345);
 }
 
-// The frames of a launch of several take their rows, whatever the parameter is set to meanwhile,
-// and rows that are set meanwhile are those of the next.
+// The frames of a launch of several take their rows, whatever the parameter is set to meanwhile. A
+// second such launch comes behind them.
 static void rows_go_to_their_frames(void **state)
 {
     struct contract *contract = *state;
     struct full full = { .rows = { 10, 20, 30, 40, 50 } };
     fill_up(contract, &full, num_places - 1, BRAID_FULL_WAITS);
-    pthread_t launcher, setter;
+    pthread_t launcher, second;
     assert_int_equal(pthread_create(&launcher, NULL, launch_rows, &full), 0);
     while (braid_exec_num_frames(full.exec) < num_places) // the first row has its frame
         sched_yield();
     use_meanwhile(&full);
-    struct full later = { .exec = full.exec, .addend = full.addend };
-    assert_int_equal(pthread_create(&setter, NULL, set_one_row, &later), 0);
+    struct full later = { .exec = full.exec, .addend = full.addend, .stream = full.stream };
+    assert_int_equal(pthread_create(&second, NULL, launch_one_row, &later), 0);
     for (int i = 0; i < 100; i++)
         sched_yield();
     gate_open(full.gate);
     pthread_join(launcher, NULL);
-    pthread_join(setter, NULL);
+    pthread_join(second, NULL);
     check_ok(full.status);
     check_ok(later.status);
-    check_ok(braid_exec_launch_many(full.exec, full.stream, 1));
     check_ok(braid_exec_wait(full.exec));
     uint32_t expected = 1;
     for (int i = 0; i < num_rows; i++)

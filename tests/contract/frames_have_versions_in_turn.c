@@ -88,7 +88,7 @@ static void each_frame_finds_what_an_earlier_one_left(void **state)
             contract_read(contract, seen, codec.result, sizeof(seen));
             assert_int_equal(seen[num_numbers - 1], expected[frame]);
         }
-        check_ok(braid_exec_launch_many(exec, NULL, 3));
+        check_ok(braid_exec_launch_many(exec, NULL, 3, NULL, 0));
         for (uint32_t frame = num_frames; frame < num_frames + 3; frame++)
             expected[frame] = (frame < back ? 0 : expected[frame - back]) * 3 + 1;
         check_ok(braid_exec_wait(exec));
@@ -164,7 +164,7 @@ static void buffers_of_two_and_of_three_versions_keep_apart(void **state)
         braid_stream *stream = contract_stream(contract);
         for (uint32_t frame = 0; frame < num_single; frame++)
             check_ok(braid_exec_launch(exec, stream));
-        check_ok(braid_exec_launch_many(exec, stream, num_many));
+        check_ok(braid_exec_launch_many(exec, stream, num_many, NULL, 0));
         check_ok(braid_exec_wait(exec));
         uint32_t seen[num_numbers];
         contract_read(contract, seen, mixed.total, sizeof(seen));
@@ -310,7 +310,7 @@ static void frames_tell_when_they_have_ended(void **state)
         braid_stream *streams[2] = { contract_stream(contract), contract_stream(contract) };
         for (uint32_t frame = 0; frame < 40; frame++)
             check_ok(braid_exec_launch(exec, streams[frame / 3 % 2]));
-        check_ok(braid_exec_launch_many(exec, streams[0], 7));
+        check_ok(braid_exec_launch_many(exec, streams[0], 7, NULL, 0));
         check_ok(braid_exec_wait(exec));
         assert_true(ends.in_order);
         assert_int_equal(ends.next, 47);

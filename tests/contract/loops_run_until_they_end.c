@@ -334,7 +334,7 @@ static void many_frames_are_launched_with_loops(void **state)
     add_step(counting.graph, "total", all, total, 1);
     check_ok(braid_graph_end(counting.graph));
     braid_exec *exec = make_exec(contract, counting.graph);
-    check_ok(braid_exec_launch_many(exec, NULL, num_frames));
+    check_ok(braid_exec_launch_many(exec, NULL, num_frames, NULL, 0));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, total), 3 * num_frames);
 }

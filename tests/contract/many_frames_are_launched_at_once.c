@@ -68,6 +68,13 @@ static void fill_rows(uint32_t *rows, uint32_t num, uint32_t seed)
         rows[i] = seed + 7 * i;
 }
 
+static void launch_rows(braid_exec *exec, braid_stream *stream, const struct frames *frames,
+                        const uint32_t *rows, size_t num)
+{
+    const braid_param_rows all = { frames->addend, rows, num };
+    check_ok(braid_exec_launch_many(exec, stream, num, &all, 1));
+}
+
 static void frames_follow_each_other(void **state)
 {
     struct contract *contract = *state;
@@ -75,8 +82,8 @@ static void frames_follow_each_other(void **state)
     braid_exec *exec = contract_exec(contract, frames.graph);
     uint32_t expected[NUM_CHAINS] = { 0 };
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_launch_many(exec, NULL, MANY));
-    check_ok(braid_exec_launch_many(exec, NULL, 1));
+    check_ok(braid_exec_launch_many(exec, NULL, MANY, NULL, 0));
+    check_ok(braid_exec_launch_many(exec, NULL, 1, NULL, 0));
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     expect(expected, NULL, MANY + 3);
@@ -89,7 +96,7 @@ static void no_frames_are_no_work(void **state)
     struct frames frames = make_frames(contract);
     braid_exec *exec = contract_exec(contract, frames.graph);
     const uint32_t none[NUM_CHAINS] = { 0 };
-    check_ok(braid_exec_launch_many(exec, NULL, 0));
+    check_ok(braid_exec_launch_many(exec, NULL, 0, NULL, 0));
     check_ok(braid_exec_query(exec));
     check_frames(contract, &frames, none);
 }
@@ -103,11 +110,10 @@ static void each_frame_takes_its_row(void **state)
     uint32_t rows[MANY], own = 5, expected[NUM_CHAINS] = { 0 };
     fill_rows(rows, MANY, 1000);
     check_ok(braid_exec_set_param(exec, frames.addend, &own));
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, MANY));
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    launch_rows(exec, NULL, &frames, rows, MANY);
     check_ok(braid_exec_launch(exec, NULL));
-    check_ok(braid_exec_launch_many(exec, NULL, 2));
+    check_ok(braid_exec_launch_many(exec, NULL, 2, NULL, 0));
     check_ok(braid_exec_wait(exec));
     expect(expected, &own, 1);
     expect(expected, rows, MANY);
@@ -126,11 +132,9 @@ static void frames_in_flight_keep_their_rows(void **state)
     uint32_t rows[3][4], expected[NUM_CHAINS] = { 0 };
     for (uint32_t i = 0; i < 3; i++)
         fill_rows(rows[i], 4, 100 * i);
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows[0], 4)); // may wait
     struct gate gate = contract_close(contract, stream);
     for (uint32_t i = 0; i < 3; i++) {
-        check_ok(braid_exec_set_param_rows(exec, frames.addend, rows[i], 4));
-        check_ok(braid_exec_launch_many(exec, stream, 4));
+        launch_rows(exec, stream, &frames, rows[i], 4);
         expect(expected, rows[i], 4);
     }
     check_still_closed(gate);
@@ -172,9 +176,9 @@ static void frames_in_flight_at_once_keep_their_rows(void **state)
     for (uint32_t i = 0; i < num_frames; i++)
         rows[i] = (struct row){ numbers + i, 100 + i };
     braid_stream *stream = contract_stream(contract);
-    check_ok(braid_exec_set_param_rows(exec, parameter, rows, num_frames));
     struct gate gate = contract_close(contract, stream);
-    check_ok(braid_exec_launch_many(exec, stream, num_frames));
+    check_ok(braid_exec_launch_many(exec, stream, num_frames,
+                                    &(braid_param_rows){ parameter, rows, num_frames }, 1));
     check_still_closed(gate);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
@@ -208,11 +212,10 @@ static void each_frame_of_a_call_tells_of_its_end(void **state)
         (braid_exec_options){ .on_frame_end = note_end, .on_frame_end_user = &ends });
     uint32_t rows[MANY], expected[NUM_CHAINS] = { 0 };
     fill_rows(rows, MANY, 9);
-    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    check_ok(braid_exec_launch_many(exec, NULL, MANY, NULL, 0));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(ends.num, MANY);
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, MANY));
-    check_ok(braid_exec_launch_many(exec, NULL, MANY));
+    launch_rows(exec, NULL, &frames, rows, MANY);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(ends.num, 2 * MANY);
     assert_true(ends.are_in_order);
@@ -228,21 +231,20 @@ static void rows_are_for_as_many_frames(void **state)
     braid_exec *exec = contract_exec(contract, frames.graph);
     uint32_t rows[4], expected[NUM_CHAINS] = { 0 };
     fill_rows(rows, 4, 3);
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 4));
-    check_fails(braid_exec_launch_many(exec, NULL, 5), BRAID_INVALID_ARGUMENT,
+    const braid_param_rows four = { frames.addend, rows, 4 },
+                           unknown = { .values = rows, .num = 5 };
+    check_fails(braid_exec_launch_many(exec, NULL, 5, &four, 1), BRAID_INVALID_ARGUMENT,
                 "parameter 0 'addend' has rows for 4 frames, not 5");
+    check_fails(braid_exec_launch_many(exec, NULL, 5, &unknown, 1), BRAID_INVALID_ARGUMENT,
+                "is not a parameter of the exec's graph");
     check_frames(contract, &frames, expected);
-    check_ok(braid_exec_launch_many(exec, NULL, 4));
+    launch_rows(exec, NULL, &frames, rows, 4);
     expect(expected, rows, 4);
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, 3));
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, NULL, 0)); // taken away
-    check_ok(braid_exec_launch_many(exec, NULL, 2));
+    check_ok(braid_exec_launch_many(exec, NULL, 2, NULL, 0));
     expect(expected, &rows[3], 1);
     expect(expected, &rows[3], 1);
     check_ok(braid_exec_wait(exec));
     check_frames(contract, &frames, expected);
-    check_fails(braid_exec_set_param_rows(exec, (braid_parameter){ 0 }, rows, 4),
-                BRAID_INVALID_ARGUMENT, "is not a parameter of the exec's graph");
 }
 
 // The first launch is behind a gate, so that never more frames are in flight than then: in each
@@ -257,9 +259,8 @@ static void rows_in_every_launch_allocate_nothing(void **state)
     uint32_t rows[NUM_ROWS], expected[NUM_CHAINS] = { 0 };
     uint64_t before = 0;
     fill_rows(rows, NUM_ROWS, 0);
-    check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, NUM_ROWS)); // may wait
     struct gate gate = contract_close(contract, stream);
-    check_ok(braid_exec_launch_many(exec, stream, NUM_ROWS));
+    launch_rows(exec, stream, &frames, rows, NUM_ROWS);
     expect(expected, rows, NUM_ROWS);
     gate_open(gate);
     check_ok(braid_exec_wait(exec));
@@ -267,8 +268,7 @@ static void rows_in_every_launch_allocate_nothing(void **state)
         if (launch == 5)
             before = failing_memory_num_calls();
         fill_rows(rows, NUM_ROWS, launch);
-        check_ok(braid_exec_set_param_rows(exec, frames.addend, rows, NUM_ROWS));
-        check_ok(braid_exec_launch_many(exec, stream, NUM_ROWS));
+        launch_rows(exec, stream, &frames, rows, NUM_ROWS);
         check_ok(braid_exec_wait(exec));
         expect(expected, rows, NUM_ROWS);
     }

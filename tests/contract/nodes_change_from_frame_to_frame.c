@@ -234,8 +234,8 @@ static void each_of_many_frames_takes_its_row(void **state)
     struct values rows[num_frames];
     for (uint32_t frame = 0; frame < num_frames; frame++)
         rows[frame] = values_of(&nodes, frame);
-    check_ok(braid_exec_set_param_rows(exec, nodes.all, rows, num_frames));
-    check_ok(braid_exec_launch_many(exec, NULL, num_frames));
+    check_ok(braid_exec_launch_many(exec, NULL, num_frames,
+                                    &(braid_param_rows){ nodes.all, rows, num_frames }, 1));
     check_ok(braid_exec_wait(exec));
     check_all(contract, &nodes);
 }

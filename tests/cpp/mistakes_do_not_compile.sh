@@ -49,7 +49,7 @@ expect no "a new value that loses digits" 'double two = 2; exec.set_arg<1>(node,
 expect no "new values that lose digits" 'double two = 2; exec.set_args(node, x, two);' "$loss"
 expect no "a new value of another type" 'exec.set_arg<0>(node, 2.0f);' "$loss"
 expect no "an argument that is not there" 'exec.set_arg<2>(node, 2.0f);'
-expect yes "a resource, a parameter and rows of it compile" 'auto own = graph.scratch("own", 4); auto by = graph.parameter<float>("by"); graph.use<1>(by, graph.add(scale, 4, braid::task(), own, 2.0f)); exec.set_param_rows(by, std::vector<float>(2));'
+expect yes "a resource, a parameter and rows of it compile" 'auto own = graph.scratch("own", 4); auto by = graph.parameter<float>("by"); graph.use<1>(by, graph.add(scale, 4, braid::task(), own, 2.0f)); exec.launch_many(2, nullptr, { braid::rows(by, std::vector<float>(2)) });'
 both='braid::kernel both("both", [](const braid_blocks &, float *, const float *) {}); auto r = graph.resource("r"); auto f = graph.transient<float>("f", 4); auto d = graph.transient<double>("d", 4);'
 expect yes "accesses as arguments compile" "$both graph.kernel(both, 4, braid::out(f), braid::in(f)); graph.kernel(both, 4, braid::task(), braid::inout(r), braid::in(r)); graph.add(both, 4, braid::task(), f, f);"
 expect no "an access that writes what is const" "$both graph.kernel(both, 4, braid::out(f), braid::out(f));" 'takes a pointer to const'
@@ -61,7 +61,7 @@ expect no "an access that is no pointer" "$both graph.kernel(scale, 4, braid::ou
 expect no "memory of what is no plain value" 'graph.transient<std::string>("text", 4);'
 expect no "a resource that is no pointer" 'auto own = graph.scratch("own", 4); graph.add(scale, 4, braid::task(), x, own);'
 expect no "a parameter of another type" 'auto by = graph.parameter<double>("by"); graph.use<1>(by, node);'
-expect no "rows of another type" 'auto by = graph.parameter<float>("by"); exec.set_param_rows(by, std::vector<int>(2));'
+expect no "rows of another type" 'auto by = graph.parameter<float>("by"); exec.launch_many(2, nullptr, { braid::rows(by, std::vector<int>(2)) });'
 expect no "a kernel that takes an array by reference" 'braid::kernel<void(float (&)[4])> k("k"); (void)k;'
 expect no "a kernel that takes an owner" 'braid::kernel<void(owner)> k("k"); (void)k;'
 shape='a kernel is a function (const braid_blocks &, arguments by value...) that returns nothing'

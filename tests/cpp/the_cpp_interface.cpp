@@ -202,8 +202,7 @@ static void frames_change(braid::device &device)
     exec.launch();
     exec.wait();
     expect(sums[3] == 2 && ends[0][3] == 2 && ends[1][3] == 5);
-    exec.set_param_rows(step, std::vector<int>{ 10, 100 });
-    exec.launch_many(2);
+    exec.launch_many(2, nullptr, { braid::rows(step, std::vector<int>{ 10, 100 }) });
     exec.wait_frame(2);
     expect(exec.wait_until(0) && exec.wait_until(0, 2));
     expect(sums[3] == 112 && exec.num_frames() == 3);

@@ -328,8 +328,8 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_create(all->device, NULL, NULL, &exec), "graph");
     refuses(braid_exec_create(all->device, all->graph, NULL, NULL), "out_exec");
     refuses(braid_exec_launch(NULL, NULL), "exec");
-    refuses(braid_exec_launch_many(NULL, NULL, 2), "exec");
-    refuses(braid_exec_set_param_rows(NULL, (braid_parameter){ 0 }, NULL, 0), "exec");
+    refuses(braid_exec_launch_many(NULL, NULL, 2, NULL, 0), "exec");
+    refuses(braid_exec_launch_many(all->exec, NULL, 2, NULL, 1), "rows");
     refuses(braid_exec_set_arg(NULL, all->node, 0, argument), "exec");
     refuses(braid_exec_set_args(NULL, all->node, &argument, 1), "exec");
     refuses(braid_exec_set(NULL, all->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }), "exec");

@@ -333,7 +333,7 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     fixture.trace.while_waiting = NULL;
     int num_calls = fixture.trace.num_calls;
     check_failed(braid_exec_launch(fixture.exec, fixture.streams[0]));
-    check_failed(braid_exec_launch_many(fixture.exec, fixture.streams[1], 2));
+    check_failed(braid_exec_launch_many(fixture.exec, fixture.streams[1], 2, NULL, 0));
     check_failed(braid_exec_wait(fixture.exec));
     check_failed(braid_exec_wait_until(fixture.exec, 0, UINT64_MAX));
     check_failed(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 1));

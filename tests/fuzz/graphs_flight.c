@@ -72,9 +72,8 @@ static uint32_t launch_all(const struct subject *subject, struct fuzz_input *inp
             fuzz_expect_status(braid_exec_set_param(exec, subject->number, numbers), BRAID_OK);
             fuzz_expect_status(braid_exec_launch(exec, stream), BRAID_OK);
         } else {
-            fuzz_expect_status(braid_exec_set_param_rows(exec, subject->number, numbers, num),
-                               BRAID_OK);
-            fuzz_expect_status(braid_exec_launch_many(exec, stream, num), BRAID_OK);
+            const braid_param_rows rows = { subject->number, numbers, num };
+            fuzz_expect_status(braid_exec_launch_many(exec, stream, num, &rows, 1), BRAID_OK);
         }
     }
     return num_launched;

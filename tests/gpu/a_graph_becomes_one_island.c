@@ -98,7 +98,7 @@ static void calls_have_many_blocks(void **state)
         check_ok(braid_exec_create(device, made.graph, &options, &exec));
         for (int frame = 0; frame < FEW_FRAMES; frame++)
             check_ok(braid_exec_launch(exec, NULL));
-        check_ok(braid_exec_launch_many(exec, NULL, FEW_FRAMES));
+        check_ok(braid_exec_launch_many(exec, NULL, FEW_FRAMES, NULL, 0));
         check_ok(braid_exec_wait(exec));
         island_graph_check(&made, 2 * FEW_FRAMES);
         braid_timings timings;

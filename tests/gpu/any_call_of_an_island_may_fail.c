@@ -95,10 +95,9 @@ static braid_status run_untimed(braid_exec *exec)
     for (int i = 0; i < 2 && !status; i++)
         status = braid_exec_launch(exec, NULL);
     void *const rows[3] = { NULL, other };
+    const braid_param_rows values = { last_argument, rows, 3 };
     if (!status)
-        status = braid_exec_set_param_rows(exec, last_argument, rows, 3);
-    if (!status)
-        status = braid_exec_launch_many(exec, NULL, 3);
+        status = braid_exec_launch_many(exec, NULL, 3, &values, 1);
     return status ? status : braid_exec_wait(exec);
 }
 

@@ -220,9 +220,8 @@ static void parameters_change_frames_of_one_launch(void **state)
         for (uint32_t node = 0; node < NUM_NODES; node++)
             setup.expected[node] += node == 2 ? rows[i] : node == 5 ? columns[i] : 1;
     }
-    check_ok(braid_exec_set_param_rows(exec, enabled, rows, FRAMES));
-    check_ok(braid_exec_set_param_rows(exec, grid, columns, FRAMES));
-    check_ok(braid_exec_launch_many(exec, NULL, FRAMES));
+    const braid_param_rows values[] = { { enabled, rows, FRAMES }, { grid, columns, FRAMES } };
+    check_ok(braid_exec_launch_many(exec, NULL, FRAMES, values, 2));
     check_ok(braid_exec_wait(exec));
     check_sums(&setup);
     braid_exec_destroy(exec);

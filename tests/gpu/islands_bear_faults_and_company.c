@@ -166,7 +166,7 @@ static void fault(unsigned bad, braid_islands islands)
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     assert_int_equal(info.num_islands, is_whole ? 1 : 4);
-    check_ok(braid_exec_launch_many(good, NULL, 3));
+    check_ok(braid_exec_launch_many(good, NULL, 3, NULL, 0));
     check_ok(braid_exec_wait(good));
     (void)!braid_exec_launch(exec, NULL);
     check_fails(braid_exec_wait(exec), BRAID_DEVICE_ERROR,
@@ -238,7 +238,7 @@ static void keep_company(unsigned num_processes)
     await_others(num_processes);
     for (int frame = 0; frame < FRAMES; frame++) {
         for (int i = 2; i >= 0; i--)
-            check_ok(i < 2 ? braid_exec_launch_many(execs[i], streams[i], 3)
+            check_ok(i < 2 ? braid_exec_launch_many(execs[i], streams[i], 3, NULL, 0)
                            : braid_exec_launch(execs[i], streams[i]));
     }
     for (int i = 0; i < 3; i++)
@@ -278,7 +278,7 @@ static void idle_lane(void)
     uint32_t *x = make_numbers(device), expected = 0;
     braid_exec *exec = make_island(device, x, lanes, 1, LARGE);
     for (int i = 0; i < LAUNCHES; i++)
-        check_ok(braid_exec_launch_many(exec, NULL, MANY));
+        check_ok(braid_exec_launch_many(exec, NULL, MANY, NULL, 0));
     check_ok(braid_exec_wait(exec));
     for (int i = 0; i < LAUNCHES * MANY; i++)
         expected = expected * 3 + 1;
@@ -303,7 +303,7 @@ static void meet_in(braid_device *device, uint32_t *scratch, uint32_t num_chains
         uint32_t threads = threads_of(i / ROUNDS % length);
         expected = expected * 3 + threads * expected + threads * (threads - 1) / 2;
     }
-    check_ok(braid_exec_launch_many(exec, NULL, MEETINGS / 2));
+    check_ok(braid_exec_launch_many(exec, NULL, MEETINGS / 2, NULL, 0));
     for (int frame = 0; frame < MEETINGS / 2; frame++)
         check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

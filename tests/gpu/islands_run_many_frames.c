@@ -224,7 +224,7 @@ static void many_frames_are_one_launch(void **state)
     (void)state;
     for (uint32_t lanes = 1; lanes <= CHAINS; lanes += 2) {
         struct setup setup = set_up(lanes);
-        check_ok(braid_exec_launch_many(setup.exec, NULL, 500));
+        check_ok(braid_exec_launch_many(setup.exec, NULL, 500, NULL, 0));
         check_ok(braid_exec_wait(setup.exec));
         assert_int_equal(num_launches, 1);
         check_lists(&setup, NULL, 500);
@@ -242,8 +242,8 @@ static void each_frame_has_its_row(void **state)
     for (uint32_t lanes = 1; lanes <= CHAINS; lanes += 2) {
         struct setup setup = set_up(lanes);
         assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "2000"));
-        check_ok(braid_exec_set_param_rows(setup.exec, setup.value, rows, 900));
-        check_ok(braid_exec_launch_many(setup.exec, NULL, 900));
+        check_ok(braid_exec_launch_many(setup.exec, NULL, 900,
+                                        &(braid_param_rows){ setup.value, rows, 900 }, 1));
         check_ok(braid_exec_wait(setup.exec));
         assert_in_range(num_launches, 2, 3);
         check_lists(&setup, rows, 900);
@@ -256,7 +256,7 @@ static void after_a_fault_the_running_nodes_are_named(void **state)
 {
     (void)state;
     struct setup setup = set_up(CHAINS);
-    check_ok(braid_exec_launch_many(setup.exec, NULL, 3));
+    check_ok(braid_exec_launch_many(setup.exec, NULL, 3, NULL, 0));
     check_ok(braid_exec_wait(setup.exec));
     trap_at = 202; // chain 1, 1
     check_ok(braid_exec_launch(setup.exec, NULL));

@@ -118,7 +118,7 @@ static void kernels_with_text_are_timed_inside_and_copies_around(void **state)
     assert_int_equal(timed.frame.words[4], 3);
     uint32_t c = 10;
     check_ok(braid_exec_set_arg(timed.exec, timed.nodes[2], 3, BRAID_ARG(c)));
-    check_ok(braid_exec_launch_many(timed.exec, NULL, 2));
+    check_ok(braid_exec_launch_many(timed.exec, NULL, 2, NULL, 0));
     check_order(&timed);
     assert_int_equal(timed.frame.words[4], 12);
     close_timed(&timed);
@@ -253,7 +253,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         braid_exec_info info;
         braid_exec_get_info(timed.exec, &info);
         assert_true(info.num_island_nodes > 0);
-        check_ok(braid_exec_launch_many(timed.exec, NULL, kept + 1));
+        check_ok(braid_exec_launch_many(timed.exec, NULL, kept + 1, NULL, 0));
         check_ok(braid_exec_wait(timed.exec));
         braid_timings timings;
         check_ok(braid_exec_get_timings(timed.exec, &timings));

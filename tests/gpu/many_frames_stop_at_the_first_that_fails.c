@@ -79,17 +79,18 @@ static void check_mode(braid_exec_mode mode, const char *failure)
     open_pushes(&pushes, mode);
     braid_exec *exec = pushes.exec;
     const unsigned rows[FRAMES] = { 10, 11, 12, 13, 14 };
-    check_ok(braid_exec_set_param_rows(exec, pushes.value, rows, FRAMES));
+    const braid_param_rows values = { pushes.value, rows, FRAMES };
     num_told = 0;
     braid_log_set(remember, NULL);
     assert_true(standin_configure("BRAID_STANDIN_FAIL", failure));
-    check_fails(braid_exec_launch_many(exec, NULL, FRAMES), BRAID_NO_MEMORY, "frame 2 of 5: ");
+    check_fails(braid_exec_launch_many(exec, NULL, FRAMES, &values, 1), BRAID_NO_MEMORY,
+                "frame 2 of 5: ");
     braid_log_set(NULL, NULL);
     assert_int_equal(num_told, 1);
     assert_string_equal(told, braid_error_message());
     reset_standin();
     check_ok(braid_exec_launch(exec, NULL)); // with the row of the frame that failed
-    check_ok(braid_exec_launch_many(exec, NULL, 2));
+    check_ok(braid_exec_launch_many(exec, NULL, 2, NULL, 0));
     check_ok(braid_exec_wait(exec));
     const unsigned expected[] = { 5, 10, 11, 12, 12, 12 };
     assert_memory_equal(pushes.list, expected, sizeof(expected));
@@ -108,28 +109,23 @@ static void as_a_driver_graph(void **state)
     check_mode(BRAID_MODE_GRAPH, "cuGraphLaunch:3=2");
 }
 
-// The next call of as many frames takes what was set meanwhile.
-static void check_rows_are_used_up(struct pushes *pushes, const char *part)
-{
-    const unsigned rows[2] = { 10, 11 }, meanwhile = 99;
-    check_ok(braid_exec_set_param_rows(pushes->exec, pushes->value, rows, 2));
-    check_fails(braid_exec_launch_many(pushes->exec, NULL, 2), BRAID_DEVICE_ERROR, part);
-    reset_standin();
-    check_ok(braid_exec_set_param(pushes->exec, pushes->value, &meanwhile));
-    check_ok(braid_exec_launch_many(pushes->exec, NULL, 2));
-    check_ok(braid_exec_wait(pushes->exec));
-    const unsigned *list = pushes->list;
-    assert_int_equal(list[list[0] - 1], 99);
-    assert_int_equal(list[list[0]], 99);
-}
-
-static void before_the_first_rows_are_used_up_too(void **state)
+static void before_the_first_the_parameter_keeps_its_value(void **state)
 {
     (void)state;
     struct pushes pushes;
     open_pushes(&pushes, BRAID_MODE_STREAMS);
+    const unsigned rows[2] = { 10, 11 }, own = 99;
+    const braid_param_rows values = { pushes.value, rows, 2 };
+    check_ok(braid_exec_set_param(pushes.exec, pushes.value, &own));
     assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamIsCapturing:1=999"));
-    check_rows_are_used_up(&pushes, "cuStreamIsCapturing");
+    check_fails(braid_exec_launch_many(pushes.exec, NULL, 2, &values, 1), BRAID_DEVICE_ERROR,
+                "cuStreamIsCapturing");
+    reset_standin();
+    check_ok(braid_exec_launch_many(pushes.exec, NULL, 2, NULL, 0));
+    check_ok(braid_exec_wait(pushes.exec));
+    const unsigned *list = pushes.list;
+    assert_int_equal(list[list[0] - 1], 99);
+    assert_int_equal(list[list[0]], 99);
     finish_pushes(&pushes);
 }
 
@@ -138,7 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_driver_graph),
-        cmocka_unit_test(before_the_first_rows_are_used_up_too),
+        cmocka_unit_test(before_the_first_the_parameter_keeps_its_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

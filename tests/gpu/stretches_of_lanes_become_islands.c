@@ -337,7 +337,7 @@ static void check_fault(const char *expected, uint32_t num_in_flight)
     options.frames = num_in_flight;
     island_chain_make(&chain, open_device(), &island_outsider);
     check_ok(braid_exec_create(chain.device, chain.graph, &options, &exec));
-    check_ok(braid_exec_launch_many(exec, NULL, 3));
+    check_ok(braid_exec_launch_many(exec, NULL, 3, NULL, 0));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(chain.ran[ISLAND_CHAIN - 1], 3);
     atomic_store(&may_trap, false);

@@ -144,8 +144,8 @@ static void nodes_rest_by_rows(void **state)
     struct field *field = *state;
     static const uint32_t rows[] = { 0, 1, 0, 0 };
     braid_exec *exec = make_exec(&field->frame, field->device, (braid_exec_options){ 0 });
-    check_ok(braid_exec_set_param_rows(exec, field->frame.draws, rows, 4));
-    check_ok(braid_exec_launch_many(exec, field->stream, 4));
+    check_ok(braid_exec_launch_many(exec, field->stream, 4,
+                                    &(braid_param_rows){ field->frame.draws, rows, 4 }, 1));
     check_ok(braid_exec_wait(exec));
     check_runs(&field->frame, 1, 1);
     braid_exec_destroy(exec);

@@ -206,26 +206,23 @@ def test_frames_launched_at_once_have_rows_of_their_own(device, add_scaled):
     step = graph.parameter("step", 1, np.float32)
     graph.kernel(add_scaled, 1, [y, ones, step], updates=y, reads=ones)
     frame = braid.Exec(device, graph)
-    frame.set_param_rows(step, [10, 100, 1000])
-    frame.launch()  # takes none of them
-    frame.launch_many(3)
+    frame.launch()
+    frame.launch_many(3, rows={step: [10, 100, 1000]})
     frame.wait()
     assert y[0] == 1111 and frame.num_frames == 4
     frame.run()  # has the last
     assert y[0] == 2111
-    frame.set_param_rows(step, np.array([1, 2], "float32"))
     with pytest.raises(braid.InvalidArgumentError, match="rows for 2 frames"):
-        frame.launch_many(3)
-    frame.set_param_rows(step, [])
+        frame.launch_many(3, rows={step: np.array([1, 2], "float32")})
     frame.launch_many(3)
     frame.wait()
     assert y[0] == 5111
     frame.launch_many(0)
     for rows in (b"12345678", ["one"], [np.float64(1)]):
         with pytest.raises(braid.InvalidArgumentError, match="step"):
-            frame.set_param_rows(step, rows)
+            frame.launch_many(1, rows={step: rows})
     with pytest.raises(braid.InvalidArgumentError, match="no parameter"):
-        frame.set_param_rows(graph, [1])
+        frame.launch_many(1, rows={graph: [1]})
 
 
 def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):
@@ -235,8 +232,7 @@ def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):
     frame = braid.Exec(device, graph)
     rows = [np.zeros(1, "int64") for _ in range(2)]
     gone = [weakref.ref(row) for row in rows]
-    frame.set_param_rows(where, rows)
-    frame.launch_many(2)
+    frame.launch_many(2, rows={where: rows})
     del rows
     gc.collect()
     frame.wait()
@@ -248,7 +244,6 @@ def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):
 
 
 def test_what_is_set_after_a_refused_launch_of_many_lives(device, store):
-    """The rows are used up by the refused one, so the next takes what was set meanwhile."""
     leave, first = threading.Semaphore(0), np.zeros(1, "int64")
     graph = braid.Graph()
     where, cell = graph.parameter("where", first), graph.resource("cell")
@@ -257,9 +252,8 @@ def test_what_is_set_after_a_refused_launch_of_many_lives(device, store):
     frame = braid.Exec(device, graph, frames=2, when_full="refuses")
     for _ in range(2):
         frame.launch()
-    frame.set_param_rows(where, [np.zeros(1, "int64")])
     with pytest.raises(braid.BusyError):
-        frame.launch_many(1)
+        frame.launch_many(1, rows={where: [np.zeros(1, "int64")]})
     other = np.zeros(1, "int64")
     frame.set_param(where, other)
     for _ in range(4):

@@ -117,10 +117,9 @@ static void *launch_again(void *user)
     struct again *again = user;
     static int row = 10;
     int *const address = &row;
-    again->status = braid_exec_set_param_rows(again->job->exec, again->value, &address, 1);
+    const braid_param_rows rows = { again->value, &address, 1 };
     atomic_store(&again->has_begun, 1);
-    if (!again->status)
-        again->status = braid_exec_launch_many(again->job->exec, NULL, 1);
+    again->status = braid_exec_launch_many(again->job->exec, NULL, 1, &rows, 1);
     atomic_store(&again->has_ended, 1);
     return NULL;
 }

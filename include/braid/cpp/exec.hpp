@@ -10,11 +10,21 @@
 #include <braid/tune.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <tuple>
 #include <vector>
 
 namespace braid
 {
+
+// A parameter's values for several frames: a vector, array or span, which must outlive the launch.
+template <class T, class Values>
+braid_param_rows rows(const typed_parameter<T> &parameter, const Values &values)
+{
+    static_assert(std::is_same_v<std::decay_t<decltype(*std::data(values))>, T>,
+                  "rows have the parameter's type");
+    return { parameter, std::data(values), std::size(values) };
+}
 
 template <class Errors> class basic_exec
 {
@@ -45,10 +55,13 @@ template <class Errors> class basic_exec
         return Errors::template from<void>(braid_exec_launch(get(), stream), [] {});
     }
 
-    result<void> launch_many(std::size_t num_frames, braid_stream *stream = nullptr) const
+    // Rows are braid::rows(parameter, values).
+    result<void> launch_many(std::size_t num_frames, braid_stream *stream = nullptr,
+                             std::initializer_list<braid_param_rows> rows = {}) const
     {
-        return Errors::template from<void>(braid_exec_launch_many(get(), stream, num_frames),
-                                           [] {});
+        braid_status status =
+            braid_exec_launch_many(get(), stream, num_frames, rows.begin(), rows.size());
+        return Errors::template from<void>(status, [] {});
     }
     result<void> wait() const
     {
@@ -118,16 +131,6 @@ template <class Errors> class basic_exec
     result<void> set_param(const typed_parameter<T> &parameter, const T &value) const
     {
         return Errors::template from<void>(braid_exec_set_param(get(), parameter, &value), [] {});
-    }
-    // Rows are a vector, array or span.
-    template <class T, class Rows>
-    result<void> set_param_rows(const typed_parameter<T> &parameter, const Rows &rows) const
-    {
-        static_assert(std::is_same_v<std::decay_t<decltype(*std::data(rows))>, T>,
-                      "rows have the parameter's type");
-        braid_status status =
-            braid_exec_set_param_rows(get(), parameter, std::data(rows), std::size(rows));
-        return Errors::template from<void>(status, [] {});
     }
     result<void> set_grid(braid_node node, grid_size grid) const
     {
