@@ -375,7 +375,8 @@ def maximum_concurrency_can_be_asked_for():
                {"a": 50, "b": 50, "c": 1, "last": 9})
     assert len(found["lanes"]) == 3 and len(found["waits"]) == 1, found
     done = braid("run", "-", "--max-concurrency", "--json", "-", text=graph)
-    assert done.status == 0 and json.loads(done.out)["num_lanes"] == 3, done.err + done.out
+    assert done.status == 0, f"status {done.status}: {done.err}"
+    assert json.loads(done.out)["num_lanes"] == 3, done.out
 
 
 def bundles_and_accesses_are_planned():

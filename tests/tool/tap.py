@@ -20,7 +20,7 @@ def run(tests):
         except Exception:  # whatever went wrong, the test failed
             failed = True
             print(f"not ok {number} - {test.__name__}")
-            for line in traceback.format_exc().splitlines()[-4:]:
+            for line in traceback.format_exc().splitlines()[-40:]:
                 print(f"# {line}")
         else:
             print(f"ok {number} - {test.__name__}")
