@@ -3,6 +3,7 @@
 #ifndef BRAID_BRAID_H
 #define BRAID_BRAID_H
 
+#include <braid/audit.h>
 #include <braid/costs.h>
 #include <braid/device.h>
 #include <braid/exec.h>
@@ -19,8 +20,7 @@
 
 // Each function type says which calls its functions may make: braid_cpu_function,
 // braid_host_function, braid_queue_function, braid_log_function. A signal handler calls
-// braid_exec_get_running only. A thread that may be cancelled (pthread_cancel) disables
-// cancellation round calls: see docs/book/reliability.md.
+// braid_exec_get_running only. docs/book/reliability.md has the rules for pthread_cancel.
 
 #ifdef __cplusplus
 extern "C" {

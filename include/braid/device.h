@@ -25,8 +25,7 @@ typedef struct braid_backend_info {
     char reason[512];     // the attempts and why they failed; "" when there are devices
 } braid_backend_info;
 
-// Tells whether this process can use a backend: "cuda", "hip" or "cpu". One without a device is no
-// error.
+// Asks about a backend. One without a device is no error.
 BRAID_API BRAID_MUST_CHECK braid_status braid_backend_query(const char *name,
                                                             braid_backend_info *out_info);
 
@@ -64,8 +63,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_device_open_group(braid_device *co
                                                                 braid_device **out_group);
 
 // Waits for Braid's own work on the device, then frees the device. Work on wrapped streams, except
-// the null stream, must have ended before. The status may be left unread, since the log gets the
-// message.
+// the null stream, must have ended before. The status may be left unread.
 // Errors: BRAID_BUSY (execs, streams, events, allocations or groups are left; the message counts
 // them, and all stay usable), BRAID_INVALID_ARGUMENT (inside a host call).
 BRAID_API braid_status braid_device_close(braid_device *device);

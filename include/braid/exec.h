@@ -101,8 +101,7 @@ typedef struct braid_exec_options {
 
 // Makes an exec: plans the graph, proves the plan, loads kernels, and leases and allocates all that
 // launches need. The graph and the schedule may be destroyed afterwards. Loading a kernel may wait
-// for other work on the device. On a group (docs/places.md), NULL for `plan.places` is
-// braid_device_info.place_model.
+// for other work on the device.
 // Errors: those of braid_schedule_create. BRAID_UNSUPPORTED (a kernel without code for this device;
 // a mode or option that this device or graph does not allow). BRAID_INVALID_ARGUMENT (the first
 // access of a transient buffer reads it).

@@ -116,16 +116,14 @@ typedef struct braid_kernel_node {
     braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
     uint32_t shared_bytes;      // dynamic shared memory of a block
     int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
-    const braid_arg *args; // copied; as many, of the same sizes, in all nodes of one kernel. An
-                           // address in a buffer needs an access to that
+    const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel
     size_t num_args;
     // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
     // earlier nodes of the frame write. The node declares an access; `grid` is the largest grid.
     // All nodes of one kernel have it, or none (docs/book/buffers.md).
     const void *grid_from; // NULL: `grid` is the grid
     braid_resource grid_from_resource;
-    // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid. False:
-    // a 0 counts as 1.
+    // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid.
     bool may_be_empty;
 } braid_kernel_node;
 
@@ -193,7 +191,7 @@ BRAID_API void braid_graph_destroy(braid_graph *graph);
 // Declares a buffer of `bytes` bytes, which Braid never touches by itself. Declare each buffer
 // once, and its parts with braid_graph_add_range: two buffers never conflict. If `address` is not
 // NULL, planning refuses overlapping buffers, and nodes with a pointer into a buffer to which they
-// declare no access. A BRAID_UNCHECKED_POINTER and the `user` of calls are not checked.
+// declare no access. The `user` of calls is not checked.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_buffer(braid_graph *graph, const char *name,
                                                                const void *address, uint64_t bytes,
                                                                braid_resource *out_resource);

@@ -18,9 +18,8 @@ extern "C" {
 #endif
 
 // This process among others that run the same job. Each makes its own graph (SPMD). MPI starts and
-// connects them; Braid opens MPI at run time. docs/ranks.md shows a program and explains each
-// message. After a timeout or a failure of any rank, all work of all ranks fails with
-// BRAID_DEVICE_ERROR.
+// connects them; Braid opens MPI at run time. docs/ranks.md shows a program. After a timeout or a
+// failure of any rank, all work of all ranks fails with BRAID_DEVICE_ERROR.
 typedef struct braid_ranks braid_ranks;
 
 // Some of the ranks. Operations on a communicator have one order: that of adding on each rank.
@@ -66,7 +65,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_ranks_check(braid_ranks *ranks);
 BRAID_API BRAID_MUST_CHECK braid_status braid_communicator_create(
     braid_ranks *ranks, const char *name, uint32_t color, braid_communicator **out_communicator);
 
-// Writes the number of this rank in a communicator and the number of its ranks.
+// Writes those of a communicator.
 BRAID_API void braid_communicator_get_info(const braid_communicator *communicator,
                                            braid_ranks_info *out_info);
 
@@ -132,7 +131,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communicator(
 // number of frames. If plans do not match, all get BRAID_INVALID_ARGUMENT, or BRAID_CYCLE if ranks
 // would wait for each other. Without NCCL or RCCL for a GPU it is BRAID_UNAVAILABLE; there
 // braid_exec_options.schedule is BRAID_UNSUPPORTED. If frames of another exec with the communicator
-// are in flight, a launch is BRAID_BUSY. docs/ranks.md tells more.
+// are in flight, a launch is BRAID_BUSY.
 BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_communication(
     braid_graph *graph, const braid_communication *communication, braid_node *out_node);
 

@@ -53,8 +53,7 @@ typedef struct braid_place_link {
     uint64_t latency_ns;   // the time of a copy without its bytes
     uint64_t bytes_per_us; // how fast they go; 0: at once
     uint64_t wait_ns;      // from the end of a node there; instead of braid_cost_model.wait_ns
-    bool is_direct; // the device there reaches the memory here; only told: the planner reads the
-                    // costs
+    bool is_direct;        // the device there reaches the memory here; only told
 } braid_place_link;
 
 // A model of several devices (docs/places.md). Each has the cost model; the costs of its nodes

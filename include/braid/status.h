@@ -33,24 +33,24 @@ extern "C" {
 //   execs, returns BRAID_DEVICE_ERROR with the first error.
 typedef enum braid_status {
     BRAID_OK = 0,
-    BRAID_INVALID_ARGUMENT = 1, // an argument is wrong; the message names it
+    BRAID_INVALID_ARGUMENT = 1, // an argument is wrong
     BRAID_NO_MEMORY = 2,        // host or device memory ran out
-    BRAID_CYCLE = 3,            // the graph has a cycle; the message lists its nodes
+    BRAID_CYCLE = 3,            // the graph has a cycle
     BRAID_UNAVAILABLE = 4,      // no such backend or device here; the message lists the attempts
     BRAID_UNSUPPORTED = 5,      // this device or mode cannot do it; the message says why
     BRAID_NOT_READY = 6,        // a query: the work has not ended yet (no message is written)
-    BRAID_DEVICE_ERROR = 7, // the driver or a queue call failed, or the device has failed before
-    BRAID_IO_ERROR = 8,     // a file could not be written or read
-    BRAID_INTERNAL = 9,     // Braid broke one of its own laws; please report it
-    BRAID_BUSY = 10,        // still in use; the message names the users
-    BRAID_TIMEOUT = 11,     // a wait reached its limit, or frames are late; the message names them
-    BRAID_TRAPPED = 12,     // a kernel wrote a trap; the message has its node, code and payload
+    BRAID_DEVICE_ERROR = 7,     // the driver or a queue call failed
+    BRAID_IO_ERROR = 8,         // a file could not be written or read
+    BRAID_INTERNAL = 9,         // Braid broke one of its own laws; please report it
+    BRAID_BUSY = 10,            // still in use
+    BRAID_TIMEOUT = 11,         // a wait reached its limit, or frames are late
+    BRAID_TRAPPED = 12,         // a kernel wrote a trap
 } braid_status;
 
 // The constant's name, for example "BRAID_NO_MEMORY". Never NULL.
 BRAID_API const char *braid_status_name(braid_status status);
 
-// The message of the latest failure on the calling thread: one line, without a newline; "" before
+// The message of the latest failure on the calling thread: one line; "" before
 // any. It is valid until the next failing call on this thread.
 BRAID_API const char *braid_error_message(void);
 

@@ -24,7 +24,7 @@ typedef struct braid_tune_trial {
     uint64_t planned_ns;           // a frame, by the plan
     braid_spread frame; // a frame as timed by the host, its launch and the waiting included
     bool was_dropped;   // as clearly slower, before the end
-    bool is_best;       // the way that is handed out; see braid_tune_report
+    bool is_best;       // the way that is handed out
 } braid_tune_trial;
 
 // Receives each trial at the end, fastest first, dropped ones last. It must not launch or tune.

@@ -17,6 +17,7 @@ from braid._errors import (BusyError, CycleError, DeviceError, Error, Failure, H
                            InputOutputError, InternalError, InvalidArgumentError, NoMemoryError, TimeoutError, TrappedError,
                            UnavailableError, UnsupportedError)
 from braid._exec import Exec, ExecInfo, RunningNode
+from braid._audit import Finding, audit
 from braid._graph import Graph
 from braid._handles import Node, Parameter, Resource
 from braid._kernel import Kernel
@@ -33,9 +34,9 @@ __version__ = version()
 
 __all__ = [
     "Backend", "BusyError", "Communicator", "CostModel", "CycleError", "Device", "DeviceError", "DeviceInfo",
-    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
+    "Error", "Event", "Exec", "ExecInfo", "ExecOptions", "Failure", "Finding", "FrameTiming", "Graph", "HostCallError", "InputOutputError",
     "InternalError", "InvalidArgumentError", "Kernel", "LaneTiming", "Link", "Memory",
     "NoMemoryError", "Node", "NodeTiming", "Parameter", "Placement", "Places", "PlannedCopy", "Pointer", "Ranks", "Resource", "RunningNode", "Schedule",
     "ScheduleInfo", "Serialisation", "Spread", "Step", "Stream", "TimeoutError", "Timings", "Trap", "TrappedError", "Trial", "Tuning",
-    "UnavailableError", "UnsupportedError", "WaitTiming", "backends", "inout", "log_to", "read", "tune", "version", "write",
+    "UnavailableError", "UnsupportedError", "WaitTiming", "audit", "backends", "inout", "log_to", "read", "tune", "version", "write",
 ]

@@ -213,6 +213,10 @@ struct backend_ops {
     // not cover: true. `wait`: the stream has ended; waits for that part.
     bool (*task_goes_on)(struct backend *backend, const struct backend_task *task, bool wait);
 
+    // Optional: runs a task on this thread instead of queueing it; never a queue call nor an
+    // operation between ranks. Errors: BRAID_NO_MEMORY.
+    braid_status (*run_here)(struct backend *backend, const struct backend_task *task);
+
     // Queues one task; never a queue call (the caller makes that call itself).
     braid_status (*submit)(struct backend *backend, struct backend_stream *stream,
                            const struct backend_task *task);

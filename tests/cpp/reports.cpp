@@ -34,6 +34,28 @@ static void a_kernel_traps(braid::device &device)
     exec.wait();
 }
 
+static void an_access_without_a_declaration_is_found(braid::device &device)
+{
+#if defined(__x86_64__)
+    static int numbers[4];
+    braid::kernel writing("writing",
+                          [](const braid_blocks &, int *first) { first[0] = 1, first[2] = 1; });
+    auto graph = braid::graph::create();
+    auto first = graph.range(graph.buffer("numbers", numbers), 0, sizeof(int));
+    graph.kernel(writing, 1, braid::inout(first));
+    std::string text;
+    braid_audit_options options = {};
+    options.report = [](void *user, const braid_audit_finding *finding) {
+        *static_cast<std::string *>(user) = finding->text;
+    };
+    options.user = &text;
+    expect(braid::exec::audit(device, graph, options) == 1);
+    expect(text == "node 0 'writing' writes byte 8 of 'numbers', which it does not declare");
+#else
+    (void)device;
+#endif
+}
+
 // The deadline's callback lets the frame end.
 static void a_frame_is_late(braid::device &device)
 {
@@ -75,5 +97,6 @@ int main()
     auto device = braid::device::open("cpu", 2);
     a_frame_is_late(device);
     a_kernel_traps(device);
+    an_access_without_a_declaration_is_found(device);
     return 0;
 }

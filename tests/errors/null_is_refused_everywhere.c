@@ -253,11 +253,15 @@ static void frames_and_trials_refuse_null(void **state)
 {
     struct objects *all = *state;
     braid_exec_options way;
+    size_t num;
     assert_int_equal(braid_exec_num_frames(NULL), 0);
     refuses(braid_exec_wait_until(NULL, 1, UINT64_MAX), "exec");
     refuses(braid_exec_wait_until(NULL, 1, 0), "exec");
     refuses(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 1), "exec");
     assert_int_equal(braid_graph_digest(NULL), 0);
+    refuses(braid_exec_audit(NULL, all->graph, NULL, &num), "device");
+    refuses(braid_exec_audit(all->device, NULL, NULL, &num), "graph");
+    refuses(braid_exec_audit(all->device, all->graph, NULL, NULL), "out_num_findings");
     refuses(braid_exec_tune(NULL, all->graph, NULL, &way), "device");
     refuses(braid_exec_tune(all->device, NULL, NULL, &way), "graph");
     refuses(braid_exec_tune(all->device, all->graph, NULL, NULL), "out_way");

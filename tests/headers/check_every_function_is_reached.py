@@ -33,6 +33,7 @@ CLASSES = {
     "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
                                            "on_frame_end_user": "a function of Python needs none",
                                            "on_deadline_user": "likewise"}),
+    "Finding": ("braid_audit_finding", {"resource": "`buffer` is its name"}),
     "FrameTiming": ("braid_frame_timing", {}),
     "LaneTiming": ("braid_lane_timing", {}),
     "Link": ("braid_place_link", {}),

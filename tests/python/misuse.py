@@ -58,6 +58,7 @@ LINES = [
     ("w.frame.run(frames=-1)", "not -1"),
     ("braid.Exec(w.g, w.device)", r"Exec\(device, graph\), and not Exec\(Graph, Device\)"),
     ("braid.Exec(w.device, w.g, frames=17)", "17 frames in flight, and 16 are the most"),
+    ("braid.audit(w.g, w.device)", r"audit\(device, graph\), and not audit\(Graph, Device\)"),
     ("braid.tune(w.g, w.device)", r"tune\(device, graph\), and not tune\(Graph, Device\)"),
     ("w.g.plan(max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
     ("w.g.plan(policy='best')", "policy 'best' does not exist: there are default, max_concurrency"),

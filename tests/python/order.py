@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nodes say they touch orders them, and nothing else does: parts of arrays, preludes, edges."""
+import platform
 import threading
 
 import numpy as np
@@ -180,3 +181,19 @@ def test_an_argument_may_say_what_the_kernel_does_to_it(device, add_scaled):
         graph.kernel(add_scaled, 8, [braid.inout(x), braid.read(y), 2])
     with pytest.raises(braid.InvalidArgumentError, match="node 'add_scaled': 3 is neither an array nor a resource"):
         graph.kernel(add_scaled, 8, [braid.inout(y), braid.read(3), 2])
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="audits need x86-64")
+def test_an_audit_finds_what_nodes_do_not_say(device, store):
+    x, y = np.zeros(8, "int64"), np.zeros(1024)
+    graph = braid.Graph()
+    wrong = graph.kernel(store, 1, [x[2:], 7], reads=x)
+    graph.host(lambda: y.fill(1), name="fill", writes=y)
+    graph.host(lambda: None, name="idle", reads=y)
+    written, idle = braid.audit(device, graph)
+    assert str(written) == "node 0 'store' writes byte 16 of 'array 0', which it does not declare"
+    assert written.node == wrong and (written.kind, written.buffer, written.kernel) == ("writes", "array 0", "store")
+    assert (written.begin, written.end, written.num, written.address) == (16, 17, 1, x.ctypes.data + 16)
+    assert idle.text == "node 2 'idle' declares to read 'array 1', and never does"
+    assert (idle.kind, idle.kernel, idle.address, idle.num) == ("never reads", None, None, 0)
+    assert x[2] == 7 and y[-1] == 1

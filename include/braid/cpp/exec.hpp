@@ -3,6 +3,7 @@
 #ifndef BRAID_CPP_EXEC_HPP
 #define BRAID_CPP_EXEC_HPP
 
+#include <braid/audit.h>
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/schedule.hpp>
 #include <braid/exec.h>
@@ -183,6 +184,15 @@ template <class Errors> class basic_exec
         braid_exec_options way = {};
         braid_status status = braid_exec_tune(device, graph, &options, &way);
         return Errors::template from<braid_exec_options>(status, [&] { return way; });
+    }
+
+    // Returns the number of findings.
+    static result<std::size_t> audit(braid_device *device, const braid_graph *graph,
+                                     const braid_audit_options &options = {})
+    {
+        std::size_t num = 0;
+        braid_status status = braid_exec_audit(device, graph, &options, &num);
+        return Errors::template from<std::size_t>(status, [&] { return num; });
     }
 
     // To be used as long as the exec is there.

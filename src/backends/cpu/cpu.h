@@ -206,6 +206,7 @@ bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
 // it, and the last of them goes on with the job; the caller must not touch the job any more.
 bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work);
+braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task);
 // Calls some blocks of it, and notes that.
 void braid_cpu_work_call(const struct cpu_work *work, const braid_blocks *blocks);
 struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend); // lock held; NULL: none

@@ -10,7 +10,11 @@
 
 #include "base/error.h"
 
-enum { MAX_WORKERS = 1024 };
+enum {
+    MAX_WORKERS = 1024,
+    // No buffer shares the pages of the locks: threads sleep there while an audit closes its pages.
+    PAGE_BYTES = 4096,
+};
 
 static uint32_t num_cores(void)
 {
@@ -146,6 +150,7 @@ static const struct backend_ops cpu_ops = {
     .event_elapsed = braid_cpu_event_elapsed,
     .kernel_load = braid_cpu_kernel_load,
     .kernel_unload = braid_cpu_kernel_unload,
+    .run_here = braid_cpu_run_here,
     .submit = braid_cpu_submit,
 };
 
@@ -179,9 +184,8 @@ static braid_status open_backend(const struct backend_driver *driver,
     if (num_workers > MAX_WORKERS)
         return braid_error(BRAID_INVALID_ARGUMENT, "cpu: %u workers, more than the %d allowed",
                            num_workers, MAX_WORKERS);
-    size_t bytes =
-        (sizeof(struct cpu_backend) + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES * CPU_LINE_BYTES;
-    struct cpu_backend *backend = aligned_alloc(CPU_LINE_BYTES, bytes);
+    size_t bytes = (sizeof(struct cpu_backend) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    struct cpu_backend *backend = aligned_alloc(PAGE_BYTES, bytes);
     if (!backend)
         return braid_error_no_memory("the cpu backend");
     memset(backend, 0, bytes);

@@ -2,7 +2,11 @@
 // Splitting the grid of one kernel over idle workers.
 #include "backends/cpu/cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/error.h"
+#include "base/inside.h"
 
 enum {
     SPLIT_MIN_NS = 5000, // less than this left to do is done faster than help can be called
@@ -154,6 +158,25 @@ static void read_grid(struct cpu_work *work)
     work->blocks.grid.y = least(grid[1], work->most.y);
     work->blocks.grid.z = least(grid[2], work->most.z);
     work->blocks.end = (uint64_t)work->blocks.grid.x * work->blocks.grid.y * work->blocks.grid.z;
+}
+
+braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task)
+{
+    (void)backend;
+    unsigned char *memory = malloc(braid_cpu_task_bytes(task));
+    if (!memory)
+        return braid_error_no_memory("a task");
+    struct cpu_work work;
+    struct inside inside;
+    braid_cpu_task_capture(task, memory, &work);
+    braid_inside_begin(&inside, "a kernel or host call", NULL);
+    if (work.grid_from)
+        read_grid(&work);
+    if (work.blocks.end)
+        braid_cpu_work_call(&work, &work.blocks);
+    braid_inside_end(&inside);
+    free(memory);
+    return BRAID_OK;
 }
 
 // Whether help pays is known from the kernel's last run; else the first blocks are timed.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audits: accesses of a graph's nodes that differ from their declarations.
+#ifndef BRAID_AUDIT_H
+#define BRAID_AUDIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/device.h>
+#include <braid/graph.h>
+#include <braid/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The kind of a finding.
+typedef enum braid_audit_kind {
+    BRAID_AUDIT_READS = 1,       // without a declaration
+    BRAID_AUDIT_WRITES = 2,      // likewise
+    BRAID_AUDIT_NEVER_READS = 3, // as it declares
+    BRAID_AUDIT_NEVER_WRITES = 4,
+} braid_audit_kind;
+
+// All accesses of one kind by a node to a buffer.
+typedef struct braid_audit_finding {
+    braid_audit_kind kind;
+    braid_node node;
+    braid_resource resource; // the buffer, or as declared
+    const char *buffer;      // its name
+    const char *kernel;      // NULL: the node is none
+    const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
+    const void *address; // of the first access; NULL: there is none
+    uint64_t begin, end; // in the buffer: first bytes of accesses
+    uint64_t num;        // of accesses, at least
+} braid_audit_finding;
+
+// Receives a finding, whose texts are valid during the call.
+typedef void braid_audit_report(void *user, const braid_audit_finding *finding);
+
+// Options of braid_exec_audit.
+typedef struct braid_audit_options {
+    braid_audit_report *report; // NULL: none
+    void *user;
+} braid_audit_options;
+
+// Runs a frame, node by node, on this thread, and reports findings (docs/book/reliability.md).
+// Errors: as braid_exec_create; BRAID_UNSUPPORTED (no CPU, not Linux on x86-64), BRAID_TRAPPED.
+BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,
+                                                         const braid_graph *graph,
+                                                         const braid_audit_options *options,
+                                                         size_t *out_num_findings);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a frame on the calling thread, node by node, and reports accesses that are not declared.
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/inside.h"
+#include "exec/audit.h"
+
+struct auditing {
+    braid_exec *exec;
+    struct audit *audit;
+    struct audit_findings findings;
+};
+
+// The work that a queue call queues runs on other threads, and is not judged.
+static braid_status run_queue_call(const struct auditing *auditing, const struct backend_task *task)
+{
+    braid_device *device = auditing->exec->device;
+    struct inside inside;
+    braid_audit_pause(auditing->audit);
+    braid_inside_begin(&inside, "a queue call", auditing->exec);
+    braid_status status = braid_player_queue_call(device, task, NULL);
+    braid_inside_end(&inside);
+    return status ? status : device->backend->ops->stream_synchronize(device->backend, NULL);
+}
+
+static braid_status run_node(struct auditing *auditing, uint32_t node)
+{
+    struct backend *backend = auditing->exec->device->backend;
+    const struct backend_task *task = &auditing->exec->frames.slots[0].frame.tasks[node];
+    if (task->disabled || task->kind == WORK_EMPTY)
+        return BRAID_OK;
+    if (task->kind == WORK_QUEUE)
+        return run_queue_call(auditing, task);
+    braid_audit_begin_node(auditing->audit, &graph_nodes(auditing->findings.graph)[node]);
+    braid_status status = backend->ops->run_here(backend, task);
+    braid_audit_end_node(auditing->audit);
+    return status ? status : braid_audit_findings_take(&auditing->findings, auditing->audit, node);
+}
+
+static braid_status run_program(struct auditing *auditing, const struct program *program);
+
+static bool is_set(const struct work_loop *loop)
+{
+    return *(const volatile uint32_t *)loop->condition;
+}
+
+static braid_status run_region(struct auditing *auditing, const struct program *body)
+{
+    const struct backend_task *tasks = auditing->exec->frames.slots[0].frame.tasks;
+    const struct work_loop *loop = &tasks[body->node].work.loop;
+    braid_status status = BRAID_OK;
+    bool tests_first = loop->condition && loop->tests_first;
+    if (body->has_else && !is_set(loop))
+        return run_program(auditing, body + 1);
+    for (uint64_t i = 0; i < loop->most && !status; i++) {
+        bool tests = i ? loop->condition != NULL : tests_first;
+        if (tests && !is_set(loop))
+            break;
+        status = run_program(auditing, body);
+    }
+    return status;
+}
+
+// In issue order each node stands behind all that it waits for.
+static braid_status run_program(struct auditing *auditing, const struct program *program)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < program->num_ops && !status; i++) {
+        const braid_step *op = &program->ops[i];
+        if (op->kind == BRAID_STEP_RUN)
+            status = run_node(auditing, op->node);
+        else if (op->kind == BRAID_STEP_LOOP)
+            status = run_region(auditing, &program->bodies[op->position]);
+    }
+    return status;
+}
+
+static braid_status run_frame(struct auditing *auditing)
+{
+    braid_exec *exec = auditing->exec;
+    braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
+    if (!status)
+        status = braid_audit_create(auditing->findings.graph, exec, &auditing->audit);
+    if (!status)
+        status = braid_audit_start(auditing->audit);
+    if (status)
+        return status;
+    status = run_program(auditing, &exec->program);
+    braid_audit_stop(auditing->audit);
+    return status;
+}
+
+static braid_status check(const braid_device *device, const braid_graph *graph,
+                          const size_t *out_num_findings)
+{
+    static const char function[] = "braid_exec_audit";
+    if (!device || !graph || !out_num_findings)
+        return braid_error_null(function, !device  ? "device"
+                                          : !graph ? "graph"
+                                                   : "out_num_findings");
+    braid_status status = braid_device_check(function, device);
+    if (!status && !device->backend->ops->run_here)
+        status = braid_error(BRAID_UNSUPPORTED, "%s: %s: accesses are seen on the CPU only",
+                             function, device->label);
+    if (!status && graph->ranks)
+        status = braid_error(BRAID_UNSUPPORTED, "%s: a graph with communicators needs other ranks",
+                             function);
+    return status;
+}
+
+braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
+                              const braid_audit_options *options, size_t *out_num_findings)
+{
+    braid_status status = check(device, graph, out_num_findings);
+    if (status)
+        return status;
+    struct auditing auditing = { .findings.graph = graph };
+    auditing.findings.has_run = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(bool));
+    if (!auditing.findings.has_run)
+        return braid_error_no_memory("an audit");
+    status = braid_exec_create(device, graph, NULL, &auditing.exec);
+    if (!status)
+        status = run_frame(&auditing);
+    if (!status)
+        status = braid_audit_findings_end(&auditing.findings, auditing.audit);
+    if (!status) {
+        braid_audit_findings_report(&auditing.findings, options);
+        *out_num_findings = auditing.findings.items.num;
+        status = braid_exec_tell_traps(auditing.exec);
+    }
+    braid_audit_destroy(auditing.audit);
+    braid_exec_destroy(auditing.exec);
+    braid_array_finish(&auditing.findings.items);
+    free(auditing.findings.has_run);
+    return status;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges accesses by the declarations of the node at hand, and opens pages where no more can be
+// learned. A handler of a fault calls it.
+#include <sys/mman.h>
+
+#include "exec/audit.h"
+
+enum { READS_AND_WRITES = PROT_READ | PROT_WRITE };
+
+static bool has(const struct audit_access *access, uintptr_t address)
+{
+    return access->begin <= address && address < access->end;
+}
+
+static bool overlaps(const struct audit_access *access, uintptr_t begin, uintptr_t end)
+{
+    return access->begin < end && begin < access->end;
+}
+
+static struct audit_buffer *find_buffer(const struct audit *audit, uintptr_t address)
+{
+    for (size_t i = 0; i < audit->num_buffers; i++)
+        if (audit->buffers[i].begin <= address && address < audit->buffers[i].end)
+            return &audit->buffers[i];
+    return NULL;
+}
+
+static void count(struct audit *audit, uintptr_t address, bool writes)
+{
+    struct audit_buffer *buffer = find_buffer(audit, address);
+    if (!buffer)
+        return;
+    struct audit_count *count = &buffer->counts[writes];
+    if (!buffer->is_noted)
+        audit->noted[audit->num_noted++] = (uint32_t)(buffer - audit->buffers);
+    buffer->is_noted = true;
+    if (!count->num++)
+        count->first = count->lowest = count->highest = address;
+    if (address < count->lowest)
+        count->lowest = address;
+    if (address > count->highest)
+        count->highest = address;
+}
+
+// An instruction that reads and then writes a place makes one fault, by which it writes.
+void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
+{
+    bool is_declared = !audit->runs;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (!has(access, address))
+            continue;
+        access->was_read = true;
+        if (writes && access->may_write)
+            access->was_written = true;
+        is_declared = is_declared || !writes || access->may_write;
+    }
+    if (!is_declared)
+        count(audit, address, writes);
+}
+
+// Whether the node declares such accesses to these bytes.
+static bool declares(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    while (begin < end) {
+        uintptr_t reached = begin;
+        for (uint32_t i = 0; i < audit->num_declared; i++) {
+            const struct audit_access *access = &audit->declared[i];
+            if (has(access, begin) && access->end > reached && (!writes || access->may_write))
+                reached = access->end;
+        }
+        if (reached == begin)
+            return false;
+        begin = reached;
+    }
+    return true;
+}
+
+// Likewise, to all bytes of buffers among these.
+static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    const struct audit_extent *extents = audit->extents;
+    size_t low = 0, high = audit->num_extents;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (extents[middle].end > begin)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    for (size_t i = low; i < audit->num_extents && extents[i].begin < end; i++) {
+        uintptr_t from = extents[i].begin > begin ? extents[i].begin : begin;
+        uintptr_t to = extents[i].end < end ? extents[i].end : end;
+        if (!declares(audit, from, to, writes))
+            return false;
+    }
+    return true;
+}
+
+// The rights with which a page hides neither an undeclared access nor the first declared one.
+static int find_rights(const struct audit *audit, uintptr_t page)
+{
+    bool writes = true;
+    if (!audit->runs || !declares_all(audit, page, page + AUDIT_PAGE, false))
+        return PROT_NONE;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        if (!overlaps(access, page, page + AUDIT_PAGE))
+            continue;
+        if (!access->was_read && !access->may_write)
+            return PROT_NONE;
+        writes = writes && (access->was_written || !access->may_write);
+    }
+    return writes && declares_all(audit, page, page + AUDIT_PAGE, true) ? READS_AND_WRITES
+                                                                        : PROT_READ;
+}
+
+// Behind many undeclared accesses to a buffer each further one would take a fault, and tell little.
+static int find_counted_rights(struct audit *audit, uintptr_t address, uintptr_t page)
+{
+    struct audit_buffer *buffer = find_buffer(audit, address);
+    if (!buffer || page < buffer->begin || page + AUDIT_PAGE > buffer->end)
+        return PROT_NONE;
+    for (uint32_t i = 0; i < audit->num_declared; i++)
+        if (overlaps(&audit->declared[i], page, page + AUDIT_PAGE))
+            return PROT_NONE;
+    buffer->is_open = true;
+    return buffer->counts[true].num >= AUDIT_MOST_COUNTED    ? READS_AND_WRITES
+           : buffer->counts[false].num >= AUDIT_MOST_COUNTED ? PROT_READ
+                                                             : PROT_NONE;
+}
+
+bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
+{
+    const int wanted = writes ? PROT_WRITE : PROT_READ;
+    uintptr_t begin = address / AUDIT_PAGE * AUDIT_PAGE, end = begin + AUDIT_PAGE;
+    int rights = find_rights(audit, begin);
+    for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        while (has(access, address) && end < access->end && find_rights(audit, end) == rights)
+            end += AUDIT_PAGE;
+        while (has(access, address) && begin > access->begin &&
+               find_rights(audit, begin - AUDIT_PAGE) == rights)
+            begin -= AUDIT_PAGE;
+    }
+    for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++)
+        if (overlaps(&audit->declared[i], begin, end))
+            audit->declared[i].is_open = true;
+    if (!(rights & wanted))
+        rights = find_counted_rights(audit, address, begin);
+    return (rights & wanted) &&
+           braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
+                                   rights | PROT_EXEC);
+}
+
+static void close_bytes(struct audit *audit, uintptr_t begin, uintptr_t end)
+{
+    uintptr_t page = begin / AUDIT_PAGE * AUDIT_PAGE;
+    braid_audit_pages_allow(&audit->pages, page, (end - page + AUDIT_PAGE - 1) / AUDIT_PAGE,
+                            PROT_NONE);
+}
+
+void braid_audit_close(struct audit *audit)
+{
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (access->is_open)
+            close_bytes(audit, access->begin, access->end);
+        access->is_open = false;
+    }
+    for (uint32_t i = 0; i < audit->num_noted; i++) {
+        struct audit_buffer *buffer = &audit->buffers[audit->noted[i]];
+        if (buffer->is_open)
+            close_bytes(audit, buffer->begin, buffer->end);
+        buffer->is_open = false;
+    }
+}

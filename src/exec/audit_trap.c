@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers of an audit's faults, and of the traps behind single instructions.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "base/error.h"
+#include "base/signals.h"
+#include "exec/audit.h"
+#include "exec/audit_system.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+enum { CAN_STEP = 1, FAULT_WRITES = 2, TRAP_FLAG = 0x100 };
+
+static bool fault_writes(const ucontext_t *thread)
+{
+    return thread->uc_mcontext.gregs[REG_ERR] & FAULT_WRITES;
+}
+
+static void set_trap(ucontext_t *thread, bool is_set)
+{
+    greg_t *flags = &thread->uc_mcontext.gregs[REG_EFL];
+    *flags = is_set ? *flags | TRAP_FLAG : *flags & ~(greg_t)TRAP_FLAG;
+}
+
+#else
+
+enum { CAN_STEP = 0 };
+
+static bool fault_writes(const ucontext_t *thread)
+{
+    (void)thread;
+    return false;
+}
+
+static void set_trap(ucontext_t *thread, bool is_set)
+{
+    (void)thread, (void)is_set;
+}
+
+#endif
+
+// In a page of its own: the handlers read it, so that page must never be closed.
+static union {
+    struct {
+        pthread_mutex_t lock; // of the one audit that runs
+        struct audit *running;
+    };
+    unsigned char page[AUDIT_PAGE];
+} shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_MUTEX_INITIALIZER } };
+
+static int this_thread(void)
+{
+    return (int)audit_system(SYS_gettid, 0, 0, 0);
+}
+
+// Threads of a node's own, if it has any, make their steps one after another.
+static void take(struct audit *audit)
+{
+    int none = 0, thread = this_thread();
+    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) == thread)
+        return; // an instruction that faults once more
+    while (!atomic_compare_exchange_weak_explicit(&audit->owner, &none, thread,
+                                                  memory_order_acquire, memory_order_relaxed)) {
+        audit_system(SYS_sched_yield, 0, 0, 0);
+        none = 0;
+    }
+}
+
+static void leave(struct audit *audit)
+{
+    if (!audit->is_kept)
+        atomic_store_explicit(&audit->owner, 0, memory_order_release);
+}
+
+// Until its end an instruction has no more than it has asked for. So a write is seen that follows a
+// read of the same page.
+static bool step(struct audit *audit, uintptr_t address, size_t page, bool writes)
+{
+    if (audit->num_steps == AUDIT_MOST_STEPPED)
+        return false;
+    audit->steps[audit->num_steps++] = (struct audit_step){ address, audit->pages.now[page] };
+    return braid_audit_pages_allow(&audit->pages, address, 1,
+                                   PROT_READ | PROT_EXEC | (writes ? PROT_WRITE : 0));
+}
+
+// False: the fault is none of the audit's. *out_steps: the next instruction is to trap.
+static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *out_steps)
+{
+    struct audit_pages *pages = &audit->pages;
+    size_t page = braid_audit_page_at(pages, address);
+    int wanted = writes ? PROT_WRITE : PROT_READ;
+    if (page == AUDIT_NO_PAGE || !(pages->own[page] & wanted))
+        return false;
+    bool done = true;
+    take(audit);
+    if (!(pages->now[page] & wanted)) { // else another thread has opened it
+        braid_audit_judge(audit, address, writes);
+        done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes);
+    }
+    *out_steps = audit->num_steps;
+    if (!*out_steps)
+        leave(audit);
+    return done;
+}
+
+void braid_audit_pause(struct audit *audit)
+{
+    audit->is_open = true;
+    braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+// To the handler from before the audit, or to the system's own, which is called behind this one.
+static void pass_on(struct audit *audit, const struct sigaction *before, int number,
+                    siginfo_t *info, void *context)
+{
+    braid_audit_pause(audit);
+    if (before->sa_flags & SA_SIGINFO) {
+        before->sa_sigaction(number, info, context);
+    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+        before->sa_handler(number);
+    } else {
+        sigaction(number, before, NULL);
+        raise(number);
+    }
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    struct audit *audit = shared.running;
+    bool steps = false;
+    if (info->si_code != SEGV_ACCERR ||
+        !answer(audit, (uintptr_t)info->si_addr, fault_writes(context), &steps))
+        pass_on(audit, &audit->fault_before, number, info, context);
+    if (steps)
+        set_trap(context, true);
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    struct audit *audit = shared.running;
+    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) != this_thread()) {
+        pass_on(audit, &audit->trap_before, number, info, context);
+    } else {
+        while (audit->num_steps) {
+            const struct audit_step *last = &audit->steps[--audit->num_steps];
+            braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
+        }
+        set_trap(context, false);
+        leave(audit);
+    }
+}
+
+static void handle_signals(struct audit *audit)
+{
+    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigfillset(&action.sa_mask);
+    action.sa_sigaction = on_fault;
+    sigaction(SIGSEGV, &action, &audit->fault_before);
+    action.sa_sigaction = on_trap;
+    sigaction(SIGTRAP, &action, &audit->trap_before);
+}
+
+// A handler of the program could not be called where its stack is closed. Signals that end it
+// without a handler stay.
+static void block_signals(struct audit *audit)
+{
+    static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+    sigset_t let_through;
+    sigemptyset(&let_through);
+    signals_block(&audit->signals_before);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct sigaction action;
+        sigaction(ends[i], NULL, &action);
+        if (action.sa_handler == SIG_DFL && !sigismember(&audit->signals_before, ends[i]))
+            sigaddset(&let_through, ends[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
+}
+
+braid_status braid_audit_start(struct audit *audit)
+{
+    if (!CAN_STEP)
+        return braid_error(BRAID_UNSUPPORTED, "braid_exec_audit: it needs Linux on x86-64");
+    const stack_t stack = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
+    pthread_mutex_lock(&shared.lock);
+    shared.running = audit;
+    block_signals(audit);
+    sigaltstack(&stack, &audit->stack_before);
+    handle_signals(audit);
+    if (braid_audit_pages_allow_all(&audit->pages, PROT_NONE))
+        return BRAID_OK;
+    braid_audit_stop(audit);
+    return braid_error(BRAID_UNSUPPORTED,
+                       "braid_exec_audit: the system does not protect the pages of all buffers");
+}
+
+void braid_audit_stop(struct audit *audit)
+{
+    braid_audit_pause(audit);
+    sigaction(SIGSEGV, &audit->fault_before, NULL);
+    sigaction(SIGTRAP, &audit->trap_before, NULL);
+    sigaltstack(&audit->stack_before, NULL);
+    signals_restore(&audit->signals_before);
+    pthread_mutex_unlock(&shared.lock);
+}
+
+void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
+{
+    take(audit);
+    audit->is_kept = true;
+    if (audit->is_open)
+        braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
+    audit->is_open = false;
+    audit->declared = audit->accesses + node->first_access;
+    audit->num_declared = node->num_accesses;
+    audit->runs = true;
+    audit->is_kept = false;
+    leave(audit);
+}
+
+void braid_audit_end_node(struct audit *audit)
+{
+    take(audit);
+    audit->is_kept = true;
+    braid_audit_close(audit);
+    audit->runs = audit->is_kept = false;
+    leave(audit);
+}

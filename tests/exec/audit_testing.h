@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that make given accesses, and a list of an audit's findings.
+#ifndef BRAID_TESTS_AUDIT_TESTING_H
+#define BRAID_TESTS_AUDIT_TESTING_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include <braid/braid.h>
+
+#include "support/check.h"
+
+enum { MOST_FINDINGS = 64, PAGE = 4096 };
+
+enum how { READS = 1, WRITES, ADDS };
+
+// One access of four bytes; 0 ends a list of them.
+struct touch {
+    enum how how;
+    void *at;
+};
+
+static void make_touches(const struct touch *touch)
+{
+    for (; touch->how; touch++) {
+        if (touch->how == READS)
+            (void)*(volatile uint32_t *)touch->at;
+        else if (touch->how == WRITES)
+            *(volatile uint32_t *)touch->at = 7;
+        else
+            atomic_fetch_add_explicit((_Atomic uint32_t *)touch->at, 1, memory_order_relaxed);
+    }
+}
+
+static inline void make_given_touches(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    make_touches(*(const struct touch *const *)args[0]);
+}
+
+static inline void make_touches_of_user(void *touches)
+{
+    make_touches(touches);
+}
+
+static const braid_kernel touching = { .name = "touching", .cpu = make_given_touches };
+
+struct finding {
+    braid_audit_finding told; // its texts are gone, but for the kernel's
+    char text[256];
+};
+
+struct findings {
+    struct finding items[MOST_FINDINGS];
+    size_t num;
+};
+
+static inline void keep_finding(void *user, const braid_audit_finding *finding)
+{
+    struct findings *findings = user;
+    assert_true(findings->num < MOST_FINDINGS);
+    struct finding *item = &findings->items[findings->num++];
+    item->told = *finding;
+    snprintf(item->text, sizeof(item->text), "%s", finding->text);
+}
+
+static inline void audit(braid_device *device, const braid_graph *graph, struct findings *findings)
+{
+    size_t num = 77;
+    findings->num = 0;
+    check_ok(braid_exec_audit(
+        device, graph, &(braid_audit_options){ .report = keep_finding, .user = findings }, &num));
+    assert_int_equal(num, findings->num);
+}
+
+static inline void *map_pages(size_t num)
+{
+    void *memory =
+        mmap(NULL, num * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    return memory;
+}
+
+// Whether audits run here; otherwise the test is skipped.
+static inline void skip_without_audits(void)
+{
+#if !defined(__x86_64__)
+    skip_because("audits need x86-64");
+#endif
+}
+
+#endif
