@@ -26,7 +26,7 @@ static bool add_asks(struct lister *lister, uint32_t node, uint32_t latest, uint
     lister->asks.num += know->num_asks;
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t pred = know->asks[i];
-        asks[i] = (struct plan_ask){ know->spots[pred].lane, know->issue_of[pred], 0 };
+        asks[i] = (struct plan_ask){ know->spots[pred].lane, know->spots[pred].issue, 0 };
         if (!costs->model.wait_ns && !costs->offset_ns)
             continue; // it ended before now; where there are places there are units
         uint32_t at = lister->lanes[asks[i].lane].at,

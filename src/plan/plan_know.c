@@ -17,18 +17,16 @@ bool braid_plan_know_init(struct plan_know *know, const struct plan_graph *plan,
 {
     *know = (struct plan_know){ .plan = plan, .issued = issued };
     know->spots = plan_allocate(plan->num_nodes, sizeof(*know->spots));
-    know->issue_of = plan_allocate(plan->num_nodes, sizeof(*know->issue_of));
     know->asks = braid_allocate_zeroed(num_lanes, sizeof(*know->asks));
     know->latest = braid_allocate_zeroed(num_lanes, sizeof(*know->latest));
     know->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*know->lane_last));
-    return know->spots && know->issue_of && know->asks && know->latest && know->lane_last &&
+    return know->spots && know->asks && know->latest && know->lane_last &&
            braid_plan_clocks_init(&know->clocks, num_lanes);
 }
 
 void braid_plan_know_finish(struct plan_know *know)
 {
     free(know->spots);
-    free(know->issue_of);
     free(know->asks);
     free(know->latest);
     free(know->lane_last);
@@ -68,14 +66,13 @@ static uint32_t find_latest(struct plan_know *know, uint32_t node)
     const struct plan_graph *plan = know->plan;
     uint32_t num = 0;
     for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
-        uint32_t issue = know->issue_of[plan->pred_nodes[e]];
-        if (issue < know->settled)
+        const struct plan_spot *spot = &know->spots[plan->pred_nodes[e]];
+        if (spot->issue < know->settled)
             continue;
-        uint32_t lane = know->spots[plan->pred_nodes[e]].lane;
-        if (know->latest[lane] == 0)
-            know->asks[num++] = lane;
-        if (know->latest[lane] <= issue)
-            know->latest[lane] = issue + 1;
+        if (know->latest[spot->lane] == 0)
+            know->asks[num++] = spot->lane;
+        if (know->latest[spot->lane] <= spot->issue)
+            know->latest[spot->lane] = spot->issue + 1;
     }
     for (uint32_t i = 0; i < num; i++) {
         uint32_t lane = know->asks[i];
@@ -87,10 +84,10 @@ static uint32_t find_latest(struct plan_know *know, uint32_t node)
 
 static bool is_known_to_asks(const struct plan_know *know, uint32_t node)
 {
-    uint32_t lane = know->spots[node].lane, issue = know->issue_of[node];
+    const struct plan_spot *spot = &know->spots[node];
     for (uint32_t i = 0; i < know->num_asks; i++) {
         uint32_t version = know->spots[know->asks[i]].version;
-        if (plan_clock(&know->clocks, version)[lane] > issue)
+        if (plan_clock(&know->clocks, version)[spot->lane] > spot->issue)
             return true;
     }
     return false;
@@ -123,8 +120,8 @@ static bool keep_wait(struct plan_know *know, uint32_t lane, uint32_t node, stru
     const struct plan_spot *spot = &know->spots[node];
     braid_plan_clocks_merge(&know->clocks, lane, spot->version);
     uint32_t *known = plan_clock(&know->clocks, know->clocks.current[lane]);
-    if (known[spot->lane] <= know->issue_of[node])
-        known[spot->lane] = know->issue_of[node] + 1;
+    if (known[spot->lane] <= spot->issue)
+        known[spot->lane] = spot->issue + 1;
     return true;
 }
 
@@ -151,14 +148,14 @@ static void find_settled(struct plan_know *know)
 // Whether the next node of a lane would have to wait for `node`.
 static bool needs_wait(const struct plan_know *know, uint32_t lane, uint32_t node)
 {
-    uint32_t other = know->spots[node].lane;
-    return other != lane && plan_know_of_lane(know, lane)[other] <= know->issue_of[node];
+    const struct plan_spot *spot = &know->spots[node];
+    return spot->lane != lane && plan_know_of_lane(know, lane)[spot->lane] <= spot->issue;
 }
 
 // One use of a node's version has ended; uses of settled nodes are not counted any more.
 static void drop(struct plan_know *know, uint32_t node)
 {
-    if (know->issue_of[node] >= know->settled)
+    if (know->spots[node].issue >= know->settled)
         plan_clocks_drop(&know->clocks, know->spots[node].version);
 }
 
@@ -173,8 +170,7 @@ bool braid_plan_know_issue(struct plan_know *know, uint32_t node, uint32_t lane,
     }
     // The successors of a node will ask for its version; its predecessors have one such less.
     uint32_t version = know->clocks.current[lane];
-    know->spots[node] = (struct plan_spot){ lane, version };
-    know->issue_of[node] = know->num_issued;
+    know->spots[node] = (struct plan_spot){ lane, version, know->num_issued };
     know->issued[know->num_issued++] = node;
     know->lane_last[lane] = know->num_issued;
     plan_clocks_keep(&know->clocks, version, plan->succ_first[node + 1] - plan->succ_first[node]);

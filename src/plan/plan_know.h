@@ -9,16 +9,16 @@
 struct plan_spot {
     uint32_t lane;
     uint32_t version; // what was known when it started
+    uint32_t issue;   // its place in issue order
 };
 
 struct plan_know {
     const struct plan_graph *plan;
     uint32_t *issued;        // nodes in issue order
-    uint32_t *issue_of;      // per node issued its place there
     struct plan_spot *spots; // per node issued
     uint32_t num_issued;
     // Nodes issued before this are known to have ended on every lane: they need no asking. Most
-    // edges of a big graph come from such nodes, so they are told by issue_of alone.
+    // edges of a big graph come from such nodes, so they are told by their issue alone.
     uint32_t settled;
     // The predecessors that the node at hand has to ask for, latest first. There is at most one a
     // lane, and none that another of them knows to have ended.

@@ -36,11 +36,11 @@ static bool note_delay(struct lister *lister, uint32_t unit, uint32_t lane)
     return delay;
 }
 
-static void add_ready(struct lister *lister, uint32_t rank)
+static void add_ready(struct lister *lister, uint32_t unit)
 {
-    uint32_t unit = lister->ranks->unit_at[rank];
     struct site *site = site_of(lister, unit);
-    plan_bits_add(sleeps(lister, unit) ? &site->sleepers : &site->ready, rank);
+    plan_bits_add(sleeps(lister, unit) ? &site->sleepers : &site->ready,
+                  lister->ranks->rank_of[unit]);
 }
 
 // Nothing of a unit is held up by this predecessor any more.
@@ -50,7 +50,7 @@ static inline void free_unit(struct lister *lister, uint32_t unit)
     if (--inputs->left)
         return;
     inputs->left = lister->round;
-    add_ready(lister, lister->ranks->rank_of[unit]);
+    add_ready(lister, unit);
 }
 
 static bool is_first_member(const struct plan_graph *plan, uint32_t node)
@@ -70,7 +70,7 @@ static bool free_later_members(struct lister *lister, uint32_t node, uint64_t en
         if (is_first_member(plan, succ))
             continue;
         struct inputs *inputs = &lister->inputs[unit];
-        uint32_t issue = lister->know.issue_of[node] + 1;
+        uint32_t issue = lister->know.spots[node].issue + 1;
         inputs->latest = issue > inputs->latest ? issue : inputs->latest;
         if (lister->early || end_ns <= lister->now_ns + lister->costs->offset_ns[succ])
             free_unit(lister, unit);
@@ -222,7 +222,7 @@ static inline void release_unit(struct lister *lister, uint32_t unit, uint32_t i
 static void release_successors(struct lister *lister, uint32_t node)
 {
     const struct plan_graph *plan = lister->plan;
-    uint32_t issue = lister->know.issue_of[node] + 1;
+    uint32_t issue = lister->know.spots[node].issue + 1;
     uint32_t first = plan->succ_first[node], end = plan->succ_first[node + 1];
     for (uint32_t e = first; e < end && !plan->units.members; e++)
         release_unit(lister, plan->succ_nodes[e], issue);
@@ -247,7 +247,7 @@ static void end_node(struct lister *lister, uint32_t node)
         return; // another is queued behind it
     set_idle(lister, lister->out->lane_of[node]);
     if (plan_heap_first(&lane->waiting))
-        add_ready(lister, (uint32_t)plan_heap_pop(&lane->waiting).key);
+        add_ready(lister, plan_heap_pop(&lane->waiting).value);
 }
 
 static bool is_due(const struct lister *lister, const struct plan_heap *heap)
@@ -280,7 +280,7 @@ static bool place_all(struct lister *lister)
         lister->inputs[unit] = (struct inputs){ .left = num_preds ? num_preds : lister->round };
         if (num_preds)
             continue;
-        add_ready(lister, lister->ranks->rank_of[unit]);
+        add_ready(lister, unit);
     }
     while (fill_lanes(lister)) {
         if (!plan_heap_first(&lister->ends)) {
