@@ -4,6 +4,7 @@
 #include "plan/plan_list.h"
 
 #include "plan/plan_choose.h"
+#include "plan/plan_fetch.h"
 #include "plan/plan_sites.h"
 #include "plan/plan_sooner.h"
 #include "plan/schedule.h"
@@ -91,10 +92,12 @@ static bool put_node(struct lister *lister, uint32_t node, uint32_t lane, uint64
     out->start_ns[node] = start_ns;
     if (end_ns > out->makespan_ns)
         out->makespan_ns = end_ns;
-    lister->gave_up = start_ns + lister->costs->bottom_ns[node] > lister->give_up_ns;
+    lister->gave_up = lister->give_up_ns != UINT64_MAX &&
+                      start_ns + lister->costs->bottom_ns[node] > lister->give_up_ns;
     if (lister->gave_up)
         return false;
     out->wait_first[lister->know.num_issued] = (uint32_t)out->waits.num;
+    fetch_successors(lister, node);
     return plan_heap_push(&lister->ends, end_ns, node) &&
            braid_plan_know_issue(&lister->know, node, lane, &out->waits) &&
            free_later_members(lister, node, end_ns);
@@ -185,6 +188,7 @@ static bool fill_site(struct lister *lister)
             uint32_t rank = plan_bits_lowest(ready);
             uint32_t unit = lister->ranks->unit_at[rank];
             plan_bits_remove(ready, rank);
+            fetch_next(lister, ready, rank);
             if (!has_named_lane(lister, unit)) {
                 lister->batch[starting.num++] = unit;
                 starting.num_sleeping += sleeps(lister, unit);
@@ -267,8 +271,11 @@ static void next_round(struct lister *lister)
     lister->now_ns = unit && unit->key < end->key ? unit->key : end->key;
     while (is_due(lister, &lister->frees))
         free_unit(lister, plan_heap_pop(&lister->frees).value);
-    while (is_due(lister, &lister->ends))
-        end_node(lister, plan_heap_pop(&lister->ends).value);
+    while (is_due(lister, &lister->ends)) {
+        uint32_t node = plan_heap_pop(&lister->ends).value;
+        fetch_next_end(lister);
+        end_node(lister, node);
+    }
 }
 
 static bool place_all(struct lister *lister)
