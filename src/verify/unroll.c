@@ -77,6 +77,7 @@ static braid_status add_node(struct unroll *unroll, uint32_t index)
     if (!status) {
         struct graph_node *nodes = unroll->to->nodes.items;
         nodes[unroll->to->nodes.num - 1].is_left_out = node->is_left_out;
+        unroll->to->num_left_out += node->is_left_out;
     }
     return status;
 }

@@ -59,7 +59,7 @@ static inline bool verify_is_ordered(const struct verify *verify, uint32_t befor
 
 static inline bool verify_is_here(const struct verify *verify, uint32_t node)
 {
-    if (graph_nodes(verify->graph)[node].is_left_out)
+    if (verify->graph->num_left_out && graph_nodes(verify->graph)[node].is_left_out)
         return false;
     return !verify->graph->regions.num ||
            braid_graph_region_of(verify->graph, node) == verify->region;
