@@ -115,6 +115,18 @@ struct backend_task {
 // Whose the rows are that it writes of tasks with a note.
 enum backend_notes { BACKEND_NOTES_NOTHING, BACKEND_NOTES_NODES, BACKEND_NOTES_LANES };
 
+// The use that a kernel is loaded for.
+enum kernel_use {
+    KERNEL_AS_IT_IS,
+    // Its last argument is the address of its grid (backend_launch.grid_from).
+    KERNEL_READS_GRID,
+    // With rows of lanes: it notes its begin, and its end if that can be. It takes three more
+    // arguments: the address of its task's note, its node, and its block_count, which counts its
+    // blocks and is zero between launches. If its code cannot be changed, the backend notes the
+    // begin before the kernel.
+    KERNEL_NOTES,
+};
+
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
@@ -182,23 +194,11 @@ struct backend_ops {
     braid_status (*call_capturing)(struct backend *backend,
                                    braid_status (*call)(void *user, void *stream), void *user);
 
-    // Loads (or finds, counted) a kernel; fails with BRAID_UNSUPPORTED where it has no code for
-    // this device. arg_bytes[i] is the size of argument i, for backends that can check it.
+    // Loads (or finds, counted) a kernel. arg_bytes[i] is the size of argument i, for backends that
+    // can check it. BRAID_UNSUPPORTED: it has no code for this device, or none for the use.
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,
-                                const uint32_t *arg_bytes, uint32_t num_args,
+                                enum kernel_use use, const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
-    // Optional, for backends that must change a kernel's code for that: loads one whose last
-    // argument is the address of its grid (backend_launch.grid_from).
-    braid_status (*kernel_load_reading_grid)(struct backend *backend, const braid_kernel *kernel,
-                                             const uint32_t *arg_bytes, uint32_t num_args,
-                                             struct backend_kernel **out_kernel);
-    // With rows of lanes: loads one that notes its begin, and its end if that can be. It takes
-    // three more arguments: the address of its task's note, its node, and its block_count, which
-    // counts its blocks and is zero between launches. BRAID_UNSUPPORTED, and why, if its code
-    // cannot be changed; then the backend notes the begin before the kernel.
-    braid_status (*kernel_load_noting)(struct backend *backend, const braid_kernel *kernel,
-                                       const uint32_t *arg_bytes, uint32_t num_args,
-                                       struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,

@@ -214,9 +214,10 @@ static braid_status event_elapsed(struct backend *backend, struct backend_event 
 }
 
 static braid_status kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                const uint32_t *arg_bytes, uint32_t num_args,
+                                enum kernel_use use, const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel)
 {
+    (void)use;
     (void)kernel;
     (void)arg_bytes;
     (void)num_args;

@@ -332,8 +332,8 @@ void braid_cpu_release(struct backend *backend, braid_memory_kind kind, void *me
 // Fills in the call of a work of this kernel, and the place for the time of its blocks.
 void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
 braid_status braid_cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                   const uint32_t *arg_bytes, uint32_t num_args,
-                                   struct backend_kernel **out_kernel);
+                                   enum kernel_use use, const uint32_t *arg_bytes,
+                                   uint32_t num_args, struct backend_kernel **out_kernel);
 void braid_cpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 
 #endif

@@ -340,14 +340,8 @@ braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const v
                                 size_t bytes, const char *what);
 
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                   const uint32_t *arg_bytes, uint32_t num_args,
-                                   struct backend_kernel **out_kernel);
-braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const braid_kernel *kernel,
-                                                const uint32_t *arg_bytes, uint32_t num_args,
-                                                struct backend_kernel **out_kernel);
-braid_status braid_gpu_kernel_load_noting(struct backend *backend, const braid_kernel *kernel,
-                                          const uint32_t *arg_bytes, uint32_t num_args,
-                                          struct backend_kernel **out_kernel);
+                                   enum kernel_use use, const uint32_t *arg_bytes,
+                                   uint32_t num_args, struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
 // told why, once for each kernel. The device is current. Errors: as kernel_load.

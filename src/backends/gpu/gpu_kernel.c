@@ -219,27 +219,10 @@ static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *ker
     return BRAID_OK;
 }
 
-braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                   const uint32_t *arg_bytes, uint32_t num_args,
-                                   struct backend_kernel **out_kernel)
+static braid_status load_reading_grid(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                      struct gpu_code code, const uint32_t *arg_bytes,
+                                      uint32_t num_args, struct backend_kernel **out_kernel)
 {
-    struct gpu_backend *gpu = gpu_from(backend);
-    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    if (!code.key)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "kernel '%s' has no code for %s: neither a function, nor an image, nor "
-                           "source",
-                           kernel->name, gpu->label);
-    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
-}
-
-// The one that its code as text can be changed for.
-braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const braid_kernel *kernel,
-                                                const uint32_t *arg_bytes, uint32_t num_args,
-                                                struct backend_kernel **out_kernel)
-{
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     code.change = GPU_READS_GRID;
     if (gpu->vendor->index == GPU_HIP)
         return braid_error(BRAID_UNSUPPORTED,
@@ -254,12 +237,10 @@ braid_status braid_gpu_kernel_load_reading_grid(struct backend *backend, const b
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
-braid_status braid_gpu_kernel_load_noting(struct backend *backend, const braid_kernel *kernel,
-                                          const uint32_t *arg_bytes, uint32_t num_args,
-                                          struct backend_kernel **out_kernel)
+static braid_status load_noting(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                struct gpu_code code, const uint32_t *arg_bytes, uint32_t num_args,
+                                struct backend_kernel **out_kernel)
 {
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     code.change = GPU_NOTES;
     if (gpu->vendor->index == GPU_HIP || (!code.image && !code.source))
         return braid_error(BRAID_UNSUPPORTED, "kernel '%s' has no PTX that can be changed",
@@ -272,6 +253,24 @@ braid_status braid_gpu_kernel_load_noting(struct backend *backend, const braid_k
     return status == BRAID_UNSUPPORTED
                ? load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel)
                : status;
+}
+
+braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
+                                   enum kernel_use use, const uint32_t *arg_bytes,
+                                   uint32_t num_args, struct backend_kernel **out_kernel)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    if (use == KERNEL_READS_GRID)
+        return load_reading_grid(gpu, kernel, code, arg_bytes, num_args, out_kernel);
+    if (use == KERNEL_NOTES)
+        return load_noting(gpu, kernel, code, arg_bytes, num_args, out_kernel);
+    if (!code.key)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "kernel '%s' has no code for %s: neither a function, nor an image, nor "
+                           "source",
+                           kernel->name, gpu->label);
+    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
