@@ -2,6 +2,7 @@
 // What a node costs on the CPU in frames of different sizes, and the memory that queued frames
 // hold. The sizes take turns; processor time, the least frame. For memory a call holds up the
 // stream while frames are launched behind it. bench_cpu_queue [TURNS]
+#include <malloc.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,14 +60,10 @@ static double play(braid_exec *exec)
     return plan_cpu_seconds() - start;
 }
 
-static double resident_bytes(void)
+static double heap_bytes(void)
 {
-    FILE *file = fopen("/proc/self/statm", "r");
-    unsigned long all = 0, resident = 0;
-    if (!file || fscanf(file, "%lu %lu", &all, &resident) != 2)
-        abort();
-    fclose(file);
-    return (double)resident * 4096;
+    struct mallinfo2 heap = mallinfo2();
+    return (double)heap.uordblks + (double)heap.hblkhd;
 }
 
 static void await(void *user)
@@ -97,10 +94,10 @@ static double held_bytes(uint32_t num_nodes, braid_exec_mode mode)
     plan_check(braid_stream_create(device, NULL, &stream));
     braid_exec *gate = make_gate(device, &opened), *exec = make_exec(device, num_nodes, mode);
     plan_check(braid_exec_launch(gate, stream));
-    double before = resident_bytes();
+    double before = heap_bytes();
     for (int i = 0; i < IN_A_ROW; i++)
         plan_check(braid_exec_launch(exec, stream));
-    double held = resident_bytes() - before;
+    double held = heap_bytes() - before;
     sem_post(&opened);
     plan_check(braid_exec_wait(exec));
     braid_exec_destroy(exec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long planning takes, per node and edge, from ten thousand nodes to ten million, and what it
-// takes in memory. Targets: a million nodes with four million edges in 2 s, ten million in 25 s and
+// takes in memory. Targets: a million nodes with four million edges in 2 s, ten million in 10 s and
 // 3 GB.
 #include <stdio.h>
 #include <stdlib.h>
