@@ -70,8 +70,8 @@ struct audit {
     uint32_t *noted; // buffers
     uint32_t num_noted;
 
-    atomic_int owner; // the thread that handles a fault, up to the end of its step
-    bool is_kept;     // by that thread, beyond a fault
+    atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one
+                      // more: the thread has it beyond its faults
     bool is_open;     // all pages are, until the next node
     struct audit_step steps[AUDIT_MOST_STEPPED];
     uint32_t num_steps;

@@ -46,6 +46,7 @@ static union {
     struct {
         pthread_mutex_t lock; // of the one audit that runs
         struct audit *running;
+        atomic_uint num_handling; // threads in the handler of a fault
     };
     unsigned char page[AUDIT_PAGE];
 } shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_MUTEX_INITIALIZER } };
@@ -55,22 +56,23 @@ static int this_thread(void)
     return (int)audit_system(SYS_gettid, 0, 0, 0);
 }
 
-// Threads of a node's own, if it has any, make their steps one after another.
-static void take(struct audit *audit)
+// The owner is a thread in a handler, or one that keeps handlers of others away. The second may
+// fault as well, even in here: its stack may lie in a closed page. So one exchange says both.
+static void take(struct audit *audit, bool keeps)
 {
     int none = 0, thread = this_thread();
-    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) == thread)
-        return; // an instruction that faults once more
-    while (!atomic_compare_exchange_weak_explicit(&audit->owner, &none, thread,
+    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 == thread)
+        return; // an instruction that faults once more, or a fault of the keeper
+    while (!atomic_compare_exchange_weak_explicit(&audit->owner, &none, 2 * thread + keeps,
                                                   memory_order_acquire, memory_order_relaxed)) {
         audit_system(SYS_sched_yield, 0, 0, 0);
         none = 0;
     }
 }
 
-static void leave(struct audit *audit)
+static void leave(struct audit *audit, bool keeps)
 {
-    if (!audit->is_kept)
+    if (keeps || atomic_load_explicit(&audit->owner, memory_order_relaxed) % 2 == 0)
         atomic_store_explicit(&audit->owner, 0, memory_order_release);
 }
 
@@ -94,28 +96,35 @@ static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *ou
     if (page == AUDIT_NO_PAGE || !(pages->own[page] & wanted))
         return false;
     bool done = true;
-    take(audit);
+    take(audit, false);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes);
         done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes);
     }
     *out_steps = audit->num_steps;
     if (!*out_steps)
-        leave(audit);
+        leave(audit, false);
     return done;
+}
+
+static void open_all(struct audit *audit)
+{
+    audit->is_open = true;
+    braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 void braid_audit_pause(struct audit *audit)
 {
-    audit->is_open = true;
-    braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+    take(audit, true);
+    open_all(audit);
+    leave(audit, true);
 }
 
 // To the handler from before the audit, or to the system's own, which is called behind this one.
 static void pass_on(struct audit *audit, const struct sigaction *before, int number,
                     siginfo_t *info, void *context)
 {
-    braid_audit_pause(audit);
+    open_all(audit);
     if (before->sa_flags & SA_SIGINFO) {
         before->sa_sigaction(number, info, context);
     } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
@@ -128,6 +137,7 @@ static void pass_on(struct audit *audit, const struct sigaction *before, int num
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
+    atomic_fetch_add_explicit(&shared.num_handling, 1, memory_order_relaxed);
     struct audit *audit = shared.running;
     bool steps = false;
     if (info->si_code != SEGV_ACCERR ||
@@ -135,12 +145,13 @@ static void on_fault(int number, siginfo_t *info, void *context)
         pass_on(audit, &audit->fault_before, number, info, context);
     if (steps)
         set_trap(context, true);
+    atomic_fetch_sub_explicit(&shared.num_handling, 1, memory_order_release);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
     struct audit *audit = shared.running;
-    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) != this_thread()) {
+    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
         pass_on(audit, &audit->trap_before, number, info, context);
     } else {
         while (audit->num_steps) {
@@ -148,7 +159,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
             braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
         }
         set_trap(context, false);
-        leave(audit);
+        leave(audit, false);
     }
 }
 
@@ -189,7 +200,10 @@ braid_status braid_audit_start(struct audit *audit)
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
     handle_signals(audit);
-    if (braid_audit_pages_allow_all(&audit->pages, PROT_NONE))
+    take(audit, true);
+    bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
+    leave(audit, true);
+    if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);
     return braid_error(BRAID_UNSUPPORTED,
@@ -201,6 +215,8 @@ void braid_audit_stop(struct audit *audit)
     braid_audit_pause(audit);
     sigaction(SIGSEGV, &audit->fault_before, NULL);
     sigaction(SIGTRAP, &audit->trap_before, NULL);
+    while (atomic_load_explicit(&shared.num_handling, memory_order_acquire))
+        audit_system(SYS_sched_yield, 0, 0, 0);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
     pthread_mutex_unlock(&shared.lock);
@@ -208,23 +224,20 @@ void braid_audit_stop(struct audit *audit)
 
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
-    take(audit);
-    audit->is_kept = true;
+    take(audit, true);
     if (audit->is_open)
         braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     audit->is_open = false;
     audit->declared = audit->accesses + node->first_access;
     audit->num_declared = node->num_accesses;
     audit->runs = true;
-    audit->is_kept = false;
-    leave(audit);
+    leave(audit, true);
 }
 
 void braid_audit_end_node(struct audit *audit)
 {
-    take(audit);
-    audit->is_kept = true;
+    take(audit, true);
     braid_audit_close(audit);
-    audit->runs = audit->is_kept = false;
-    leave(audit);
+    audit->runs = false;
+    leave(audit, true);
 }

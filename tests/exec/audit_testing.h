@@ -46,6 +46,20 @@ static inline void make_touches_of_user(void *touches)
 
 static const braid_kernel touching = { .name = "touching", .cpu = make_given_touches };
 
+// Adds a node named "scatter" to world->graph.
+#define ADD(world, touches, ...)                                                                   \
+    do {                                                                                           \
+        const struct touch *list_ = (touches);                                                     \
+        check_ok(braid_graph_add_kernel((world)->graph,                                            \
+                                        &(braid_kernel_node){                                      \
+                                            .node.name = "scatter",                                \
+                                            .kernel = &touching,                                   \
+                                            BRAID_ARGS({ &list_, BRAID_UNCHECKED_POINTER }),       \
+                                            BRAID_ACCESSES(__VA_ARGS__),                           \
+                                        },                                                         \
+                                        NULL));                                                    \
+    } while (0)
+
 struct finding {
     braid_audit_finding told; // its texts are gone, but for the kernel's
     char text[256];

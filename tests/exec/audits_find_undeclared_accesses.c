@@ -8,6 +8,7 @@
 
 #include "exec/audit_testing.h"
 #include "exec/trace_backend.h"
+#include "support/failing_memory.h"
 
 // Two buffers that share a page: `pos` has its last quarter and the one behind, `vel` all before.
 struct world {
@@ -60,20 +61,6 @@ static braid_resource range(struct world *world, braid_resource buffer, uint64_t
     check_ok(braid_graph_add_range(world->graph, buffer, begin, bytes, &made));
     return made;
 }
-
-// A node named "scatter".
-#define ADD(world, touches, ...)                                                                   \
-    do {                                                                                           \
-        const struct touch *list_ = (touches);                                                     \
-        check_ok(braid_graph_add_kernel((world)->graph,                                            \
-                                        &(braid_kernel_node){                                      \
-                                            .node.name = "scatter",                                \
-                                            .kernel = &touching,                                   \
-                                            BRAID_ARGS({ &list_, BRAID_UNCHECKED_POINTER }),       \
-                                            BRAID_ACCESSES(__VA_ARGS__),                           \
-                                        },                                                         \
-                                        NULL));                                                    \
-    } while (0)
 
 // The findings are these, in order.
 static void expect(struct world *world, size_t num, const char *const *texts)
@@ -416,9 +403,13 @@ static void check_ends_with(const struct world *world, int number)
 {
     pid_t child = fork();
     if (child == 0) {
+        const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
+        braid_device *device;
         size_t num;
         signal(number, SIG_DFL);
-        _exit(braid_exec_audit(world->device, world->graph, NULL, &num) ? 2 : 3);
+        if (braid_device_open(&options, &device))
+            _exit(2);
+        _exit(braid_exec_audit(device, world->graph, NULL, &num) ? 3 : 4);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -458,6 +449,22 @@ static void other_devices_are_refused_by_name(void **state)
     check_ok(braid_device_close(other));
 }
 
+static void any_allocation_may_fail(void **state)
+{
+    struct world *world = *state;
+    const struct touch touches[] = { { READS, vel_at(world, 0) }, { 0 } };
+    bool failed = true;
+    ADD(world, touches, { world->pos, BRAID_EXCLUSIVE });
+    for (uint64_t nth = 1; failed; nth++) {
+        size_t num = 5;
+        failing_memory_arm_once(nth);
+        braid_status status = braid_exec_audit(world->device, world->graph, NULL, &num);
+        failed = failing_memory_disarm();
+        assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
+        assert_int_equal(num, status ? 5 : 1);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -479,6 +486,7 @@ int main(void)
         TEST(a_fault_of_the_program_is_the_programs),
         TEST(a_trap_of_the_program_is_the_programs),
         TEST(other_devices_are_refused_by_name),
+        TEST(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

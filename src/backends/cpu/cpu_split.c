@@ -160,9 +160,23 @@ static void read_grid(struct cpu_work *work)
     work->blocks.end = (uint64_t)work->blocks.grid.x * work->blocks.grid.y * work->blocks.grid.z;
 }
 
+// Threads that look for work, or that start, touch memory in which a caller may watch accesses. So
+// they sleep first, unless there is other work.
+static void await_idle_threads(struct cpu_backend *backend)
+{
+    cpu_lock(backend);
+    while (!backend->num_heads &&
+           backend->num_parked - backend->num_waking < backend->num_threads) {
+        cpu_unlock(backend);
+        braid_cpu_give_way();
+        cpu_lock(backend);
+    }
+    cpu_unlock(backend);
+}
+
 braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task)
 {
-    (void)backend;
+    await_idle_threads(cpu_backend_of(backend));
     unsigned char *memory = malloc(braid_cpu_task_bytes(task));
     if (!memory)
         return braid_error_no_memory("a task");
