@@ -77,6 +77,9 @@ static braid_status run_program(struct auditing *auditing, const struct program 
     return status;
 }
 
+// Of this thread: it would wait for the end of its own audit.
+static _Thread_local bool is_auditing;
+
 static braid_status run_frame(struct auditing *auditing)
 {
     braid_exec *exec = auditing->exec;
@@ -87,8 +90,10 @@ static braid_status run_frame(struct auditing *auditing)
         status = braid_audit_start(auditing->audit);
     if (status)
         return status;
+    is_auditing = true;
     status = run_program(auditing, &exec->program);
     braid_audit_stop(auditing->audit);
+    is_auditing = false;
     return status;
 }
 
@@ -100,7 +105,11 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
         return braid_error_null(function, !device  ? "device"
                                           : !graph ? "graph"
                                                    : "out_num_findings");
-    braid_status status = braid_device_check(function, device);
+    braid_status status = braid_inside_check(function, NULL);
+    if (!status && is_auditing)
+        status = braid_error(BRAID_INVALID_ARGUMENT, "%s: called inside an audit", function);
+    if (!status)
+        status = braid_device_check(function, device);
     if (!status && !device->backend->ops->run_here)
         status = braid_error(BRAID_UNSUPPORTED, "%s: %s: accesses are seen on the CPU only",
                              function, device->label);

@@ -140,12 +140,13 @@ static void on_fault(int number, siginfo_t *info, void *context)
     atomic_fetch_add_explicit(&shared.num_handling, 1, memory_order_relaxed);
     struct audit *audit = shared.running;
     bool steps = false;
-    if (info->si_code != SEGV_ACCERR ||
-        !answer(audit, (uintptr_t)info->si_addr, fault_writes(context), &steps))
-        pass_on(audit, &audit->fault_before, number, info, context);
+    bool is_own = info->si_code == SEGV_ACCERR &&
+                  answer(audit, (uintptr_t)info->si_addr, fault_writes(context), &steps);
     if (steps)
         set_trap(context, true);
     atomic_fetch_sub_explicit(&shared.num_handling, 1, memory_order_release);
+    if (!is_own) // it may leave by a jump
+        pass_on(audit, &audit->fault_before, number, info, context);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
@@ -239,5 +240,6 @@ void braid_audit_end_node(struct audit *audit)
     take(audit, true);
     braid_audit_close(audit);
     audit->runs = false;
+    audit->num_declared = 0;
     leave(audit, true);
 }

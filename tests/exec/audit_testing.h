@@ -44,7 +44,8 @@ static inline void make_touches_of_user(void *touches)
     make_touches(touches);
 }
 
-static const braid_kernel touching = { .name = "touching", .cpu = make_given_touches };
+__attribute__((unused)) static const braid_kernel touching = { .name = "touching",
+                                                               .cpu = make_given_touches };
 
 // Adds a node named "scatter" to world->graph.
 #define ADD(world, touches, ...)                                                                   \
