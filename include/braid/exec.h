@@ -132,8 +132,9 @@ typedef struct braid_param_rows {
 } braid_param_rows;
 
 // Runs `num_frames` frames, as so many launches on `stream` would; 0 frames are no error. Frame f
-// takes value f of each of the rows. Afterwards their parameters have the last value that a frame
-// took. If a frame fails, those before it run, none after it is queued, and the message names it.
+// takes value f of each of the rows. Afterwards their parameters have values of the last frame, or
+// of the last ones tried. If a frame fails, those before it run, none after it is queued, and the
+// message names it.
 // Errors: those of braid_exec_launch and braid_exec_set_param. BRAID_INVALID_ARGUMENT (rows for
 // another number of frames).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,

@@ -44,7 +44,7 @@ typedef enum braid_drawing {
 } braid_drawing;
 
 // Writes a drawing. The text depends on the arguments alone.
-// Errors: BRAID_IO_ERROR.
+// Errors: BRAID_IO_ERROR, BRAID_INVALID_ARGUMENT (an interval ends before it starts).
 BRAID_API BRAID_MUST_CHECK braid_status braid_schedule_write(const braid_schedule *schedule,
                                                              braid_drawing drawing,
                                                              const braid_timeline_options *options,

@@ -167,26 +167,31 @@ class Exec(Owned):
         """Runs so many frames, as so many launches would: with one launch of the driver's for many of them where
         the whole graph is an island. `rows` has for each of its parameters a value for each frame; afterwards the
         parameter has the last."""
-        encoded = [(parameter._handle, self._encode_rows(parameter, values)) for parameter, values in (rows or {}).items()]
+        encoded = [(self._encode_rows(parameter, values), parameter._handle) for parameter, values in (rows or {}).items()]
+        first = self.num_frames
+        before = {(-1, handle[0]): self._given.get((-1, handle[0])) for _, handle in encoded}
+        kept = {(-1, handle[0]): [value.keep for value in values] for values, handle in encoded}
+        for place, values in kept.items():
+            self._keep(place, [before[place], values])  # before any frame uses them: an interrupt may end the call
         status = self._launch(stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded))
-        for handle, values in encoded:
-            kept = [value.keep for value in values]
-            # Nodes have the last value now. After a failure they may have the one before.
-            if num_frames:
-                self._keep((-1, handle[0]), kept if status == lib.BRAID_OK else (self._given.get((-1, handle[0])), kept))
+        for place, values in kept.items():
+            if status == lib.BRAID_OK and num_frames:
+                self._keep(place, values)  # nodes have the last one now
+            elif status in (lib.BRAID_OK, lib.BRAID_BUSY, lib.BRAID_INVALID_ARGUMENT) and self.num_frames == first:
+                self._given[place] = before[place]  # none was taken
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
         raise_interrupt()
 
     def _encode_rows(self, parameter: Parameter, values: Iterable[Any]) -> List[Argument]:
         self._check_parameter(parameter)
-        if isinstance(values, (bytes, bytearray, str)):
+        if isinstance(values, (bytes, bytearray, str)) or not isinstance(values, Iterable):
             raise refuse(f"rows of parameter '{parameter.name}' are a sequence of values, and no {type(values).__name__}")
         return [self._value_of(parameter, value) for value in values]
 
     def _launch_all(self, pointer: Any, stream: Any, num_frames: int,
-                    rows: Sequence[Tuple[Tuple[int, int], List[Argument]]]) -> Any:
-        packed = [(handle, b"".join(value.data for value in values), len(values)) for handle, values in rows]
+                    rows: Sequence[Tuple[List[Argument], Tuple[int, int]]]) -> Any:
+        packed = [(handle, b"".join(value.data for value in values), len(values)) for values, handle in rows]
         if self._frame_number is not None:
             first = int(lib.braid_exec_num_frames(pointer))
             numbers = struct.pack(f"={num_frames}Q", *range(first, first + num_frames))

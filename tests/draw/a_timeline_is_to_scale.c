@@ -418,7 +418,6 @@ static void bad_arguments_are_refused(void **state)
     braid_schedule *schedule = make_plan();
     const braid_interval backwards[] = { { 1, 2 }, { 3, 2 }, { 1, 2 }, { 1, 2 }, { 1, 2 } };
     braid_timeline_options options = { .intervals = backwards };
-    FILE *full = fopen("/dev/full", "w");
     for (braid_drawing drawing = BRAID_DRAWING_DOT; drawing <= BRAID_DRAWING_TRACE; drawing++) {
         check_fails(braid_schedule_write(NULL, drawing, NULL, stdout), BRAID_INVALID_ARGUMENT,
                     "schedule is NULL");
@@ -427,14 +426,14 @@ static void bad_arguments_are_refused(void **state)
         if (drawing != BRAID_DRAWING_DOT)
             check_fails(braid_schedule_write(schedule, drawing, &options, stdout),
                         BRAID_INVALID_ARGUMENT, "node 1 in frame 0 ends before it starts");
-        if (full)
-            check_fails(braid_schedule_write(schedule, drawing, NULL, full), BRAID_IO_ERROR,
-                        "cannot write");
+        FILE *full = fopen("/dev/full", "w");
+        assert_non_null(full);
+        check_fails(braid_schedule_write(schedule, drawing, NULL, full), BRAID_IO_ERROR,
+                    "cannot write");
+        fclose(full);
     }
     check_fails(braid_schedule_write(schedule, (braid_drawing)7, NULL, stdout),
                 BRAID_INVALID_ARGUMENT, "no drawing has number 7");
-    if (full)
-        fclose(full);
     braid_schedule_destroy(schedule);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a frame of several cannot be queued, those before it run, none comes after it, the message
-// says which it was, rows are used up, and the exec goes on.
+// says which it was, and the exec goes on.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"

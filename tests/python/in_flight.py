@@ -218,11 +218,11 @@ def test_frames_launched_at_once_have_rows_of_their_own(device, add_scaled):
     frame.wait()
     assert y[0] == 5111
     frame.launch_many(0)
-    for rows in (b"12345678", ["one"], [np.float64(1)]):
+    for rows in (b"12345678", ["one"], [np.float64(1)], 1):
         with pytest.raises(braid.InvalidArgumentError, match="step"):
             frame.launch_many(1, rows={step: rows})
     with pytest.raises(braid.InvalidArgumentError, match="no parameter"):
-        frame.launch_many(1, rows={graph: [1]})
+        frame.launch_many(1, rows={"step": [1]})
 
 
 def test_arrays_of_rows_live_as_long_as_a_frame_may_use_them(device, store):

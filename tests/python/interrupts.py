@@ -188,6 +188,24 @@ def test_a_queue_call_hands_it_to_the_launch(device):
     frame.run()
 
 
+def test_arrays_of_rows_outlive_a_launch_that_it_ends(device, store):
+    graph, first, presses = braid.Graph(), np.zeros(1, "int64"), [True]
+    where, cell = graph.parameter("where", first), graph.resource("cell")
+    graph.host(lambda: presses and presses.pop() and os.kill(os.getpid(), signal.SIGINT), blocking=True, excludes=cell)
+    graph.kernel(store, 1, [where, 7], writes=first, excludes=cell)
+    frame = braid.Exec(device, graph, frames=2, when_full="waits")
+    rows = [np.zeros(1, "int64") for _ in range(4)]
+    kept = [weakref.ref(row) for row in rows]
+    with pytest.raises(KeyboardInterrupt):
+        frame.launch_many(4, rows={where: rows})  # the third waits for the first, which presses
+    del rows
+    gc.collect()
+    assert frame.num_frames == 4 and None not in [row() for row in kept]
+    frame.wait()
+    assert [int(row()[0]) for row in kept] == [7] * 4
+    frame.close()
+
+
 def test_other_threads_wait_on(device):
     held, graph, over = Held(), braid.Graph(), threading.Event()
     graph.host(held, name="held", blocking=True)

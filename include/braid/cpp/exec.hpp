@@ -60,8 +60,12 @@ template <class Errors> class basic_exec
     result<void> launch_many(std::size_t num_frames, braid_stream *stream = nullptr,
                              std::initializer_list<braid_param_rows> rows = {}) const
     {
-        braid_status status =
-            braid_exec_launch_many(get(), stream, num_frames, rows.begin(), rows.size());
+        return launch_many(num_frames, stream, rows.begin(), rows.size());
+    }
+    result<void> launch_many(std::size_t num_frames, braid_stream *stream,
+                             const braid_param_rows *rows, std::size_t num_rows) const
+    {
+        braid_status status = braid_exec_launch_many(get(), stream, num_frames, rows, num_rows);
         return Errors::template from<void>(status, [] {});
     }
     result<void> wait() const
