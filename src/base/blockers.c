@@ -8,6 +8,8 @@
 
 #include "base/signals.h"
 
+enum { BLOCKER_BYTES = 4096 }; // a page
+
 struct blocker {
     struct blockers *blockers;
     pthread_t handle;
@@ -53,10 +55,11 @@ static bool start_thread(struct blocker *blocker)
 // NULL: no memory, or the system has no thread.
 static struct blocker *create_blocker(struct blockers *blockers)
 {
-    struct blocker *blocker = calloc(1, sizeof(*blocker));
+    // Not beside memory of the program, whose pages an audit closes: the thread sleeps there.
+    struct blocker *blocker = aligned_alloc(BLOCKER_BYTES, BLOCKER_BYTES);
     if (!blocker)
         return NULL;
-    blocker->blockers = blockers;
+    *blocker = (struct blocker){ .blockers = blockers };
     sem_init(&blocker->wake, 0, 0);
     if (!start_thread(blocker)) {
         sem_destroy(&blocker->wake);

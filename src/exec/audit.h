@@ -76,7 +76,6 @@ struct audit {
     struct audit_step steps[AUDIT_MOST_STEPPED];
     uint32_t num_steps;
 
-    struct sigaction fault_before, trap_before;
     stack_t stack_before;
     sigset_t signals_before;
     unsigned char stack[AUDIT_STACK_BYTES];

@@ -42,18 +42,25 @@ static void count(struct audit *audit, uintptr_t address, bool writes)
         count->highest = address;
 }
 
+// Whether one access at the address may reach these bytes as well.
+static bool may_reach(const struct audit_access *access, uintptr_t address)
+{
+    enum { MOST_BYTES = 64 };
+    return address < access->end && access->begin < address + MOST_BYTES;
+}
+
 // An instruction that reads and then writes a place makes one fault, by which it writes.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
 {
     bool is_declared = !audit->runs;
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
-        if (!has(access, address))
+        if (!may_reach(access, address))
             continue;
         access->was_read = true;
         if (writes && access->may_write)
             access->was_written = true;
-        is_declared = is_declared || !writes || access->may_write;
+        is_declared = is_declared || (has(access, address) && (!writes || access->may_write));
     }
     if (!is_declared)
         count(audit, address, writes);

@@ -42,14 +42,31 @@ static void set_trap(ucontext_t *thread, bool is_set)
 #endif
 
 // In a page of its own: the handlers read it, so that page must never be closed.
+//
+// The handlers stay when an audit has ended. A thread that faulted before the pages were opened may
+// get its signal afterwards.
 static union {
     struct {
-        pthread_mutex_t lock; // of the one audit that runs
-        struct audit *running;
-        atomic_uint num_handling; // threads in the handler of a fault
+        pthread_mutex_t lock;            // of the one audit that runs
+        _Atomic(struct audit *) running; // NULL: none
+        atomic_uint num_handling;        // threads in handlers, which use `running`
+        struct sigaction fault_before, trap_before;
+        _Atomic uintptr_t late_address; // of the last fault that no audit answered
+        atomic_int late_thread;
     };
     unsigned char page[AUDIT_PAGE];
 } shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_MUTEX_INITIALIZER } };
+
+static struct audit *enter_handler(void)
+{
+    atomic_fetch_add(&shared.num_handling, 1);
+    return atomic_load(&shared.running);
+}
+
+static void leave_handler(void)
+{
+    atomic_fetch_sub(&shared.num_handling, 1);
+}
 
 static int this_thread(void)
 {
@@ -120,58 +137,89 @@ void braid_audit_pause(struct audit *audit)
     leave(audit, true);
 }
 
-// To the handler from before the audit, or to the system's own, which is called behind this one.
-static void pass_on(struct audit *audit, const struct sigaction *before, int number,
-                    siginfo_t *info, void *context)
+// The instruction is repeated once. The fault of a late signal comes again behind another audit at
+// the earliest.
+static bool may_be_late(uintptr_t address)
 {
-    open_all(audit);
+    int thread = this_thread();
+    bool is_repeated =
+        atomic_load(&shared.late_thread) == thread && atomic_load(&shared.late_address) == address;
+    atomic_store(&shared.late_address, address);
+    atomic_store(&shared.late_thread, is_repeated ? 0 : thread);
+    return !is_repeated;
+}
+
+// To the handler from before the audits, or to the system's own, which is called behind this one.
+static void pass_on(const struct sigaction *before, int number, siginfo_t *info, void *context)
+{
     if (before->sa_flags & SA_SIGINFO) {
         before->sa_sigaction(number, info, context);
     } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
         before->sa_handler(number);
-    } else {
-        sigaction(number, before, NULL);
+    } else if (before->sa_handler == SIG_DFL || info->si_code > 0) {
+        sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
         raise(number);
     }
 }
 
+// The program's handler finds all pages open, and may leave by a jump.
+static void pass_on_open(struct audit *audit, const struct sigaction *before, int number,
+                         siginfo_t *info, void *context)
+{
+    bool opens = audit && !audit->is_open;
+    if (opens)
+        open_all(audit);
+    leave_handler();
+    pass_on(before, number, info, context);
+    if (opens && enter_handler() == audit) {
+        audit->is_open = false;
+        braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
+    }
+    if (opens)
+        leave_handler();
+}
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    atomic_fetch_add_explicit(&shared.num_handling, 1, memory_order_relaxed);
-    struct audit *audit = shared.running;
-    bool steps = false;
-    bool is_own = info->si_code == SEGV_ACCERR &&
-                  answer(audit, (uintptr_t)info->si_addr, fault_writes(context), &steps);
+    struct audit *audit = enter_handler();
+    uintptr_t address = (uintptr_t)info->si_addr;
+    bool steps = false, is_access = info->si_code == SEGV_ACCERR;
+    bool is_own = is_access && audit && answer(audit, address, fault_writes(context), &steps);
     if (steps)
         set_trap(context, true);
-    atomic_fetch_sub_explicit(&shared.num_handling, 1, memory_order_release);
-    if (!is_own) // it may leave by a jump
-        pass_on(audit, &audit->fault_before, number, info, context);
+    if (is_own || (is_access && may_be_late(address)))
+        leave_handler();
+    else
+        pass_on_open(audit, &shared.fault_before, number, info, context);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
-    struct audit *audit = shared.running;
-    if (atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
-        pass_on(audit, &audit->trap_before, number, info, context);
-    } else {
-        while (audit->num_steps) {
-            const struct audit_step *last = &audit->steps[--audit->num_steps];
-            braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
-        }
-        set_trap(context, false);
-        leave(audit, false);
+    struct audit *audit = enter_handler();
+    if (!audit || atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
+        pass_on_open(audit, &shared.trap_before, number, info, context);
+        return;
     }
+    while (audit->num_steps) {
+        const struct audit_step *last = &audit->steps[--audit->num_steps];
+        braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
+    }
+    set_trap(context, false);
+    leave(audit, false);
+    leave_handler();
 }
 
-static void handle_signals(struct audit *audit)
+static void handle(int number, void (*handler)(int number, siginfo_t *info, void *context),
+                   struct sigaction *before)
 {
-    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigfillset(&action.sa_mask);
-    action.sa_sigaction = on_fault;
-    sigaction(SIGSEGV, &action, &audit->fault_before);
-    action.sa_sigaction = on_trap;
-    sigaction(SIGTRAP, &action, &audit->trap_before);
+    action.sa_sigaction = handler;
+    sigaction(number, NULL, &found);
+    if ((found.sa_flags & SA_SIGINFO) && found.sa_sigaction == handler)
+        return;
+    *before = found;
+    sigaction(number, &action, NULL);
 }
 
 // A handler of the program could not be called where its stack is closed. Signals that end it
@@ -197,10 +245,11 @@ braid_status braid_audit_start(struct audit *audit)
         return braid_error(BRAID_UNSUPPORTED, "braid_exec_audit: it needs Linux on x86-64");
     const stack_t stack = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
     pthread_mutex_lock(&shared.lock);
-    shared.running = audit;
+    atomic_store(&shared.running, audit);
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
-    handle_signals(audit);
+    handle(SIGSEGV, on_fault, &shared.fault_before);
+    handle(SIGTRAP, on_trap, &shared.trap_before);
     take(audit, true);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);
@@ -214,9 +263,9 @@ braid_status braid_audit_start(struct audit *audit)
 void braid_audit_stop(struct audit *audit)
 {
     braid_audit_pause(audit);
-    sigaction(SIGSEGV, &audit->fault_before, NULL);
-    sigaction(SIGTRAP, &audit->trap_before, NULL);
-    while (atomic_load_explicit(&shared.num_handling, memory_order_acquire))
+    atomic_store(&shared.late_thread, 0);
+    atomic_store(&shared.running, NULL);
+    while (atomic_load(&shared.num_handling))
         audit_system(SYS_sched_yield, 0, 0, 0);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
