@@ -100,11 +100,9 @@ static struct late find_late(braid_ranks *ranks)
             late = (struct late){ it->posted_ns, it->what.communicator, NULL };
     }
     if (!late.since_ns)
-        late.watch = braid_rank_watch_find(ranks, &late.since_ns);
+        late.watch = braid_rank_watch_find(ranks, &late.since_ns, &late.communicator);
     if (late.watch && braid_rank_watch_check_links(ranks))
         return (struct late){ 0 };
-    if (late.watch)
-        late.communicator = late.watch->operations[0].what.communicator;
     return late;
 }
 

@@ -62,7 +62,8 @@ void braid_rank_watch_refresh(braid_ranks *ranks)
     }
 }
 
-struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns)
+struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns,
+                                         const braid_communicator **out_communicator)
 {
     struct rank_watch *oldest = NULL;
     rank_lock(ranks);
@@ -72,6 +73,7 @@ struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since
             oldest = it;
     }
     *out_since_ns = oldest ? oldest->since_ns : 0;
+    *out_communicator = oldest ? oldest->operations[0].what.communicator : NULL;
     rank_unlock(ranks);
     return oldest;
 }

@@ -159,8 +159,10 @@ void braid_rank_news_check_time(braid_ranks *ranks);
 void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell);
 
 // rank_watch.c: all on the communication thread. The frames on a device that have waited longest,
-// and since when; NULL: nothing waits.
-struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns);
+// since when, and a communicator of theirs; NULL: nothing waits. Their exec may be destroyed as
+// soon as the call returns, so that its watch may be compared and not be read.
+struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns,
+                                         const braid_communicator **out_communicator);
 // Looks for failures that an engine of a device has noticed itself. True: the ranks have failed.
 bool braid_rank_watch_check_links(braid_ranks *ranks);
 
