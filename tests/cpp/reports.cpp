@@ -37,7 +37,7 @@ static void a_kernel_traps(braid::device &device)
 static void an_access_without_a_declaration_is_found(braid::device &device)
 {
 #if defined(__x86_64__)
-    static int numbers[4];
+    alignas(4096) static int numbers[1024]; // sanitizers and counters have none of its page
     braid::kernel writing("writing",
                           [](const braid_blocks &, int *first) { first[0] = 1, first[2] = 1; });
     auto graph = braid::graph::create();
