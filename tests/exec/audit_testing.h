@@ -11,6 +11,15 @@
 
 #include "support/check.h"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN
+#endif
+
 enum { MOST_FINDINGS = 64, PAGE = 4096 };
 
 enum how { READS = 1, WRITES, ADDS };

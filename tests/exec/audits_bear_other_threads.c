@@ -29,7 +29,7 @@ static void write_word(void *user)
 static void data_beside_a_buffer_may_be_used(void **state)
 {
     (void)state;
-#if defined(BRAID_INSTRUMENTED)
+#if defined(UNDER_TSAN)
     skip_because("the thread sanitizer holds a lock of its own where the thread faults");
 #endif
     skip_without_audits();

@@ -401,8 +401,8 @@ static void raise_trap(void *user)
 
 static void check_ends_with(const struct world *world, int number)
 {
-#if defined(BRAID_INSTRUMENTED)
-    skip_because("the child of a program with threads cannot start any under a sanitizer");
+#if defined(UNDER_TSAN)
+    skip_because("the child of a program with threads cannot start any under the sanitizer");
 #endif
     pid_t child = fork();
     if (child == 0) {
