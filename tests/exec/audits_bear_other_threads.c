@@ -2,6 +2,7 @@
 // An audit does no harm to a thread that uses data in the page of a buffer, whenever its faults are
 // answered. And an access may reach into the buffer behind.
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "exec/audit_testing.h"
@@ -94,9 +95,59 @@ static void an_access_may_reach_the_next_buffer(void **state)
     munmap(page, PAGE);
 }
 
+static uint32_t *closed;
+
+static void open_closed(int number)
+{
+    (void)number;
+    mprotect(closed, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void write_closed_and_own(void *own)
+{
+    *(volatile uint32_t *)closed = 1;
+    *(volatile uint32_t *)own = 7;
+}
+
+// Behind the handler the pages of buffers are closed again, so that the write is seen.
+static void a_handler_of_the_program_may_mend_its_fault(void **state)
+{
+    (void)state;
+#if defined(UNDER_TSAN)
+    skip_because("the thread sanitizer calls handlers later");
+#endif
+    skip_without_audits();
+    braid_device *device;
+    braid_graph *graph;
+    braid_resource buffer;
+    struct findings findings;
+    uint32_t *page = map_pages(1);
+    closed = map_pages(1);
+    mprotect(closed, PAGE, PROT_NONE);
+    signal(SIGSEGV, open_closed);
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "buffer", page, 64, &buffer));
+    check_ok(braid_graph_add_host_call(
+        graph,
+        &(braid_host_call){
+            .call = write_closed_and_own, .user = page, BRAID_ACCESSES({ buffer, BRAID_WRITE }) },
+        NULL));
+    audit(device, graph, &findings);
+    signal(SIGSEGV, SIG_DFL);
+    assert_int_equal(findings.num, 0);
+    assert_int_equal(closed[0], 1);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+    munmap(page, PAGE);
+    munmap(closed, PAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(data_beside_a_buffer_may_be_used),
-                                        cmocka_unit_test(an_access_may_reach_the_next_buffer) };
+                                        cmocka_unit_test(an_access_may_reach_the_next_buffer),
+                                        cmocka_unit_test(
+                                            a_handler_of_the_program_may_mend_its_fault) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
