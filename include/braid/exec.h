@@ -187,14 +187,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_set_param(braid_exec *exec,
                                                              braid_parameter parameter,
                                                              const void *value);
 
-// Blocks until this exec's last launch has ended. braid_exec_query does not block. Before a
-// launch both return BRAID_OK.
-// Errors: BRAID_NOT_READY (query only). BRAID_TRAPPED (wait only: see braid_trap). BRAID_TIMEOUT
-// (wait only, once for each late frame).
+// Blocks until this exec's last launch has ended. Before a launch it returns BRAID_OK.
+// Errors: BRAID_TRAPPED (see braid_trap). BRAID_TIMEOUT (once for each late frame).
 // BRAID_DEVICE_ERROR (work on the device failed; with CUDA and HIP perhaps outside this exec).
-// Thread-safety: query takes no lock of the exec, so a queue call may use it.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait(braid_exec *exec);
-BRAID_API BRAID_MUST_CHECK braid_status braid_exec_query(braid_exec *exec);
 
 // The number of frames launched. Thread-safety: takes no lock; any code may call it, also a host
 // call, a queue call or braid_exec_options.on_frame_end.
@@ -203,11 +199,12 @@ BRAID_API uint64_t braid_exec_num_frames(braid_exec *exec);
 // The frame of braid_exec_wait_until that stands for all frames.
 #define BRAID_LAST_FRAME UINT64_MAX
 
-// Blocks until a frame and all before it have ended, for at most `ns` nanoseconds. 0 asks once;
-// UINT64_MAX is no limit. BRAID_LAST_FRAME waits for all frames; without a deadline, also
-// those launched meanwhile. docs/book/pipelines.md tells more.
-// Errors: BRAID_TIMEOUT (the program may wait again), BRAID_INVALID_ARGUMENT (the frame was not
-// launched yet), those of braid_exec_wait.
+// Blocks until a frame and all before it have ended, for at most `ns` nanoseconds. 0 asks once, and
+// tells no trap; UINT64_MAX is no limit. BRAID_LAST_FRAME waits for all frames; without a deadline,
+// also those launched meanwhile. docs/book/pipelines.md tells more.
+// Errors: BRAID_NOT_READY (`ns` is 0), BRAID_TIMEOUT (the program may wait again),
+// BRAID_INVALID_ARGUMENT (the frame was not launched yet), those of braid_exec_wait.
+// Thread-safety: 0 with BRAID_LAST_FRAME takes no lock of the exec, so a queue call may ask.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame,
                                                               uint64_t ns);
 
@@ -222,7 +219,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
 // Ends launched frames: loops stop within two tests and, on the CPU, nodes not yet begun do
 // nothing. Launches return BRAID_BUSY until all has ended, on_frame_end included.
 // Errors: BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no black_box),
-// those of braid_exec_query.
+// BRAID_DEVICE_ERROR.
 // Thread-safety: as braid_exec_get_running.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);
 

@@ -70,6 +70,13 @@ class RunningNode:
     arguments: Tuple[int, ...]
 
 
+LAST_FRAME = 2**64 - 1  # BRAID_LAST_FRAME
+
+
+def _runs(pointer: Any, frame: int = LAST_FRAME) -> bool:
+    return bool(lib.braid_exec_wait_until(pointer, frame, 0) == lib.BRAID_NOT_READY)
+
+
 def _read_running(graph: Graph, nodes: Any) -> List[RunningNode]:
     return [RunningNode(Node(graph, node.node), string(node.name), node.frame, node.iteration, node.lane, node.place,
                         node.rank, tuple(node.arguments[0:node.num_words])) for node in nodes]
@@ -213,7 +220,7 @@ class Exec(Owned):
         with self._owner as pointer:
             next_frame = int(lib.braid_exec_num_frames(pointer))
             if 0 < self._places <= next_frame:
-                self._poll(lambda: lib.braid_exec_wait_until(pointer, next_frame - self._places, 0) != lib.BRAID_TIMEOUT)
+                self._poll(lambda: not _runs(pointer, next_frame - self._places))
             if self._grows:
                 self._poll_all(pointer)
                 self._grows = False
@@ -234,9 +241,9 @@ class Exec(Owned):
                 self._tell_late(pointer)
                 status = lib.braid_exec_wait(pointer)
             else:
-                self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY, timeout)
-                limit = int(min(max(timeout, 0.0), 1e9) * 1e9)
-                status = lib.braid_exec_wait_until(pointer, 2**64 - 1, 1 if may_poll() else limit)
+                self._poll(lambda: not _runs(pointer), timeout)
+                limit = int(min(max(timeout, 1e-9), 1e9) * 1e9)
+                status = lib.braid_exec_wait_until(pointer, LAST_FRAME, 1 if may_poll() else limit)
         if status == lib.BRAID_OK:
             self._replaced.clear()
         self._kept.failures.report()
@@ -254,12 +261,12 @@ class Exec(Owned):
         """Whether nothing is left to wait for; a failure is told by the wait."""
         self._kept.failures.raise_interrupt()
         with self._owner as pointer:
-            return bool(lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY)
+            return not _runs(pointer)
 
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
-            self._poll(lambda: lib.braid_exec_wait_until(pointer, frame, 0) != lib.BRAID_TIMEOUT
+            self._poll(lambda: not _runs(pointer, frame)
                        or any(late <= frame for late in self._late))
             self._tell_late(pointer, frame)
             status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
@@ -274,7 +281,7 @@ class Exec(Owned):
 
         poll(look, timeout, self._has_deadline)
 
-    def _tell_late(self, pointer: Any, last: int = 2**64 - 1) -> None:
+    def _tell_late(self, pointer: Any, last: int = LAST_FRAME) -> None:
         late = [frame for frame in self._late if frame <= last]
         del self._late[:len(late)]  # they are in order
         if late and lib.braid_exec_wait_until(pointer, last, 1) == lib.BRAID_TIMEOUT:
@@ -285,7 +292,7 @@ class Exec(Owned):
     def _poll_all(self, pointer: Any, or_else: Callable[[], Any] = bool) -> None:
         """Before C waits for all frames. If another thread launches meanwhile, C waits for those from before."""
         num = lib.braid_exec_num_frames(pointer)
-        self._poll(lambda: lib.braid_exec_query(pointer) != lib.BRAID_NOT_READY
+        self._poll(lambda: not _runs(pointer)
                    or lib.braid_exec_num_frames(pointer) != num or or_else())
 
     @property
@@ -298,7 +305,7 @@ class Exec(Owned):
     def done(self) -> bool:
         """Whether the last launch has ended."""
         with self._owner as pointer:
-            return is_ready(lib.braid_exec_query(pointer))
+            return is_ready(lib.braid_exec_wait_until(pointer, LAST_FRAME, 0))
 
     def iterations(self, loop: Node) -> int:
         """How many iterations of a loop the last frame ran, once it has ended."""

@@ -310,7 +310,7 @@ braid_status braid_exec_cancel(braid_exec *exec)
                            box ? "other ranks wait for operations of its graph"
                                : "the exec was made without black_box");
     cancel(exec, box);
-    return braid_exec_query(exec);
+    return braid_exec_ask(function, exec);
 }
 
 static void write_node(const braid_running_node *node, char *text, size_t size)

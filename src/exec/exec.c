@@ -132,17 +132,15 @@ braid_status braid_exec_wait(braid_exec *exec)
     return status ? status : braid_exec_tell_traps(exec);
 }
 
-braid_status braid_exec_query(braid_exec *exec)
+braid_status braid_exec_ask(const char *function, braid_exec *exec)
 {
-    if (!exec)
-        return braid_error_null("braid_exec_query", "exec");
-    braid_status status = braid_exec_check_devices("braid_exec_query", exec);
+    braid_status status = braid_exec_check_devices(function, exec);
     if (!status)
         status = ask_for_end(exec, exec->device->backend->ops->event_query);
     return !status && atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : status;
 }
 
-// Without the lock, as query is: queue calls ask on the thread that launches, which has it.
+// Without the lock: queue calls ask on the thread that launches, which has it.
 uint64_t braid_exec_num_frames(braid_exec *exec)
 {
     return exec ? atomic_load(&exec->frames.num_launched) : 0;

@@ -157,9 +157,12 @@ braid_status braid_exec_add_running(const braid_exec *exec, braid_status status)
 
 // exec_wait_until.c: if the exec has a deadline, waits until the frame has ended. *out_later: that
 // is so, and later ones have not ended, for which the caller need not wait. Errors: BRAID_TIMEOUT
-// (frames are late, once for each), those of braid_exec_query.
+// (frames are late, once for each), those of braid_exec_ask.
 braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame,
                                        bool *out_later);
+
+// Asks whether all frames have ended, without a lock. Errors: BRAID_NOT_READY, BRAID_DEVICE_ERROR.
+braid_status braid_exec_ask(const char *function, braid_exec *exec);
 
 // exec_traps.c: behind a wait that found that frames have ended. Errors: BRAID_TRAPPED, once for
 // each trap.

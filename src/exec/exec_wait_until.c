@@ -51,7 +51,7 @@ static braid_status ask_for_frame(braid_exec *exec, uint64_t frame,
 static braid_status query_frame(braid_exec *exec, uint64_t frame)
 {
     if (frame == BRAID_LAST_FRAME)
-        return braid_exec_query(exec);
+        return braid_exec_ask(function, exec);
     braid_status status = braid_exec_check_devices(function, exec);
     if (!status)
         status = ask_for_frame(exec, frame, exec->device->backend->ops->event_query);
@@ -150,11 +150,13 @@ static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
 braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
     bool later;
+    if (exec && ns == 0 && frame == BRAID_LAST_FRAME)
+        return braid_exec_ask(function, exec);
     braid_status status = braid_exec_check(function, exec);
-    if (status)
-        return status;
+    if (status || ns == 0)
+        return status ? status : query_frame(exec, frame);
     if (ns == UINT64_MAX)
         return frame == BRAID_LAST_FRAME ? braid_exec_wait(exec) : wait_for_frame(exec, frame);
     status = poll(function, exec, frame, ns, &later);
-    return status || ns == 0 ? status : braid_exec_tell_traps(exec);
+    return status ? status : braid_exec_tell_traps(exec);
 }

@@ -74,7 +74,7 @@ static void use_meanwhile(struct full *full)
     const uint32_t other = 12345;
     while (clock_now_ns() - start < linger_ns) {
         assert_int_equal(braid_exec_num_frames(full->exec), num_places);
-        assert_int_equal(braid_exec_query(full->exec), BRAID_NOT_READY);
+        assert_int_equal(braid_exec_wait_until(full->exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
         check_ok(braid_exec_set_param(full->exec, full->addend, &other));
         sched_yield();
     }

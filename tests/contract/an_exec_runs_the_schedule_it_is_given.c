@@ -201,7 +201,7 @@ static void bad_arguments_are_refused(void **state)
     check_fails(braid_exec_create(contract->device, graph, NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_exec_launch(NULL, NULL), BRAID_INVALID_ARGUMENT, "");
     check_fails(braid_exec_wait(NULL), BRAID_INVALID_ARGUMENT, "");
-    check_fails(braid_exec_query(NULL), BRAID_INVALID_ARGUMENT, "");
+    check_fails(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 0), BRAID_INVALID_ARGUMENT, "");
 }
 
 int run_schedules(void)

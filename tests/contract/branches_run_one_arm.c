@@ -285,7 +285,7 @@ static void launches_and_destroy_wait_for_no_arm_but_the_last(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     gate_wait_until_entered(gate);
     check_ok(braid_exec_launch(exec, NULL));
-    assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_still_closed(gate);
     gate_open(gate);
     contract_destroy_exec(contract, exec);

@@ -79,7 +79,7 @@ static void destroying_and_waiting_do_not_wait_for_later_work_on_the_stream(void
     struct gate gate = contract_close(contract, stream);
     check_ok(braid_exec_wait(exec));
     assert_int_equal(count[0], 1);
-    check_ok(braid_exec_query(exec));
+    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
     contract_destroy_exec(contract, exec);
     check_still_closed(gate);
     gate_open(gate);
@@ -98,7 +98,7 @@ static void destroying_and_waiting_do_not_wait_for_other_execs_or_streams(void *
     check_ok(braid_exec_launch(exec, contract_stream(contract)));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(count[0], 1);
-    assert_int_equal(braid_exec_query(other), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_until(other, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     contract_destroy_exec(contract, exec);
     check_still_closed(gate);
     check_still_closed(null_gate);
@@ -139,12 +139,12 @@ static void waiting_waits_for_the_last_launch(void **state)
     struct contract *contract = *state;
     uint32_t *count = contract_host_numbers(contract, 2);
     braid_exec *exec = slow_counter(contract, count);
-    check_ok(braid_exec_query(exec));
+    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
     check_ok(braid_exec_wait(exec));
     for (uint32_t frame = 1; frame < 4; frame++) {
         check_ok(braid_exec_launch(exec, contract_stream(contract)));
         check_ok(braid_exec_wait(exec));
-        check_ok(braid_exec_query(exec));
+        check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
         assert_int_equal(count[0], frame);
         assert_int_equal(count[1], frame);
     }

@@ -86,7 +86,7 @@ static struct report use_graph(struct job *job, braid_device *device, braid_stre
         TRY(braid_exec_launch(exec, stream));
     }
     TRY(braid_exec_wait(exec));
-    TRY(braid_exec_query(exec));
+    TRY(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
     braid_exec_destroy(exec);
     return (struct report){ BRAID_OK, 0 };
 }

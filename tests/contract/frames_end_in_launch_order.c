@@ -130,7 +130,7 @@ static void check_callbacks(struct contract *contract, uint32_t frames)
     gate_wait_until_entered(ends.held);
     launch(exec, node, 1, contract_stream(contract));
     contract_let_begin(contract);
-    assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     assert_int_equal(atomic_load(&ends.num_told), 0);
     check_still_closed(ends.held);
     gate_open(ends.held);

@@ -205,7 +205,7 @@ static void waits_with_a_deadline_include_the_frames_callback(void **state)
         check_ok(braid_exec_launch(exec, contract_stream(contract)));
         check_ok(i % 2 ? braid_exec_wait(exec) : braid_exec_wait_until(exec, i, UINT64_MAX));
         assert_int_equal(atomic_load(&num_ended), i + 1);
-        check_ok(braid_exec_query(exec));
+        check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
     }
     for (int i = 0; i < 2; i++)
         check_ok(braid_exec_launch(exec, contract_stream(contract)));

@@ -97,7 +97,7 @@ static void no_frames_are_no_work(void **state)
     braid_exec *exec = contract_exec(contract, frames.graph);
     const uint32_t none[NUM_CHAINS] = { 0 };
     check_ok(braid_exec_launch_many(exec, NULL, 0, NULL, 0));
-    check_ok(braid_exec_query(exec));
+    check_ok(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0));
     check_frames(contract, &frames, none);
 }
 

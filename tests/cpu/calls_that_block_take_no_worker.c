@@ -174,7 +174,7 @@ static void the_end_of_a_call_begins_the_next_without_a_worker(void **state)
             check_ok(braid_exec_launch(all.exec, stream));
             check_ok(braid_exec_launch(all.exec, stream));
             sem_post(&all.posted); // both are queued: the first is read
-            while (braid_exec_query(all.exec) == BRAID_NOT_READY)
+            while (braid_exec_wait_until(all.exec, BRAID_LAST_FRAME, 0) == BRAID_NOT_READY)
                 usleep(100); // who waits lends a hand
         }
         braid_stream_destroy(stream);

@@ -114,7 +114,7 @@ static void ask_and_open(void *user)
     braid_exec *exec = asked->asker.exec;
     failing_memory_disarm();
     assert_true(braid_exec_num_frames(exec) > 0);
-    assert_int_equal(braid_exec_query(exec), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0), BRAID_NOT_READY);
     check_ok(braid_exec_set(exec, asked->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     atomic_store(&asked->is_open, true);
 }

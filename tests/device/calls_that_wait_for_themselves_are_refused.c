@@ -64,7 +64,8 @@ static braid_status call_own(braid_device *device, braid_stream *stream, void *u
     expect_refused(all, braid_exec_set_args(all->exec, all->node, NULL, 0));
     braid_exec_destroy(all->exec);
     ask(all);
-    braid_status status = braid_exec_query(all->exec); // on the thread that launches it
+    braid_status status =
+        braid_exec_wait_until(all->exec, BRAID_LAST_FRAME, 0); // on the thread that launches it
     assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
     return braid_exec_launch(all->other, stream); // another exec may be launched
 }

@@ -341,7 +341,7 @@ static void execs_refuse_null(void **state)
     refuses(braid_exec_set_scratch(NULL, (braid_resource){ 0 }, 1), "exec");
     refuses(braid_exec_set_args(all->exec, all->node, NULL, 1), "args");
     refuses(braid_exec_wait(NULL), "exec");
-    refuses(braid_exec_query(NULL), "exec");
+    refuses(braid_exec_wait_until(NULL, BRAID_LAST_FRAME, 0), "exec");
     assert_null(braid_exec_schedule(NULL));
     braid_exec_destroy(NULL);
 }

@@ -213,7 +213,7 @@ static void note_end(uint64_t frame, void *user)
     ends->in_order = ends->in_order && frame == ends->next;
     ends->next++;
     assert_true(braid_exec_num_frames(ends->exec) >= frame);
-    braid_status status = braid_exec_query(ends->exec);
+    braid_status status = braid_exec_wait_until(ends->exec, BRAID_LAST_FRAME, 0);
     assert_true(status == BRAID_OK || status == BRAID_NOT_READY);
     check_fails(braid_exec_launch(ends->exec, NULL), BRAID_INVALID_ARGUMENT, "callback");
 }
@@ -284,7 +284,7 @@ static void *ask(void *user)
     struct asker *asker = user;
     braid_exec *exec = asker->fixture->exec;
     asker->num_frames = braid_exec_num_frames(exec);
-    asker->answer = braid_exec_query(exec);
+    asker->answer = braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0);
     check_ok(braid_exec_set(exec, asker->fixture->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     return NULL;
 }
@@ -337,7 +337,7 @@ static void a_frame_that_can_be_neither_recorded_nor_awaited_fails_its_device(vo
     check_failed(braid_exec_wait(fixture.exec));
     check_failed(braid_exec_wait_until(fixture.exec, 0, UINT64_MAX));
     check_failed(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 1));
-    check_failed(braid_exec_query(fixture.exec));
+    check_failed(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 0));
     check_failed(braid_exec_wait_until(fixture.exec, 0, 0));
     const bool enabled = true;
     check_failed(braid_exec_set(fixture.exec, fixture.node, BRAID_TARGET_ENABLED, 0, &enabled));
@@ -383,7 +383,7 @@ static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(voi
             failed = fixture.trace.failed;
             assert_true(!status == !failed);
             num_waits += fixture.num_waits;
-            check_ok(braid_exec_query(fixture.exec));
+            check_ok(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 0));
             assert_int_equal(ends.next, variant & 4 ? braid_exec_num_frames(fixture.exec) : 0);
             fixture.trace.while_waiting = NULL;
             braid_exec_destroy(fixture.exec);
@@ -424,7 +424,7 @@ static void launches_wait_for_one_that_waits_for_its_frame(void **state)
     assert_int_equal(pthread_join(fixture.thread, NULL), 0);
     assert_int_equal(trace_count(&fixture.trace, TRACE_STREAM_SYNCHRONIZE, from), 1);
     assert_int_equal(trace_count(&fixture.trace, TRACE_PROGRAM_LAUNCH, from), 2);
-    check_ok(braid_exec_query(fixture.exec));
+    check_ok(braid_exec_wait_until(fixture.exec, BRAID_LAST_FRAME, 0));
     braid_exec_destroy(fixture.exec);
     tear_down(&fixture);
 }

@@ -34,7 +34,8 @@ static void ask_and_end(void *user)
 {
     struct asked *asked = user;
     assert_true(braid_exec_num_frames(asked->frame.exec) <= 2);
-    assert_int_equal(braid_exec_query(asked->frame.exec), BRAID_NOT_READY);
+    assert_int_equal(braid_exec_wait_until(asked->frame.exec, BRAID_LAST_FRAME, 0),
+                     BRAID_NOT_READY);
     check_ok(
         braid_exec_set(asked->frame.exec, asked->node, BRAID_TARGET_USER, 0, &(void *){ asked }));
     sem_post(&asked->may_end);
@@ -371,7 +372,8 @@ static void frames_always_in_flight_keep_little(void **state)
         sem_post(&kept.may_end);
         check_ok(braid_event_synchronize(ends[(i - 1) % 2]));
         assert_int_equal(kept.to[(i - 1) % NUM_KEPT], 7);
-        assert_int_equal(braid_exec_query(kept.frame.exec), BRAID_NOT_READY);
+        assert_int_equal(braid_exec_wait_until(kept.frame.exec, BRAID_LAST_FRAME, 0),
+                         BRAID_NOT_READY);
         assert_true(standin_live("memory") - before <= MOST_KEPT);
     }
     sem_post(&kept.may_end);

@@ -90,7 +90,7 @@ static void change_and_let_go(void *user)
     check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
                             &(void *){ &changed->num[1] }));
     check_ok(braid_stream_synchronize(frame->device, frame->stream));
-    changed->answer = braid_exec_query(frame->exec);
+    changed->answer = braid_exec_wait_until(frame->exec, BRAID_LAST_FRAME, 0);
     check_ok(braid_exec_set(frame->exec, changed->node, BRAID_TARGET_USER, 0,
                             &(void *){ &changed->num[2] }));
     changed->num_held = atomic_load(&num_held);

@@ -265,7 +265,8 @@ static void after_a_fault_the_running_nodes_are_named(void **state)
                 "; in its island these nodes were running: 4 'chain 1, 1' (lane ");
     assert_null(strstr(braid_error_message(), "chain 0"));
     assert_null(strstr(braid_error_message(), "chain 2"));
-    check_fails(braid_exec_query(setup.exec), BRAID_DEVICE_ERROR, "'chain 1, 1' (lane ");
+    check_fails(braid_exec_wait_until(setup.exec, BRAID_LAST_FRAME, 0), BRAID_DEVICE_ERROR,
+                "'chain 1, 1' (lane ");
     check_fails(braid_exec_launch(setup.exec, NULL), BRAID_DEVICE_ERROR, "'chain 1, 1' (lane ");
     assert_int_equal(num_faults, 1);
     standin_forget_faults();

@@ -319,7 +319,7 @@ static void run_execs(struct world *world)
     do_or_redo(world, run_wide);
     assert_int_equal(world->out[0], 5 + world->in[0] + 1);
     assert_int_equal(world->out[1], 2 * world->out[0] + 1);
-    note(world, braid_exec_query(world->wide));
+    note(world, braid_exec_wait_until(world->wide, BRAID_LAST_FRAME, 0));
     do_or_redo(world, create_overlapping);
     do_or_redo(world, run_overlapping);
     do_or_redo(world, create_timed);

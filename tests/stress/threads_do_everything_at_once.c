@@ -199,7 +199,7 @@ static void use_shared_exec(struct worker *worker, struct shared *shared)
     worked(braid_exec_set_arg(shared->exec, shared->node, 1, BRAID_ARG(addend)));
     if (worked(braid_exec_launch(shared->exec, NULL)))
         worker->num_frames++;
-    braid_status status = braid_exec_query(shared->exec);
+    braid_status status = braid_exec_wait_until(shared->exec, BRAID_LAST_FRAME, 0);
     if (status != BRAID_NOT_READY)
         worked(status);
     if (random_chance(&worker->random, 30))

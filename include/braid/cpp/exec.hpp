@@ -111,7 +111,7 @@ template <class Errors> class basic_exec
     // Whether the last launch has ended.
     result<bool> done() const
     {
-        return detail::ready<Errors>(braid_exec_query(get()));
+        return detail::ready<Errors>(braid_exec_wait_until(get(), BRAID_LAST_FRAME, 0));
     }
 
     // The value is converted to the type of the kernel's argument `Index`, or this does not
