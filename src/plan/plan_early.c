@@ -81,7 +81,7 @@ static void walk_step(struct early_walk *walk, struct early_lane *lane, const br
     struct plan_early_node *node = &walk->nodes[step->node];
     bool is_apart = walk->adjacent && lane->followed;
     node->early = is_apart ? PLAN_NOT_EARLY : choose(walk, lane, step->node);
-    node->behind = lane->last;
+    node->behind = lane->begun ? lane->last : PLAN_NONE;
     walk->num_early += node->early != PLAN_NOT_EARLY;
     go_on(walk, lane, step->node);
 }

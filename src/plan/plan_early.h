@@ -31,7 +31,7 @@ struct plan_early_node {
     bool fetches;          // the kernel can be changed to fetch inputs of the next one
     uint32_t share;        // of PLAN_EARLY_ROOM, the room that its blocks take; at most that
     enum plan_early early; // the result,
-    uint32_t behind;       // and the kernel that it is early behind
+    uint32_t behind;       // the node before it on its lane; PLAN_NONE: none
 };
 
 // `nodes` has one element a node; sets `early` of each. `adjacent`: only where nothing stands

@@ -138,6 +138,20 @@ static struct plan_prefetch find_input(const struct prefetch_plan *plan, uint32_
     return found;
 }
 
+static bool is_pair(const struct prefetch_plan *plan, uint32_t before, uint32_t node)
+{
+    const struct graph_node *nodes = graph_nodes(plan->graph);
+    return before != PLAN_NONE && nodes[before].kind == WORK_KERNEL &&
+           nodes[node].kind == WORK_KERNEL;
+}
+
+static void refuse(struct plan_prefetch *input, uint32_t culprit, const char *why_not)
+{
+    input->bytes = 0;
+    input->why_not = why_not;
+    input->culprit = culprit;
+}
+
 static void choose(const struct prefetch_plan *plan, const braid_schedule *schedule,
                    const struct plan_early_node *nodes)
 {
@@ -147,16 +161,15 @@ static void choose(const struct prefetch_plan *plan, const braid_schedule *sched
         prefetches[i].before = PLAN_NONE;
     for (uint32_t i = 0; i < graph_num_nodes(plan->graph); i++) {
         uint32_t before = nodes[i].behind;
-        bool is_inside = island_of && (island_of[i] != PLAN_NONE || island_of[before] != PLAN_NONE);
-        if (!nodes[i].early || is_inside)
+        if (!is_pair(plan, before, i) ||
+            (island_of && (island_of[i] != PLAN_NONE || island_of[before] != PLAN_NONE)))
             continue;
         struct plan_prefetch input = find_input(plan, i);
         input.before = prefetches[before].before;
-        if (input.bytes && !nodes[before].fetches) {
-            input.bytes = 0;
-            input.why_not = "keeps its code";
-            input.culprit = before;
-        }
+        if (input.bytes && !nodes[i].early)
+            refuse(&input, i, "cannot start early");
+        else if (input.bytes && !nodes[before].fetches)
+            refuse(&input, before, "keeps its code");
         prefetches[before] = input;
         prefetches[i].before = input.bytes ? before : PLAN_NONE;
     }

@@ -30,8 +30,10 @@ static const char plain_image[] = PTX(BODY);
 static const char leaving_image[] =
     PTX(".reg .pred %p;\n.reg .b32 %t;\nmov.u32 %t, %tid.x;\nsetp.ne.u32 %p, %t, 0;\n@%p ret;\n"
         "bar.sync 0;\n" BODY);
+static const char waiting_image[] = PTX("griddepcontrol.wait;\n" BODY);
 static const braid_kernel plain = { .name = "add", .cuda = { .data = plain_image } };
 static const braid_kernel leaving = { .name = "add", .cuda = { .data = leaving_image } };
+static const braid_kernel waiting = { .name = "add", .cuda = { .data = waiting_image } };
 
 struct fixture {
     braid_device *device;
@@ -178,6 +180,20 @@ static void explain_tells_of_kernels_that_keep_their_code(void **state)
     check_explained(&fixture, 0,
                     "; fetches nothing of weights[49152, 98304) for 'add': 'add' keeps its code");
     assert_int_equal(run(&fixture), 0);
+    close_fixture(&fixture);
+}
+
+// Braid changes no kernel that waits itself.
+static void explain_tells_of_kernels_that_do_not_start_early(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_fixture(&fixture, &waiting, BYTES, BLOCKS);
+    assert_int_equal(make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH }), 0);
+    check_explained(&fixture, 0,
+                    "; fetches nothing of weights[49152, 98304) for 'add': "
+                    "'add' cannot start early");
+    check_explained(&fixture, CHAIN - 1, "");
     close_fixture(&fixture);
 }
 
@@ -343,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(explain_says_what_is_fetched),
         cmocka_unit_test(explain_tells_of_kernels_that_keep_their_code),
+        cmocka_unit_test(explain_tells_of_kernels_that_do_not_start_early),
         cmocka_unit_test(kernels_of_a_graph_fetch),
         cmocka_unit_test(some_kernels_do_not),
         cmocka_unit_test(inputs_are_fetched_whole),
