@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/audit.h"
+#include "exec/audit_walk.h"
 
 struct auditing {
     braid_exec *exec;
@@ -14,67 +15,18 @@ struct auditing {
 };
 
 // The work that a queue call queues runs on other threads, and is not judged.
-static braid_status run_queue_call(const struct auditing *auditing, const struct backend_task *task)
+static braid_status run_node(void *context, uint32_t node)
 {
-    braid_device *device = auditing->exec->device;
-    struct inside inside;
-    braid_audit_pause(auditing->audit);
-    braid_inside_begin(&inside, "a queue call", auditing->exec);
-    braid_status status = braid_player_queue_call(device, task, NULL);
-    braid_inside_end(&inside);
-    return status ? status : device->backend->ops->stream_synchronize(device->backend, NULL);
-}
-
-static braid_status run_node(struct auditing *auditing, uint32_t node)
-{
-    struct backend *backend = auditing->exec->device->backend;
+    struct auditing *auditing = context;
     const struct backend_task *task = &auditing->exec->frames.slots[0].frame.tasks[node];
-    if (task->disabled || task->kind == WORK_EMPTY)
-        return BRAID_OK;
-    if (task->kind == WORK_QUEUE)
-        return run_queue_call(auditing, task);
+    if (task->kind == WORK_QUEUE) {
+        braid_audit_pause(auditing->audit);
+        return braid_audit_run_task(auditing->exec, task);
+    }
     braid_audit_begin_node(auditing->audit, &graph_nodes(auditing->findings.graph)[node]);
-    braid_status status = backend->ops->run_here(backend, task);
+    braid_status status = braid_audit_run_task(auditing->exec, task);
     braid_audit_end_node(auditing->audit);
     return status ? status : braid_audit_findings_take(&auditing->findings, auditing->audit, node);
-}
-
-static braid_status run_program(struct auditing *auditing, const struct program *program);
-
-static bool is_set(const struct work_loop *loop)
-{
-    return *(const volatile uint32_t *)loop->condition;
-}
-
-static braid_status run_region(struct auditing *auditing, const struct program *body)
-{
-    const struct backend_task *tasks = auditing->exec->frames.slots[0].frame.tasks;
-    const struct work_loop *loop = &tasks[body->node].work.loop;
-    braid_status status = BRAID_OK;
-    bool tests_first = loop->condition && loop->tests_first;
-    if (body->has_else && !is_set(loop))
-        return run_program(auditing, body + 1);
-    for (uint64_t i = 0; i < loop->most && !status; i++) {
-        bool tests = i ? loop->condition != NULL : tests_first;
-        if (tests && !is_set(loop))
-            break;
-        status = run_program(auditing, body);
-    }
-    return status;
-}
-
-// In issue order each node stands behind all that it waits for.
-static braid_status run_program(struct auditing *auditing, const struct program *program)
-{
-    braid_status status = BRAID_OK;
-    for (size_t i = 0; i < program->num_ops && !status; i++) {
-        const braid_step *op = &program->ops[i];
-        if (op->kind == BRAID_STEP_RUN)
-            status = run_node(auditing, op->node);
-        else if (op->kind == BRAID_STEP_LOOP)
-            status = run_region(auditing, &program->bodies[op->position]);
-    }
-    return status;
 }
 
 // Of this thread: it would wait for the end of its own audit.
@@ -91,7 +43,7 @@ static braid_status run_frame(struct auditing *auditing)
     if (status)
         return status;
     is_auditing = true;
-    status = run_program(auditing, &exec->program);
+    status = braid_audit_walk(&(struct audit_walk){ exec, run_node, auditing });
     braid_audit_stop(auditing->audit);
     is_auditing = false;
     return status;
