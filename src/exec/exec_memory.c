@@ -132,16 +132,10 @@ static void put(braid_exec *exec, struct memory_plan plan, struct exec_arena *ar
     free_arenas(exec, old_arenas);
 }
 
-braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
+static braid_status make_memory(braid_exec *exec, const braid_graph *graph, struct memory_plan plan)
 {
-    if (!has_transients(graph))
-        return braid_program_verify(&exec->program, graph, NULL);
-    struct memory_plan plan;
     struct exec_arena *arenas = NULL;
-    braid_status status = braid_memory_plan_create(exec->schedule, graph, &plan);
-    if (status)
-        return status;
-    status = braid_program_verify(&exec->program, graph, &plan);
+    braid_status status = braid_program_verify(&exec->program, graph, &plan);
     if (!status)
         status = make_arenas(exec, &plan, &arenas);
     if (status) {
@@ -151,6 +145,36 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
     place_tasks(exec, graph, &plan);
     put(exec, plan, arenas);
     return BRAID_OK;
+}
+
+braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
+{
+    if (!has_transients(graph))
+        return braid_program_verify(&exec->program, graph, NULL);
+    struct memory_plan plan;
+    braid_status status = braid_memory_plan_create(exec->schedule, graph, &plan);
+    return status ? status : make_memory(exec, graph, plan);
+}
+
+braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph)
+{
+    if (!has_transients(graph))
+        return BRAID_OK;
+    struct memory_plan plan;
+    braid_status status = braid_memory_plan_create_apart(exec->schedule, graph, &plan);
+    if (!status)
+        status = make_memory(exec, graph, plan);
+    if (!status)
+        braid_exec_use_memory(exec);
+    return status;
+}
+
+void braid_exec_use_memory(braid_exec *exec)
+{
+    for (uint32_t i = 0; i < exec->frames.num; i++)
+        braid_exec_find_arenas(exec, i, exec->frames.slots[i].frame.arenas);
+    for (uint32_t i = 0; i < exec->tasks.num_addresses; i++)
+        braid_exec_values_mark(&exec->values, &exec->tasks, exec->tasks.addresses[i].node);
 }
 
 void braid_exec_drop_memory(braid_exec *exec)

@@ -17,6 +17,11 @@ static inline uint32_t exec_num_places(const braid_exec *exec)
 // braid_memory_plan_create and braid_program_verify; BRAID_NO_MEMORY (says how much),
 // BRAID_DEVICE_ERROR.
 braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
+// Likewise, once the exec is made: no two transient buffers share bytes, and frames have it from
+// the next launch on.
+braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph);
+// Has frames resolve their addresses in the arenas that they have from now on.
+void braid_exec_use_memory(braid_exec *exec);
 // Frees plan and arenas.
 void braid_exec_drop_memory(braid_exec *exec);
 // Where the arenas of a slot begin, by place.

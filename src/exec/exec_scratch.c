@@ -60,17 +60,6 @@ braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph)
     return status;
 }
 
-// Frames resolve the addresses in the arenas that they have from now on.
-static void use_arenas(braid_exec *exec)
-{
-    for (uint32_t i = 0; i < exec->frames.num; i++)
-        braid_exec_find_arenas(exec, i, exec->frames.slots[i].frame.arenas);
-    for (uint32_t i = 0; i < exec->tasks.num_addresses; i++)
-        braid_exec_values_mark(&exec->values, &exec->tasks, exec->tasks.addresses[i].node);
-    exec->memory.must_grow = false;
-    note_bytes(exec);
-}
-
 braid_status braid_exec_grow_scratch(braid_exec *exec)
 {
     if (!exec->memory.must_grow)
@@ -78,9 +67,12 @@ braid_status braid_exec_grow_scratch(braid_exec *exec)
     braid_status status = braid_exec_await_frames(exec);
     if (!status)
         status = braid_exec_plan_memory(exec, exec->memory.scratch_graph);
-    if (!status)
-        use_arenas(exec);
-    return status;
+    if (status)
+        return status;
+    braid_exec_use_memory(exec);
+    exec->memory.must_grow = false;
+    note_bytes(exec);
+    return BRAID_OK;
 }
 
 // Whether the player can give its nodes other addresses, as far as it knows.

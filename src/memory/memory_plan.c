@@ -33,12 +33,25 @@ static void spread(const braid_graph *graph, const struct lifetimes *lifetimes,
     }
 }
 
+// One behind the other.
+static uint64_t lay_out(const struct lifetimes *lifetimes, uint64_t *block_offsets)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < lifetimes->num; i++) {
+        block_offsets[i] = lifetimes_round_up(end, lifetimes->alignments[i]);
+        end = block_offsets[i] + lifetimes->bytes[i];
+    }
+    return end;
+}
+
 static braid_status pack_all(const struct lifetimes *lifetimes, struct memory_plan *plan,
                              uint64_t *block_offsets)
 {
     uint64_t bound = 0, bytes = 0;
     braid_status status = braid_lifetimes_most_alive(lifetimes, &bound);
-    if (!status)
+    if (!status && plan->is_apart)
+        bytes = lay_out(lifetimes, block_offsets);
+    else if (!status)
         status = braid_pack(lifetimes, bound, block_offsets, &bytes);
     plan->info.bound_bytes += bound;
     plan->info.arena_bytes += bytes;
@@ -115,10 +128,11 @@ static braid_status pack(const struct lifetimes *lifetimes, const braid_graph *g
     return status;
 }
 
-braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
-                                      struct memory_plan *out_plan)
+static braid_status make_plan(const braid_schedule *schedule, const braid_graph *graph,
+                              bool is_apart, struct memory_plan *out_plan)
 {
     struct memory_plan plan = {
+        .is_apart = is_apart,
         .num_places = schedule->placed ? schedule->placed->model.num_places : 1,
     };
     struct lifetimes lifetimes = { 0 };
@@ -133,6 +147,18 @@ braid_status braid_memory_plan_create(const braid_schedule *schedule, const brai
     else
         *out_plan = plan;
     return status;
+}
+
+braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
+                                      struct memory_plan *out_plan)
+{
+    return make_plan(schedule, graph, false, out_plan);
+}
+
+braid_status braid_memory_plan_create_apart(const braid_schedule *schedule,
+                                            const braid_graph *graph, struct memory_plan *out_plan)
+{
+    return make_plan(schedule, graph, true, out_plan);
 }
 
 void braid_memory_plan_finish(struct memory_plan *plan)

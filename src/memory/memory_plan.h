@@ -3,6 +3,7 @@
 #ifndef BRAID_MEMORY_MEMORY_PLAN_H
 #define BRAID_MEMORY_MEMORY_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct memory_info {
 // may use one arena.
 struct memory_plan {
     struct memory_info info;
+    bool is_apart; // no two buffers share bytes
     size_t num_resources;
     uint64_t *offsets; // per resource, ranges included
     // In a plan for several devices the arenas of places stand one behind the other. That of place
@@ -36,6 +38,9 @@ struct memory_plan {
 // BRAID_NO_MEMORY.
 braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
                                       struct memory_plan *out_plan);
+// The same without any shared bytes.
+braid_status braid_memory_plan_create_apart(const braid_schedule *schedule,
+                                            const braid_graph *graph, struct memory_plan *out_plan);
 void braid_memory_plan_finish(struct memory_plan *plan);
 
 #endif
