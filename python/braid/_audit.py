@@ -16,15 +16,17 @@ from braid._lifetime import run_deferred
 from braid._text import string
 
 _KINDS = {lib.BRAID_AUDIT_READS: "reads", lib.BRAID_AUDIT_WRITES: "writes",
-          lib.BRAID_AUDIT_NEVER_READS: "never reads", lib.BRAID_AUDIT_NEVER_WRITES: "never writes"}
+          lib.BRAID_AUDIT_NEVER_READS: "never reads", lib.BRAID_AUDIT_NEVER_WRITES: "never writes",
+          lib.BRAID_AUDIT_ORDER: "order", lib.BRAID_AUDIT_UNREPEATABLE: "unrepeatable"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """See braid_audit_finding. `kind` is "reads", "writes", "never reads" or "never writes"."""
+    """See braid_audit_finding. `kind` is "reads", "writes", "never reads", "never writes", "order" or "unrepeatable"."""
 
     kind: str
     node: Node
+    other: Optional[Node]
     buffer: str
     kernel: Optional[str]
     text: str
@@ -37,9 +39,10 @@ class Finding:
         return self.text
 
 
-def audit(device: Device, graph: Graph) -> List[Finding]:
+def audit(device: Device, graph: Graph, orders: bool = False) -> List[Finding]:
     """Runs one frame of the graph on the CPU, node by node, and returns where its nodes access other memory than they
-    declare: braid_exec_audit tells more. What they do to buffers stays done."""
+    declare. With `orders` it first runs frames in other orders, and returns nodes that lack one. braid_exec_audit tells
+    more. What one frame does to buffers stays done."""
     run_deferred()
     if not isinstance(device, Device) or not isinstance(graph, Graph):
         raise refuse(f"what is audited is a graph on a device: audit(device, graph), and not "
@@ -47,7 +50,7 @@ def audit(device: Device, graph: Graph) -> List[Finding]:
     check_reach(device, graph._kept)
     findings: List[Finding] = []
     user = ffi.new_handle((graph, findings))
-    options = ffi.new("braid_audit_options *", (lib.braid_python_finding, user))
+    options = ffi.new("braid_audit_options *", (lib.braid_python_finding, user, orders))
     with device._owner as on, graph._owner as of:
         status = lib.braid_exec_audit(on, of, options, ffi.new("size_t *"))
     check_queue_call(status, graph._kept.queue_calls)
@@ -59,7 +62,8 @@ def _tell(user: Any, found: Any) -> None:
     told: Tuple[Graph, List[Finding]] = ffi.from_handle(user)
     graph, findings = told
     findings.append(Finding(
-        _KINDS[found.kind], Node(graph, found.node), string(found.buffer),
+        _KINDS[found.kind], Node(graph, found.node),
+        Node(graph, found.other) if found.kind == lib.BRAID_AUDIT_ORDER else None, string(found.buffer),
         string(found.kernel) if found.kernel != ffi.NULL else None, string(found.text),
         int(ffi.cast("uintptr_t", found.address)) or None, found.begin, found.end, found.num))
 

@@ -6,12 +6,14 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/audit.h"
+#include "exec/audit_orders.h"
 #include "exec/audit_walk.h"
 
 struct auditing {
     braid_exec *exec;
     struct audit *audit;
     struct audit_findings findings;
+    struct array orders; // struct audit_order_finding
 };
 
 // The work that a queue call queues runs on other threads, and is not judged.
@@ -32,7 +34,7 @@ static braid_status run_node(void *context, uint32_t node)
 // Of this thread: it would wait for the end of its own audit.
 static _Thread_local bool is_auditing;
 
-static braid_status run_frame(struct auditing *auditing)
+static braid_status judge_frame(struct auditing *auditing)
 {
     braid_exec *exec = auditing->exec;
     braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
@@ -42,9 +44,21 @@ static braid_status run_frame(struct auditing *auditing)
         status = braid_audit_start(auditing->audit);
     if (status)
         return status;
-    is_auditing = true;
-    status = braid_audit_walk(&(struct audit_walk){ exec, run_node, auditing });
+    status = braid_audit_walk(
+        &(struct audit_walk){ .exec = exec, .run = run_node, .context = auditing });
     braid_audit_stop(auditing->audit);
+    return status;
+}
+
+// The frame that is judged runs last, so that its results stay.
+static braid_status run_frames(struct auditing *auditing, const braid_audit_options *options)
+{
+    braid_status status = BRAID_OK;
+    is_auditing = true;
+    if (options && options->orders)
+        status = braid_audit_orders(auditing->exec, &auditing->orders);
+    if (!status)
+        status = judge_frame(auditing);
     is_auditing = false;
     return status;
 }
@@ -83,17 +97,19 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
         return braid_error_no_memory("an audit");
     status = braid_exec_create(device, graph, NULL, &auditing.exec);
     if (!status)
-        status = run_frame(&auditing);
+        status = run_frames(&auditing, options);
     if (!status)
         status = braid_audit_findings_end(&auditing.findings, auditing.audit);
     if (!status) {
         braid_audit_findings_report(&auditing.findings, options);
-        *out_num_findings = auditing.findings.items.num;
+        braid_audit_orders_report(graph, &auditing.orders, options);
+        *out_num_findings = auditing.findings.items.num + auditing.orders.num;
         status = braid_exec_tell_traps(auditing.exec);
     }
     braid_audit_destroy(auditing.audit);
     braid_exec_destroy(auditing.exec);
     braid_array_finish(&auditing.findings.items);
+    braid_array_finish(&auditing.orders);
     free(auditing.findings.has_run);
     return status;
 }

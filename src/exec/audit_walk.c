@@ -40,9 +40,11 @@ static braid_status run_node(const struct audit_walk *walk, uint32_t node)
 
 static braid_status run_program(const struct audit_walk *walk, const struct program *program)
 {
+    const struct audit_order *order = walk->orders ? &walk->orders[audit_order_of(program)] : NULL;
+    size_t num = order ? order->num : program->num_ops;
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < program->num_ops && !status; i++) {
-        const braid_step *op = &program->ops[i];
+    for (size_t i = 0; i < num && !status; i++) {
+        const braid_step *op = &program->ops[order ? order->ops[i] : i];
         if (op->kind == BRAID_STEP_RUN)
             status = run_node(walk, op->node);
         else if (op->kind == BRAID_STEP_LOOP)

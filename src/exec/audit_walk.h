@@ -5,15 +5,28 @@
 
 #include "exec/exec.h"
 
+// Operations of a program that run nodes, in place of its issue order.
+struct audit_order {
+    uint32_t *ops; // indices
+    uint32_t num;
+};
+
 struct audit_walk {
     const braid_exec *exec;
+    const struct audit_order *orders; // of the frame, then of each region; NULL: in issue order
     // Of each node that works in this frame.
     braid_status (*run)(void *context, uint32_t node);
     void *context;
 };
 
-// Runs the nodes of a frame in issue order, in which each stands behind all that it waits for.
-// Errors: those of `run`.
+// Which of the orders is a program's.
+static inline uint32_t audit_order_of(const struct program *program)
+{
+    return program->region == GRAPH_NONE ? 0 : program->region + 1;
+}
+
+// Runs the nodes of a frame. In issue order each stands behind all that it waits for. Errors: those
+// of `run`.
 braid_status braid_audit_walk(const struct audit_walk *walk);
 
 // Runs one node, and waits for its end. Errors: BRAID_NO_MEMORY, those of queue calls.

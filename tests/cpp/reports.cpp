@@ -56,6 +56,28 @@ static void an_access_without_a_declaration_is_found(braid::device &device)
 #endif
 }
 
+static void nodes_without_an_order_are_found(braid::device &device)
+{
+#if defined(__x86_64__)
+    alignas(4096) static int numbers[1024];
+    auto graph = braid::graph::create();
+    auto buffer = graph.buffer("numbers", numbers, sizeof(numbers));
+    graph.host(braid::task("one").writes(buffer), [] { numbers[0] = 1; });
+    graph.host(braid::task("two"), [] { numbers[0] = 2; });
+    std::size_t num_orders = 0;
+    braid_audit_options options = {};
+    options.report = [](void *user, const braid_audit_finding *finding) {
+        *static_cast<std::size_t *>(user) += finding->kind == BRAID_AUDIT_ORDER;
+    };
+    options.user = &num_orders;
+    options.orders = true;
+    expect(braid::exec::audit(device, graph, options) == 2);
+    expect(num_orders == 1);
+#else
+    (void)device;
+#endif
+}
+
 // The deadline's callback lets the frame end.
 static void a_frame_is_late(braid::device &device)
 {
@@ -98,5 +120,6 @@ int main()
     a_frame_is_late(device);
     a_kernel_traps(device);
     an_access_without_a_declaration_is_found(device);
+    nodes_without_an_order_are_found(device);
     return 0;
 }

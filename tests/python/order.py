@@ -197,3 +197,18 @@ def test_an_audit_finds_what_nodes_do_not_say(device, store):
     assert idle.text == "node 2 'idle' declares to read 'array 1', and never does"
     assert (idle.kind, idle.kernel, idle.address, idle.num) == ("never reads", None, None, 0)
     assert x[2] == 7 and y[-1] == 1
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="audits need x86-64")
+def test_an_audit_finds_orders_that_nothing_declares(device):
+    x, seen = np.zeros(1024), []
+    graph = braid.Graph()
+    begin = graph.host(seen.clear)
+    one = graph.host(lambda: seen.append(1), name="one", after=begin)
+    two = graph.host(lambda: seen.append(2), name="two", after=begin)
+    graph.host(lambda: x.fill(seen[0]), after=[one, two], writes=x)
+    assert braid.audit(device, graph) == []
+    found, = braid.audit(device, graph, orders=True)
+    assert (found.kind, found.node, found.other) == ("order", one, two)
+    assert found.text.startswith("nothing orders nodes 1 'one' and 2 'two', and byte ")
+    assert x[0] == 1

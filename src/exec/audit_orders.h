@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a frame in several orders that the graph allows, and finds nodes whose order its results
+// depend on.
+#ifndef BRAID_EXEC_AUDIT_ORDERS_H
+#define BRAID_EXEC_AUDIT_ORDERS_H
+
+#include <braid/audit.h>
+
+#include "exec/audit_state.h"
+
+enum { AUDIT_MOST_PAIRS = 16 }; // that an audit finds
+
+struct audit_order_finding {
+    braid_audit_kind kind;
+    uint32_t node, other;
+    struct audit_difference difference;
+};
+
+// Runs frames on this thread. Buffers have their contents of before behind it. `out_findings` has
+// struct audit_order_finding, also if it fails. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (too
+// many nodes), those of the nodes.
+braid_status braid_audit_orders(braid_exec *exec, struct array *out_findings);
+
+// audit_orders_report.c
+void braid_audit_orders_report(const braid_graph *graph, const struct array *findings,
+                               const braid_audit_options *options);
+
+#endif

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+// An audit compares orders that the graph allows, and no others. It tells of results that no order
+// repeats, and leaves buffers as one frame does.
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "exec/audit_testing.h"
+#include "support/failing_memory.h"
+
+enum { NUM_CHAINS = 4 };
+
+struct world {
+    braid_device *device;
+    braid_graph *graph;
+    uint32_t *words; // of a buffer
+    braid_resource buffer;
+    uint32_t outside; // of no buffer
+    struct findings findings;
+};
+
+static struct world world;
+
+static int setup(void **state)
+{
+    (void)state;
+    skip_without_audits();
+    world = (struct world){ .words = map_pages(1) };
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 },
+                               &world.device));
+    check_ok(braid_graph_create(&world.graph));
+    check_ok(braid_graph_add_buffer(world.graph, "words", world.words, PAGE, &world.buffer));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    braid_graph_destroy(world.graph);
+    check_ok(braid_device_close(world.device));
+    munmap(world.words, PAGE);
+    return 0;
+}
+
+static void begin(void *user)
+{
+    (void)user;
+    world.outside = 0;
+}
+
+// Of the state outside, which becomes another with each call.
+static uint32_t step(uint32_t number)
+{
+    return world.outside = world.outside * 31 + number;
+}
+
+static void step_into(void *word)
+{
+    *(uint32_t *)word = step((uint32_t)((uint32_t *)word - world.words));
+}
+
+// Accesses to one word.
+#define WORD(number, mode_) BRAID_ACCESSES({ word_at(number), (mode_) })
+
+static braid_resource word_at(uint32_t number)
+{
+    braid_resource range;
+    check_ok(braid_graph_add_range(world.graph, world.buffer, number * 4, 4, &range));
+    return range;
+}
+
+static braid_node add_begin(void)
+{
+    braid_node node;
+    check_ok(braid_graph_add_host_call(
+        world.graph,
+        &(braid_host_call){ .node.name = "begin",
+                            .call = begin,
+                            BRAID_ACCESSES({ world.buffer, BRAID_EXCLUSIVE }) },
+        &node));
+    return node;
+}
+
+#define FOLLOWS(node) .after = (node), .num_after = 1
+
+// A node that writes a word of its own, by the state outside.
+static braid_node add_step(const char *name, uint32_t number, braid_node_options options)
+{
+    braid_node node;
+    const braid_access access = { word_at(number), BRAID_WRITE };
+    options.name = name;
+    options.accesses = &access;
+    options.num_accesses = 1;
+    check_ok(braid_graph_add_host_call(
+        world.graph,
+        &(braid_host_call){ .node = options, .call = step_into, .user = &world.words[number] },
+        &node));
+    return node;
+}
+
+static braid_status audit_orders(size_t *num)
+{
+    world.findings.num = 0;
+    return braid_exec_audit(
+        world.device, world.graph,
+        &(braid_audit_options){ .report = keep_finding, .user = &world.findings, .orders = true },
+        num);
+}
+
+// Finds these orders, in any order of each other.
+static void expect(size_t num, const char *const *texts)
+{
+    size_t found = 77, num_orders = 0;
+    check_ok(audit_orders(&found));
+    assert_int_equal(found, world.findings.num);
+    for (size_t i = 0; i < found; i++) {
+        const struct finding *finding = &world.findings.items[i];
+        size_t k = 0;
+        if (finding->told.kind < BRAID_AUDIT_ORDER)
+            continue;
+        while (k < num && strcmp(finding->text, texts[k]) != 0)
+            k++;
+        if (k == num)
+            fail_msg("%s", finding->text);
+        num_orders++;
+    }
+    assert_int_equal(num_orders, num);
+}
+#define EXPECT(...)                                                                                \
+    expect(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *),                          \
+           (const char *const[]){ __VA_ARGS__ })
+
+static void all_pairs_are_told_and_results_are_of_one_frame(void **state)
+{
+    (void)state;
+    add_begin();
+    braid_node one = add_step("one", 1, (braid_node_options){ 0 });
+    add_step("two", 2, (braid_node_options){ FOLLOWS(&one) });
+    add_step("three", 3, (braid_node_options){ FOLLOWS(&one) });
+    add_step("four", 4, (braid_node_options){ FOLLOWS(&one) });
+    EXPECT("nothing orders nodes 2 'two' and 3 'three', and byte 8 of 'words' depends on their "
+           "order",
+           "nothing orders nodes 3 'three' and 4 'four', and byte 12 of 'words' depends on their "
+           "order");
+    assert_int_equal(world.words[4], ((1 * 31 + 2) * 31 + 3) * 31 + 4);
+}
+
+static void no_more_than_sixteen_pairs_are_told(void **state)
+{
+    (void)state;
+    add_begin();
+    for (uint32_t i = 0; i < 30; i++)
+        add_step("step", i, (braid_node_options){ 0 });
+    size_t num = 0;
+    check_ok(audit_orders(&num));
+    assert_int_equal(num, 16);
+}
+
+static void edges_hints_and_bundles_are_orders(void **state)
+{
+    (void)state;
+    braid_node begun = add_begin(), first = add_step("first", 1, (braid_node_options){ 0 });
+    add_step("second", 2, (braid_node_options){ FOLLOWS(&first), .lane_hint = 3 });
+    braid_node third = add_step("third", 3, (braid_node_options){ .lane_hint = 3 });
+    add_step("before", 4, (braid_node_options){ .prelude_of = third });
+    expect(0, NULL);
+    add_step("other", 5, (braid_node_options){ FOLLOWS(&begun) });
+    EXPECT("nothing orders nodes 3 'third' and 5 'other', and byte 12 of 'words' depends on their "
+           "order");
+}
+
+// Sums are rounded, and appends are seen.
+static void nodes_that_accumulate_together_keep_an_order(void **state)
+{
+    (void)state;
+    add_begin();
+    for (uint32_t i = 1; i < 4; i++)
+        check_ok(braid_graph_add_host_call(world.graph,
+                                           &(braid_host_call){ .call = step_into,
+                                                               .user = &world.words[i],
+                                                               WORD(0, BRAID_ACCUMULATE) },
+                                           NULL));
+    expect(0, NULL);
+    check_ok(braid_graph_add_host_call(
+        world.graph,
+        &(braid_host_call){ .call = step_into, .user = &world.words[4], WORD(5, BRAID_ACCUMULATE) },
+        NULL));
+    assert_int_equal(audit_orders(&(size_t){ 0 }), BRAID_OK);
+    assert_int_equal(world.findings.items[world.findings.num - 1].told.other.index, 4);
+}
+
+static void nodes_of_a_body_have_orders_of_their_own(void **state)
+{
+    (void)state;
+    world.words[9] = 1;
+    add_begin();
+    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .node.name = "loop", .times = 3 },
+                                    NULL));
+    braid_node one = add_step("one", 1, (braid_node_options){ .lane_hint = 1 });
+    check_ok(braid_graph_begin_if(
+        world.graph, &(braid_if){ .node.name = "if", BRAID_AFTER(one), .condition = word_at(9) },
+        NULL));
+    add_step("two", 2, (braid_node_options){ 0 });
+    add_step("three", 3, (braid_node_options){ 0 });
+    check_ok(braid_graph_else(world.graph));
+    add_step("four", 4, (braid_node_options){ 0 });
+    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_end(world.graph));
+    EXPECT("nothing orders nodes 4 'two' and 5 'three', and byte 4 of 'words' depends on their "
+           "order");
+    add_step("five", 5, (braid_node_options){ .lane_hint = 1 });
+    EXPECT("nothing orders nodes 4 'two' and 5 'three', and byte 4 of 'words' depends on their "
+           "order",
+           "nothing orders nodes 1 'loop' and 7 'five', and byte 4 of 'words' depends on their "
+           "order");
+}
+
+static uint32_t count;
+
+static void count_into(void *word)
+{
+    *(uint32_t *)word = count++;
+}
+
+static void results_that_never_repeat_are_told_with_their_node(void **state)
+{
+    (void)state;
+    add_begin();
+    add_step("one", 1, (braid_node_options){ 0 });
+    check_ok(braid_graph_add_host_call(world.graph,
+                                       &(braid_host_call){ .node.name = "clock",
+                                                           .call = count_into,
+                                                           .user = &world.words[2],
+                                                           WORD(2, BRAID_WRITE) },
+                                       NULL));
+    add_step("two", 3, (braid_node_options){ 0 });
+    EXPECT("node 2 'clock' does not repeat its results: byte 8 of 'words' differs");
+    const braid_audit_finding *found = &world.findings.items[world.findings.num - 1].told;
+    assert_int_equal(found->kind, BRAID_AUDIT_UNREPEATABLE);
+    assert_int_equal(found->other.graph, 0);
+    assert_ptr_equal(found->address, &world.words[2]);
+    assert_int_equal(found->begin, 8);
+    assert_int_equal(found->end, 9);
+    assert_int_equal(found->num, 1);
+}
+
+static void write_next(const braid_blocks *blocks, void *const *args)
+{
+    const uint32_t *from = *(const uint32_t *const *)args[0];
+    (void)blocks;
+    **(uint32_t *const *)args[1] = *from + 1;
+}
+
+static braid_node add_next(braid_resource from, braid_resource to, uint64_t cost_ns)
+{
+    static const braid_kernel next = { .name = "next", .cpu = write_next };
+    braid_node node;
+    check_ok(braid_graph_add_kernel(
+        world.graph,
+        &(braid_kernel_node){
+            .node.cost_ns = cost_ns, .kernel = &next, BRAID_ARGS(BRAID_IN(from), BRAID_OUT(to)) },
+        &node));
+    return node;
+}
+
+// Adds two nodes with a transient buffer between. Returns the first one. The plan runs the dearer
+// second node first.
+static braid_node add_chain(uint32_t number)
+{
+    braid_resource between;
+    check_ok(braid_graph_add_transient(world.graph, "between", 4, 0, &between));
+    braid_node first = add_next(word_at(2 * number), between, 1);
+    add_next(between, word_at(2 * number + 1), 50 - 10 * number);
+    world.words[2 * number] = 10 * number;
+    return first;
+}
+
+// The plan gives some of these buffers the same memory. An order that is not the plan's has both
+// in use at once: a node that follows the first nodes of all chains is to come early.
+static void transient_buffers_do_not_order_nodes(void **state)
+{
+    (void)state;
+    braid_exec *exec;
+    braid_exec_info info;
+    braid_node firsts[NUM_CHAINS];
+    for (uint32_t i = 0; i < NUM_CHAINS; i++)
+        firsts[i] = add_chain(i);
+    check_ok(braid_graph_add_host_call(
+        world.graph,
+        &(braid_host_call){ .node = { .after = firsts, .num_after = NUM_CHAINS, .cost_ns = 1 },
+                            .call = begin },
+        NULL));
+    check_ok(braid_exec_create(world.device, world.graph, NULL, &exec));
+    braid_exec_get_info(exec, &info);
+    assert_true(info.transient_bytes < info.unshared_transient_bytes);
+    braid_exec_destroy(exec);
+    expect(0, NULL);
+    for (uint32_t i = 0; i < NUM_CHAINS; i++)
+        assert_int_equal(world.words[2 * i + 1], 10 * i + 2);
+}
+
+// A version that an earlier frame wrote, memory that nobody may write, and work on a stream.
+static braid_status fill_word(braid_device *device, braid_stream *stream, void *user)
+{
+    return braid_stream_fill(device, stream, user, 9, 1, 4);
+}
+
+static void copy_to_version(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    **(uint32_t *const *)args[1] += **(const uint32_t *const *)args[0] + world.words[0];
+}
+
+static void versions_queue_calls_and_read_only_memory_take_part(void **state)
+{
+    static const braid_kernel copying = { .name = "copying", .cpu = copy_to_version };
+    (void)state;
+    uint32_t *fixed = map_pages(1);
+    braid_resource constant, turns;
+    *fixed = 5;
+    mprotect(fixed, PAGE, PROT_READ);
+    check_ok(braid_graph_add_buffer(world.graph, "fixed", fixed, PAGE, &constant));
+    check_ok(braid_graph_add_versioned_buffer(world.graph, "turns", NULL, 2, 4, &turns));
+    check_ok(braid_graph_add_queue_call(
+        world.graph,
+        &(braid_queue_call){ .node.name = "fill", .call = fill_word, .user = world.words }, NULL));
+    check_ok(braid_graph_add_kernel(
+        world.graph,
+        &(braid_kernel_node){ .kernel = &copying,
+                              BRAID_ARGS(BRAID_IN(constant), BRAID_INOUT(turns)) },
+        NULL));
+    EXPECT("nothing orders nodes 0 'fill' and 1 'copying', and byte 0 of 'turns' depends on their "
+           "order");
+    munmap(fixed, PAGE);
+}
+
+static uint32_t calls_before_failure;
+
+static braid_status fail_later(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device, (void)stream;
+    *(uint32_t *)user += 1;
+    return calls_before_failure-- ? BRAID_OK : BRAID_IO_ERROR;
+}
+
+// Wherever a run fails, buffers have their contents of before.
+static void a_failed_run_ends_the_audit(void **state)
+{
+    (void)state;
+    size_t num = 5;
+    add_begin();
+    for (uint32_t i = 0; i < 3; i++)
+        add_step("step", 1 + i, (braid_node_options){ 0 });
+    check_ok(braid_graph_add_queue_call(
+        world.graph, &(braid_queue_call){ .call = fail_later, .user = world.words }, NULL));
+    braid_status status = BRAID_IO_ERROR;
+    uint32_t nth = 0;
+    for (; status; nth++) {
+        world.words[0] = 20;
+        calls_before_failure = nth;
+        status = audit_orders(&num);
+        assert_int_equal(status, status ? BRAID_IO_ERROR : BRAID_OK);
+        if (status && nth < 10)
+            assert_int_equal(world.words[0], 20);
+    }
+    assert_true(nth > 10);
+    assert_int_equal(world.words[0], 21);
+    // Likewise where a node does not repeat its results.
+    check_ok(braid_graph_add_host_call(
+        world.graph, &(braid_host_call){ .call = count_into, .user = &world.words[7] }, NULL));
+    status = BRAID_IO_ERROR;
+    for (nth = 0; status; nth++) {
+        calls_before_failure = nth;
+        status = audit_orders(&num);
+        assert_int_equal(status, status ? BRAID_IO_ERROR : BRAID_OK);
+    }
+    assert_true(nth > 4);
+}
+
+static void too_many_nodes_are_refused(void **state)
+{
+    (void)state;
+    size_t num = 5;
+    for (uint32_t i = 0; i < 4097; i++)
+        check_ok(braid_graph_add_empty(world.graph, &(braid_empty){ 0 }, NULL));
+    check_fails(audit_orders(&num), BRAID_UNSUPPORTED, "orders of 4097 nodes, and 4096");
+    assert_int_equal(num, 5);
+}
+
+static void an_empty_graph_has_one_order(void **state)
+{
+    (void)state;
+    expect(0, NULL);
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    braid_resource transient;
+    bool failed = true;
+    check_ok(braid_graph_add_transient(world.graph, "between", 4, 0, &transient));
+    add_begin();
+    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .times = 2 }, NULL));
+    for (uint32_t i = 0; i < 2; i++)
+        add_step("step", i, (braid_node_options){ 0 });
+    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_add_fill(world.graph,
+                                  &(braid_fill){ .to_resource = transient,
+                                                 .num_values = 4,
+                                                 BRAID_ACCESSES({ transient, BRAID_WRITE }) },
+                                  NULL));
+    for (uint64_t nth = 1; failed; nth++) {
+        size_t num = 5;
+        failing_memory_arm_once(nth);
+        braid_status status = audit_orders(&num);
+        failed = failing_memory_disarm();
+        assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
+        assert_int_equal(num, status ? 5 : 1);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(all_pairs_are_told_and_results_are_of_one_frame),
+        TEST(no_more_than_sixteen_pairs_are_told),
+        TEST(edges_hints_and_bundles_are_orders),
+        TEST(nodes_that_accumulate_together_keep_an_order),
+        TEST(nodes_of_a_body_have_orders_of_their_own),
+        TEST(results_that_never_repeat_are_told_with_their_node),
+        TEST(transient_buffers_do_not_order_nodes),
+        TEST(versions_queue_calls_and_read_only_memory_take_part),
+        TEST(a_failed_run_ends_the_audit),
+        TEST(too_many_nodes_are_refused),
+        TEST(an_empty_graph_has_one_order),
+        TEST(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
