@@ -12,35 +12,12 @@
 // threads.
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <braid/braid.h>
+#include "pipeline.h"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        if ((call) != BRAID_OK) {                                                                  \
-            fprintf(stderr, "%s: %s\n", #call, braid_error_message());                             \
-            exit(EXIT_FAILURE);                                                                    \
-        }                                                                                          \
-    } while (0)
-
-enum { WIDTH = 512, HEIGHT = 256, NUM = WIDTH * HEIGHT, NUM_FILTERS = 5, DEPTH = 3, NUM_TURNS = 5 };
-
-struct picture {
-    uint32_t number;
-    uint32_t pixels[NUM];
-};
-
-static struct codecs {
-    bool sleep;
-    uint64_t ns;
-    uint32_t num_decoded, num_encoded, checksum;
-    bool in_order;
-} codecs;
+enum { NUM_TURNS = 5 };
 
 static uint64_t now_ns(void)
 {
@@ -48,74 +25,6 @@ static uint64_t now_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
-
-static uint64_t thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-// For as long as the codec takes: asleep, or in time of a core.
-static void take_time(void)
-{
-    struct timespec time = { .tv_nsec = (long)codecs.ns };
-    if (codecs.sleep)
-        nanosleep(&time, NULL);
-    for (uint64_t start = thread_ns(); !codecs.sleep && thread_ns() - start < codecs.ns;)
-        continue;
-}
-
-static void decode(void *user)
-{
-    struct picture *picture = user;
-    take_time();
-    picture->number = codecs.num_decoded++;
-    for (uint32_t i = 0; i < NUM; i++)
-        picture->pixels[i] = i ^ picture->number;
-}
-
-static void encode(void *user)
-{
-    const struct picture *picture = user;
-    take_time();
-    codecs.in_order = codecs.in_order && picture->number == codecs.num_encoded++;
-    for (uint32_t i = 0; i < NUM; i++)
-        codecs.checksum = codecs.checksum * 31 + picture->pixels[i];
-}
-
-static void filter_rows(struct picture *to, const struct picture *from, uint64_t begin,
-                        uint64_t end)
-{
-    if (begin == 0)
-        to->number = from->number;
-    for (uint64_t i = begin * WIDTH; i < end * WIDTH; i++) {
-        uint32_t pixel = from->pixels[i] + from->pixels[(i + WIDTH + 1) % NUM] * 5;
-        to->pixels[i] = (pixel ^ pixel >> 15) * 0x2c1b3c6d;
-    }
-}
-
-static void filter_on_cpu(const braid_blocks *blocks, void *const *args)
-{
-    filter_rows(*(struct picture *const *)args[0], *(const struct picture *const *)args[1],
-                blocks->begin, blocks->end);
-}
-
-static const char filter_source[] =
-    "extern \"C\" __global__ void filter(unsigned *to, const unsigned *from)\n"
-    "{\n" // number, then 512 x 256 pixels
-    "    if (blockIdx.x == 0 && threadIdx.x == 0)\n"
-    "        to[0] = from[0];\n"
-    "    for (unsigned k = threadIdx.x; k < 512; k += blockDim.x) {\n"
-    "        unsigned i = blockIdx.x * 512 + k;\n"
-    "        unsigned pixel = from[1 + i] + from[1 + (i + 513) % 131072] * 5;\n"
-    "        to[1 + i] = (pixel ^ pixel >> 15) * 0x2c1b3c6du;\n"
-    "    }\n"
-    "}\n";
-
-static const braid_kernel filter = { .name = "filter",
-                                     .cpu = filter_on_cpu,
-                                     .source = filter_source };
 
 // ---- by hand: three threads, and queues of pictures between them
 
@@ -141,7 +50,7 @@ static void *decode_all(void *user)
 {
     struct by_hand *by_hand = user;
     for (uint32_t i = 0; i < by_hand->num_frames; i++) {
-        decode(take(&by_hand->decoded, i, false));
+        pipeline_decode(take(&by_hand->decoded, i, false));
         sem_post(&by_hand->decoded.full);
     }
     return NULL;
@@ -155,7 +64,7 @@ static void *filter_all(void *user)
         memcpy(&on_device[0], take(&by_hand->decoded, i, true), sizeof(*on_device));
         sem_post(&by_hand->decoded.empty);
         for (int k = 0; k < NUM_FILTERS; k++)
-            filter_rows(&on_device[(k + 1) % 2], &on_device[k % 2], 0, HEIGHT);
+            pipeline_filter_rows(&on_device[(k + 1) % 2], &on_device[k % 2], 0, HEIGHT);
         memcpy(take(&by_hand->filtered, i, false), &on_device[NUM_FILTERS % 2], sizeof(*on_device));
         sem_post(&by_hand->filtered.full);
     }
@@ -167,7 +76,7 @@ static void *encode_all(void *user)
 {
     struct by_hand *by_hand = user;
     for (uint32_t i = 0; i < by_hand->num_frames; i++) {
-        encode(take(&by_hand->filtered, i, true));
+        pipeline_encode(take(&by_hand->filtered, i, true));
         sem_post(&by_hand->filtered.empty);
     }
     return NULL;
@@ -204,71 +113,6 @@ static uint64_t run_by_hand(uint32_t num_frames, uint32_t depth)
 
 // ---- with Braid: one exec
 
-static void add_filters(braid_graph *graph, const braid_resource *pictures)
-{
-    for (int i = 0; i < NUM_FILTERS; i++)
-        CHECK(braid_graph_add_kernel(
-            graph,
-            &(braid_kernel_node){
-                .kernel = &filter,
-                .grid.x = HEIGHT,
-                .block.x = 256,
-                BRAID_ARGS(braid_resource_address(&pictures[i + 1]),
-                           braid_resource_address(&pictures[i])),
-                BRAID_ACCESSES({ pictures[i], BRAID_READ }, { pictures[i + 1], BRAID_WRITE }) },
-            NULL));
-}
-
-static void add_copy(braid_graph *graph, braid_resource to, braid_resource from)
-{
-    CHECK(braid_graph_add_copy(
-        graph,
-        &(braid_copy){ BRAID_ACCESSES({ from, BRAID_READ }, { to, BRAID_WRITE }), .to_resource = to,
-                       .from_resource = from, .bytes = sizeof(struct picture) },
-        NULL));
-}
-
-static void add_call(braid_graph *graph, const char *name, braid_host_function *call,
-                     braid_resource pictures, braid_access_mode mode)
-{
-    braid_resource state;
-    CHECK(braid_graph_add_resource(graph, name, &state));
-    CHECK(braid_graph_add_host_call(
-        graph,
-        &(braid_host_call){ BRAID_ACCESSES({ state, BRAID_READ_WRITE }, { pictures, mode }),
-                            .call = call, .user_resource = pictures, .blocking = codecs.sleep },
-        NULL));
-}
-
-// Of the host: as many as frames may be in flight.
-static braid_resource add_pictures(braid_graph *graph, const char *name, uint32_t frames,
-                                   struct picture *pictures)
-{
-    const uint64_t bytes = sizeof(struct picture);
-    void *const addresses[DEPTH] = { &pictures[0], &pictures[1], &pictures[2] };
-    braid_resource resource;
-    if (frames == 1)
-        CHECK(braid_graph_add_buffer(graph, name, &pictures[0], bytes, &resource));
-    else
-        CHECK(braid_graph_add_versioned_buffer(graph, name, addresses, frames, bytes, &resource));
-    return resource;
-}
-
-static void fill_graph(braid_graph *graph, uint32_t frames, struct picture *in, struct picture *out)
-{
-    const uint64_t bytes = sizeof(struct picture);
-    braid_resource input = add_pictures(graph, "input", frames, in);
-    braid_resource output = add_pictures(graph, "output", frames, out);
-    braid_resource pictures[NUM_FILTERS + 1];
-    for (int i = 0; i <= NUM_FILTERS; i++)
-        CHECK(braid_graph_add_transient(graph, "picture", bytes, 0, &pictures[i]));
-    add_call(graph, "decode", decode, input, BRAID_WRITE);
-    add_copy(graph, pictures[0], input);
-    add_filters(graph, pictures);
-    add_copy(graph, output, pictures[NUM_FILTERS]);
-    add_call(graph, "encode", encode, output, BRAID_READ);
-}
-
 struct with_braid {
     braid_device *device;
     braid_graph *graph;
@@ -288,7 +132,7 @@ static struct with_braid open_braid(uint32_t num_workers, uint32_t frames, braid
     const uint64_t bytes = DEPTH * sizeof(struct picture);
     CHECK(braid_memory_allocate(braid.device, BRAID_MEMORY_HOST, bytes, &braid.in));
     CHECK(braid_memory_allocate(braid.device, BRAID_MEMORY_HOST, bytes, &braid.out));
-    fill_graph(braid.graph, frames, braid.in, braid.out);
+    pipeline_fill_graph(braid.graph, frames, braid.in, braid.out);
     CHECK(braid_stream_create(braid.device, NULL, &braid.stream));
     const braid_exec_options options = { .mode = mode,
                                          .frames = frames,
@@ -334,8 +178,8 @@ static int compare(const void *a, const void *b)
 
 static uint64_t run_row(const struct row *row, uint32_t num_frames, uint32_t *out_checksum)
 {
-    codecs.num_decoded = codecs.num_encoded = codecs.checksum = 0;
-    codecs.in_order = true;
+    pipeline_codecs.num_decoded = pipeline_codecs.num_encoded = pipeline_codecs.checksum = 0;
+    pipeline_codecs.in_order = true;
     uint64_t ns;
     if (!row->queued) {
         struct with_braid braid = open_braid(row->num_workers, row->frames, row->mode);
@@ -344,11 +188,11 @@ static uint64_t run_row(const struct row *row, uint32_t num_frames, uint32_t *ou
     } else {
         ns = run_by_hand(num_frames, row->queued);
     }
-    if (!codecs.in_order || codecs.num_encoded != num_frames) {
+    if (!pipeline_codecs.in_order || pipeline_codecs.num_encoded != num_frames) {
         fprintf(stderr, "%s: pictures came out of order\n", row->name);
         exit(EXIT_FAILURE);
     }
-    *out_checksum = codecs.checksum;
+    *out_checksum = pipeline_codecs.checksum;
     return ns;
 }
 
@@ -367,7 +211,7 @@ static void run_all(struct row *rows, size_t num_rows, uint32_t num_frames)
     printf("| codecs %s %.1f ms | workers | under way | frames a second | of the first row | of "
            "the second |\n"
            "|---|---:|---:|---:|---:|---:|\n",
-           codecs.sleep ? "sleep" : "compute", (double)codecs.ns / 1e6);
+           pipeline_codecs.sleep ? "sleep" : "compute", (double)pipeline_codecs.ns / 1e6);
     double first_rates[2] = { 0 };
     for (size_t i = 0; i < num_rows; i++) {
         qsort(rows[i].ns, NUM_TURNS, sizeof(uint64_t), compare);
@@ -400,8 +244,8 @@ int main(int argc, char **argv)
                                             .frames = frames,
                                             .mode = BRAID_MODE_STREAMS };
         }
-        codecs.sleep = sleep;
-        codecs.ns = 1000000;
+        pipeline_codecs.sleep = sleep;
+        pipeline_codecs.ns = 1000000;
         run_all(rows, num, num_frames);
     }
     return 0;

@@ -4,6 +4,7 @@
 // [WORKERS]           on the CPU
 //        bench_tuned DEVICE              on cuda or hip
 //        bench_tuned DEVICE model        what the planner expects, and what is measured
+//        bench_tuned DEVICE expected     the same of more graphs, as they come and on one lane
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,13 @@ static bool print_model(struct tuned_graph made)
     return true;
 }
 
+static bool print_expected(struct tuned_graph made)
+{
+    tuned_print_expected(&made);
+    finish(&made);
+    return true;
+}
+
 static bool measure(struct tuned_graph made)
 {
     struct row rows[NUM_ROWS] = { 0 };
@@ -191,14 +199,22 @@ int main(int argc, char **argv)
     braid_device *device;
     tuned_check(braid_device_open(
         &(braid_device_options){ .backend = backend, .num_workers = num_workers }, &device));
-    bool (*show)(struct tuned_graph made) =
-        argc > 2 && strcmp(argv[2], "model") == 0 ? print_model : measure;
+    const char *word = argc > 2 ? argv[2] : "";
+    bool (*show)(struct tuned_graph made) = strcmp(word, "model") == 0      ? print_model
+                                            : strcmp(word, "expected") == 0 ? print_expected
+                                                                            : measure;
+    if (show == print_expected)
+        printf("| graph | planned | lanes | expected, us | measured, us | expected / measured |\n"
+               "|---|---|---:|---:|---:|---:|\n");
     if (show == measure)
         printf("| graph | planned | lanes | frame, us (median) | fastest | of tuned |\n"
                "|---|---|---|---|---|---|\n");
     bool is_right = show(tuned_cholesky(device));
     is_right = show(tuned_inception(device)) && is_right;
     is_right = show(tuned_mpm(device)) && is_right;
+    if (show == print_expected)
+        is_right = show(tuned_gradients(device)) && show(tuned_decode(device)) &&
+                   show(tuned_pipeline(device, 1)) && show(tuned_pipeline(device, 3));
     tuned_check(braid_device_close(device));
     return is_right ? 0 : 1;
 }

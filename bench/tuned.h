@@ -25,7 +25,8 @@ struct tuned_graph {
     const char *name;
     braid_graph *graph;
     struct tuned_memory memory;
-    void *more; // for finish
+    uint32_t frames; // in flight; 0: one
+    void *more;      // for finish
     // Whether the last frame's result is right, by arithmetic of its own. NULL: nobody looks.
     bool (*is_right)(const struct tuned_graph *graph);
     void (*finish)(struct tuned_graph *graph); // NULL: the graph and the memory are all
@@ -38,9 +39,21 @@ struct tuned_graph tuned_inception(braid_device *device);
 // sparse_mpm, the example; whether it computes the right thing its own program tells.
 struct tuned_graph tuned_mpm(braid_device *device);
 
+// Conjugate gradients until the residual is small: the loop of the example, from the start again
+// each frame.
+struct tuned_graph tuned_gradients(braid_device *device);
+// A token of a transformer with 1.2 billion parameters: 81 products.
+struct tuned_graph tuned_decode(braid_device *device);
+// The pipeline of bench_pipeline, whose codecs compute for a millisecond; `frames` in flight.
+struct tuned_graph tuned_pipeline(braid_device *device, uint32_t frames);
+
 // Measures its costs, and prints what the planner then expects of each way to play it, and what
 // that takes. Of a GPU.
 void tuned_print_model(const struct tuned_graph *graph);
+
+// Measures its costs, and prints the time that the planner then expects beside what is measured: as
+// it comes, and on one lane.
+void tuned_print_expected(const struct tuned_graph *graph);
 
 void tuned_check(braid_status status); // ends the program with the message
 

@@ -8,7 +8,7 @@ enum { ROW_THREADS = 64 };
 
 static const char *const names[] = { "x", "residual", "direction", "image", "scalars", "left" };
 
-static uint64_t bytes_of(int buffer)
+uint64_t bytes_of(int buffer)
 {
     return buffer < SCALARS    ? NUM * sizeof(double)
            : buffer == SCALARS ? sizeof(struct scalars)
@@ -35,7 +35,14 @@ void free_buffers(struct system *system)
             .kernel = &which, .grid.x = (grid_x), .block.x = (threads), BRAID_ARGS(__VA_ARGS__) }, \
         NULL))
 
-static void add_iteration(braid_graph *graph, const braid_resource *b)
+void declare_buffers(const struct system *system, braid_graph *graph, braid_resource *out_buffers)
+{
+    for (int i = 0; i < NUM_BUFFERS; i++)
+        CHECK(braid_graph_add_buffer(graph, names[i], system->buffers[i], bytes_of(i),
+                                     &out_buffers[i]));
+}
+
+void add_iteration(braid_graph *graph, const braid_resource *b)
 {
     ADD(multiply, SIDE, ROW_THREADS, BRAID_IN(b[DIRECTION]), BRAID_OUT(b[IMAGE]));
     ADD(find_alpha, 1, SUM_THREADS, BRAID_IN(b[DIRECTION]), BRAID_IN(b[IMAGE]),
@@ -52,8 +59,7 @@ void make_exec(struct system *system, bool loops)
     braid_graph *graph;
     braid_resource b[NUM_BUFFERS];
     CHECK(braid_graph_create(&graph));
-    for (int i = 0; i < NUM_BUFFERS; i++)
-        CHECK(braid_graph_add_buffer(graph, names[i], system->buffers[i], bytes_of(i), &b[i]));
+    declare_buffers(system, graph, b);
     if (loops)
         CHECK(braid_graph_begin_loop(
             graph,

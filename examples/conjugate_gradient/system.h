@@ -19,6 +19,10 @@ void allocate_buffers(struct system *system);
 void free_buffers(struct system *system);
 void put(const struct system *system, int buffer, const void *from);
 void get(const struct system *system, int buffer, void *to);
+uint64_t bytes_of(int buffer);
+
+void declare_buffers(const struct system *system, braid_graph *graph, braid_resource *out_buffers);
+void add_iteration(braid_graph *graph, const braid_resource *buffers);
 // One iteration, or a loop until the residual is small.
 void make_exec(struct system *system, bool loops);
 
