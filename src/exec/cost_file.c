@@ -13,11 +13,19 @@
 #include "base/error.h"
 #include "base/whole_file.h"
 #include "device/device.h"
-#include "graph/graph.h"
+#include "graph/regions.h"
 
 enum { FORMAT = 2 }; // as of all files of the tool: docs/json.md
 
 #define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
+
+// A list of numbers in the file, by nodes, or by regions. All but costs_ns may be missing.
+enum list { COSTS, CROWDING, ITERATIONS, NUM_LISTS };
+static const char *const list_names[NUM_LISTS] = { "costs_ns", "crowding", "iterations" };
+
+struct lists {
+    uint64_t *numbers[NUM_LISTS];
+};
 
 // The graph and the device that costs belong to.
 struct origin {
@@ -39,15 +47,77 @@ static struct origin origin_of(const braid_graph *graph, const braid_device *dev
     return origin;
 }
 
-static void write_costs(FILE *file, const braid_graph *graph, const struct origin *origin)
+static size_t list_length(const braid_graph *graph, enum list list)
+{
+    return list == ITERATIONS ? graph->regions.num : graph->nodes.num;
+}
+
+static void finish_lists(struct lists *lists)
+{
+    for (int i = 0; i < NUM_LISTS; i++)
+        free(lists->numbers[i]);
+}
+
+// As the graph has them.
+static braid_status begin_lists(const braid_graph *graph, struct lists *out_lists)
+{
+    bool done = true;
+    for (enum list i = 0; i < NUM_LISTS; i++) {
+        out_lists->numbers[i] = braid_allocate_zeroed(list_length(graph, i), sizeof(uint64_t));
+        done = done && out_lists->numbers[i];
+    }
+    if (!done) {
+        finish_lists(out_lists);
+        return braid_error_no_memory("a file of costs");
+    }
+    for (uint32_t i = 0; i < graph->nodes.num; i++) {
+        out_lists->numbers[COSTS][i] = graph_nodes(graph)[i].cost_ns;
+        out_lists->numbers[CROWDING][i] = graph_nodes(graph)[i].crowding;
+    }
+    for (size_t i = 0; i < graph->regions.num; i++)
+        out_lists->numbers[ITERATIONS][i] = graph_regions(graph)[i].expected;
+    return BRAID_OK;
+}
+
+static bool is_told(const struct lists *lists, enum list list, size_t num)
+{
+    size_t first = 0;
+    while (first < num && !lists->numbers[list][first])
+        first++;
+    return list == COSTS || first < num;
+}
+
+static void write_costs(FILE *file, const braid_graph *graph, const struct origin *origin,
+                        const struct lists *lists)
 {
     fprintf(file,
             "{\"braid\": \"%s\", \"format\": %d, \"kind\": \"costs\", \"graph\": \"%s\", "
-            "\"backend\": \"%s\", \"device\": \"%s\", \"costs_ns\": [",
+            "\"backend\": \"%s\", \"device\": \"%s\"",
             braid_version(), FORMAT, origin->graph, origin->backend, origin->device);
-    for (uint32_t i = 0; i < graph->nodes.num; i++)
-        fprintf(file, "%s%" PRIu64, i ? ", " : "", graph_nodes(graph)[i].cost_ns);
-    fputs("]}\n", file);
+    for (enum list list = 0; list < NUM_LISTS; list++) {
+        const size_t num = list_length(graph, list);
+        if (!is_told(lists, list, num))
+            continue;
+        fprintf(file, ", \"%s\": [", list_names[list]);
+        for (size_t i = 0; i < num; i++)
+            fprintf(file, "%s%" PRIu64, i ? ", " : "", lists->numbers[list][i]);
+        fputs("]", file);
+    }
+    fputs("}\n", file);
+}
+
+static braid_status save(const braid_graph *graph, const braid_device *device, const char *path,
+                         const struct lists *lists)
+{
+    struct origin origin = origin_of(graph, device);
+    struct whole_file file;
+    if (!braid_whole_file_open(path, &file))
+        return braid_error(BRAID_IO_ERROR, "%s cannot be written: %s", path, strerror(errno));
+    write_costs(file.stream, graph, &origin, lists);
+    if (!braid_whole_file_close(&file, true))
+        return braid_error(BRAID_IO_ERROR, "%s could not be written: %s", path,
+                           errno ? strerror(errno) : "a write failed");
+    return BRAID_OK;
 }
 
 braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device *device,
@@ -60,15 +130,13 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
     braid_status status = braid_device_check("braid_graph_save_costs", device);
     if (status)
         return status;
-    struct origin origin = origin_of(graph, device);
-    struct whole_file file;
-    if (!braid_whole_file_open(path, &file))
-        return braid_error(BRAID_IO_ERROR, "%s cannot be written: %s", path, strerror(errno));
-    write_costs(file.stream, graph, &origin);
-    if (!braid_whole_file_close(&file, true))
-        return braid_error(BRAID_IO_ERROR, "%s could not be written: %s", path,
-                           errno ? strerror(errno) : "a write failed");
-    return BRAID_OK;
+    struct lists lists;
+    status = begin_lists(graph, &lists);
+    if (status)
+        return status;
+    status = save(graph, device, path, &lists);
+    finish_lists(&lists);
+    return status;
 }
 
 static braid_status refuse(const char *path)
@@ -113,46 +181,88 @@ static braid_status check_origin(const char *path, const struct origin *found,
     return status;
 }
 
-static braid_status read_numbers(const char *path, FILE *file, uint64_t *costs_ns, size_t num)
+// Up to the bracket behind them.
+static braid_status read_numbers(const char *path, FILE *file, enum list list, uint64_t *numbers,
+                                 size_t num)
 {
+    const uint64_t most = list == CROWDING ? UINT16_MAX : MOST_COST_NS;
     uint64_t sum = 0;
+    int end = 0;
     for (size_t i = 0; i < num; i++) {
         char digits[21], next[2];
         if (fscanf(file, " %20[0-9] %1[],]", digits, next) != 2 ||
             (next[0] == ',') != (i + 1 < num))
             return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: costs_ns[%zu] is no whole number, or not one of %zu", path, i,
-                               num);
+                               "%s: %s[%zu] is no whole number, or not one of %zu", path,
+                               list_names[list], i, num);
         errno = 0;
-        costs_ns[i] = strtoull(digits, NULL, 10);
-        if (errno || costs_ns[i] > MOST_COST_NS - sum)
+        numbers[i] = strtoull(digits, NULL, 10);
+        if (errno || numbers[i] > most - (list == COSTS ? sum : 0))
             return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: the numbers of costs_ns add up to more than %" PRIu64, path,
-                               MOST_COST_NS);
-        sum += costs_ns[i];
+                               "%s: the numbers of %s %s more than %" PRIu64, path,
+                               list_names[list], list == COSTS ? "add up to" : "have one of", most);
+        sum += list == COSTS ? numbers[i] : 0;
     }
-    int end = 0;
-    if (fscanf(file, num ? " }%n" : " ] }%n", &end) == EOF || !end)
-        return refuse(path);
-    return fscanf(file, " ") == EOF || fgetc(file) == EOF ? BRAID_OK : refuse(path);
+    return num || (fscanf(file, " ]%n", &end) != EOF && end) ? BRAID_OK : refuse(path);
+}
+
+// Each list at most once, in their order.
+static braid_status read_lists(const char *path, FILE *file, const braid_graph *graph,
+                               struct lists *lists)
+{
+    enum list list = COSTS;
+    braid_status status =
+        read_numbers(path, file, COSTS, lists->numbers[COSTS], list_length(graph, COSTS));
+    char next[2], name[16];
+    for (int end = 0; !status; end = 0) {
+        if (fscanf(file, " %1[,}]", next) != 1)
+            return refuse(path);
+        if (next[0] == '}')
+            return fscanf(file, " ") == EOF || fgetc(file) == EOF ? BRAID_OK : refuse(path);
+        if (fscanf(file, " \"%15[a-z]\" : [%n", name, &end) != 1 || !end)
+            return refuse(path);
+        for (list++; list < NUM_LISTS && strcmp(name, list_names[list]) != 0;)
+            list++;
+        if (list >= NUM_LISTS)
+            return refuse(path);
+        status = read_numbers(path, file, list, lists->numbers[list], list_length(graph, list));
+    }
+    return status;
+}
+
+static braid_status set_costs(braid_graph *graph, const struct lists *lists)
+{
+    struct graph_region *regions = graph->regions.items;
+    for (uint32_t i = 0; i < graph->nodes.num; i++) {
+        const uint64_t cost_ns = lists->numbers[COSTS][i];
+        braid_status status = braid_graph_set_cost(graph, braid_graph_node(graph, i), cost_ns);
+        if (status)
+            return status;
+        braid_graph_set_measured(graph, i, cost_ns, (uint16_t)lists->numbers[CROWDING][i]);
+    }
+    for (size_t i = 0; i < graph->regions.num; i++)
+        regions[i].expected = lists->numbers[ITERATIONS][i];
+    return BRAID_OK;
 }
 
 static braid_status read_file(const char *path, FILE *file, braid_graph *graph,
                               const braid_device *device)
 {
     struct origin found, expected = origin_of(graph, device);
-    size_t num = graph->nodes.num;
-    uint64_t *costs_ns = braid_allocate_zeroed(num, sizeof(*costs_ns));
-    braid_status status = costs_ns ? BRAID_OK : braid_error_no_memory("a file of costs");
-    if (!status)
-        status = read_origin(path, file, &found);
+    struct lists lists;
+    braid_status status = begin_lists(graph, &lists);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < graph->nodes.num; i++)
+        lists.numbers[CROWDING][i] = 0; // where the file has none
+    status = read_origin(path, file, &found);
     if (!status)
         status = check_origin(path, &found, &expected, !device);
     if (!status)
-        status = read_numbers(path, file, costs_ns, num);
-    for (uint32_t i = 0; i < num && !status; i++)
-        status = braid_graph_set_cost(graph, braid_graph_node(graph, i), costs_ns[i]);
-    free(costs_ns);
+        status = read_lists(path, file, graph, &lists);
+    if (!status)
+        status = set_costs(graph, &lists);
+    finish_lists(&lists);
     return status;
 }
 

@@ -3,14 +3,16 @@
 #include <braid/timings.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
 #include "exec/exec_times.h"
+#include "exec/measure_crowding.h"
 #include "exec/measure_delays.h"
-#include "graph/graph.h"
+#include "graph/regions.h"
 
 enum { LEAST_FRAMES = 3 }; // the first one finds no code and data in the caches
 
@@ -68,52 +70,129 @@ static uint64_t find_least(const braid_exec *exec)
     return step_ns ? step_ns : 1; // 0 would be a cost that is not known
 }
 
+static struct measured_frames frames_of(const braid_exec *exec, const braid_timings *timings)
+{
+    braid_schedule_info info;
+    braid_schedule_get_info(exec->schedule, &info);
+    return (struct measured_frames){ info.steps,          info.num_steps,     timings->intervals,
+                                     timings->num_frames, timings->num_nodes, info.num_lanes };
+}
+
 // All are 0 unless one device starts the nodes itself: a delay of the host tells nothing of a node.
-static braid_status find_delays(const braid_exec *exec, const braid_timings *timings,
+static braid_status find_delays(const braid_exec *exec, const struct measured_frames *frames,
                                 uint64_t *out_ns)
 {
     braid_cost_model model = { 0 };
-    braid_schedule_info info;
     exec->player->get_cost_model(exec->device->backend, &model);
     if (!model.issue_ns || model.host_issues || exec->placed)
         return BRAID_OK;
-    braid_schedule_get_info(exec->schedule, &info);
-    const struct measured_frames frames = { info.steps,         info.num_steps,
-                                            timings->intervals, timings->num_frames,
-                                            timings->num_nodes, info.num_lanes };
     const struct expected_delays expected = {
         .lane_ns = model.node_ns - (exec->info.num_early_starts ? model.early_ns : 0),
         .wait_ns = model.wait_ns,
     };
-    return braid_measure_delays(&frames, expected, out_ns);
+    return braid_measure_delays(frames, expected, out_ns);
 }
 
-// In its own time, and later by delay_ns than the model has it.
-static braid_status set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
-                             const braid_node_timing *timing, uint64_t delay_ns)
+// Calls that sleep slow nobody. Nodes of several devices slow each other in ways of their own.
+static braid_status find_crowding(const braid_exec *exec, const braid_graph *graph,
+                                  const braid_timings *timings,
+                                  const struct measured_frames *frames,
+                                  struct measured_crowding *nodes)
+{
+    const uint64_t *alone_ns = graph->alone_ns.items;
+    for (uint32_t i = 0; i < frames->num_nodes; i++)
+        nodes[i] = (struct measured_crowding){
+            .alone_ns = alone_ns[i],
+            .added_ns = find_added(exec, timings->nodes[i].timed_by),
+            .counts = exec->tasks.items[i].kind != WORK_EMPTY && !graph_node_blocks(graph, i),
+        };
+    return frames->num_lanes < 2 || exec->placed ? BRAID_OK : braid_measure_crowding(frames, nodes);
+}
+
+// News of nodes from frames.
+struct measured {
+    uint64_t *delays_ns; // how much later than by the model each begins
+    struct measured_crowding *crowding;
+};
+
+// A node that overlaps costs its time alone, if that is known.
+static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
+                     const braid_node_timing *timing, const struct measured *measured)
 {
     enum work_kind kind = exec->tasks.items[node].kind;
     if (kind == WORK_EMPTY || work_has_body(kind)) // which takes what its body does
-        return BRAID_OK;
+        return;
     if (timing->timed_by == BRAID_TIMED_NOT)
-        return BRAID_OK;
+        return;
+    const struct measured_crowding *crowding = &measured->crowding[node];
     uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
     uint64_t cost_ns = timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
-    cost_ns = (cost_ns > least_ns ? cost_ns : least_ns) + delay_ns;
-    return braid_graph_set_cost(graph, braid_graph_node(graph, node), cost_ns);
+    uint16_t beside = crowding->crowding;
+    cost_ns = cost_ns > least_ns ? cost_ns : least_ns;
+    if (!crowding->overlaps) {
+        ((uint64_t *)graph->alone_ns.items)[node] = cost_ns;
+        beside = graph_nodes(graph)[node].crowding;
+    } else if (crowding->alone_ns && crowding->alone_ns < cost_ns) {
+        cost_ns = crowding->alone_ns;
+    }
+    braid_graph_set_measured(graph, node, cost_ns + measured->delays_ns[node], beside);
+}
+
+static bool make_room(braid_graph *graph, uint32_t num_nodes)
+{
+    const size_t num = graph->alone_ns.num;
+    const size_t extra = num < num_nodes ? num_nodes - num : 0;
+    uint64_t *added = braid_array_append(&graph->alone_ns, extra, sizeof(*added));
+    if (added && extra)
+        memset(added, 0, extra * sizeof(*added));
+    return added || !extra;
 }
 
 static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
                               const braid_timings *timings)
 {
-    uint64_t *delays_ns = braid_allocate_zeroed(timings->num_nodes, sizeof(*delays_ns));
-    if (!delays_ns)
-        return braid_error_no_memory("the delays of a frame");
-    braid_status status = find_delays(exec, timings, delays_ns);
-    for (uint32_t i = 0; i < timings->num_nodes && !status; i++)
-        status = set_cost(exec, graph, i, &timings->nodes[i], delays_ns[i]);
-    free(delays_ns);
+    const uint32_t num = timings->num_nodes;
+    const struct measured_frames frames = frames_of(exec, timings);
+    const struct measured measured = {
+        braid_allocate_zeroed(num, sizeof(*measured.delays_ns)),
+        braid_allocate_zeroed(num, sizeof(*measured.crowding)),
+    };
+    braid_status status = BRAID_OK;
+    if (!measured.delays_ns || !measured.crowding || !make_room(graph, num))
+        status = braid_error_no_memory("the costs of a frame");
+    if (!status)
+        status = find_delays(exec, &frames, measured.delays_ns);
+    if (!status)
+        status = find_crowding(exec, graph, timings, &frames, measured.crowding);
+    for (uint32_t i = 0; i < num && !status; i++)
+        set_cost(exec, graph, i, &timings->nodes[i], &measured);
+    free(measured.delays_ns);
+    free(measured.crowding);
     return status;
+}
+
+// How often a node in a region, or the root, ran; 0: that is not known.
+static uint64_t count_runs(const braid_graph *graph, const braid_timings *timings, uint32_t region)
+{
+    if (region == GRAPH_NONE)
+        return timings->num_frames;
+    const struct graph_region *at = &graph_regions(graph)[region];
+    for (uint32_t i = at->first; i < at->first + at->num && i < timings->num_nodes; i++)
+        if (timings->nodes[i].num_runs && braid_graph_region_of(graph, i) == region)
+            return timings->nodes[i].num_runs;
+    return 0;
+}
+
+// A loop is planned with the iterations that it had in the mean. A branch counts in full.
+static void set_iterations(braid_graph *graph, const braid_timings *timings)
+{
+    struct graph_region *regions = graph->regions.items;
+    for (uint32_t i = 0; i < graph->regions.num; i++) {
+        const uint64_t entered = count_runs(graph, timings, regions[i].around);
+        const uint64_t runs = count_runs(graph, timings, i);
+        if (entered && runs && graph_nodes(graph)[regions[i].node].kind == WORK_LOOP)
+            regions[i].expected = runs > entered ? (runs + entered / 2) / entered : 1;
+    }
 }
 
 braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t num_frames)
@@ -124,5 +203,9 @@ braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph, uint32_t n
         status = run_frames(exec, num_frames);
     if (!status)
         status = braid_exec_get_timings(exec, &timings);
-    return status ? status : set_costs(exec, graph, &timings);
+    if (!status)
+        status = set_costs(exec, graph, &timings);
+    if (!status)
+        set_iterations(graph, &timings);
+    return status;
 }

@@ -28,14 +28,14 @@ static uint64_t find_budget_ns(const braid_tune_options *options)
     return options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
 }
 
-// The graph's costs, from a plan of its own, and how long a frame of that takes. The first frame
-// tells for how many more there is time.
-static braid_status measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
-                            uint64_t *out_frame_ns)
+// Costs from an exec of its own, and how long a frame of that takes. The first frame tells for how
+// many more there is time. *out_more: for all, and nodes may overlap.
+static braid_status measure_exec(braid_device *device, braid_graph *graph, uint64_t budget_ns,
+                                 const braid_exec_options *options, uint64_t *out_frame_ns,
+                                 bool *out_more)
 {
     braid_exec *exec = NULL;
-    const braid_exec_options options = { .profile = MEASURED_FRAMES };
-    braid_status status = braid_exec_create(device, graph, &options, &exec);
+    braid_status status = braid_exec_create(device, graph, options, &exec);
     const uint64_t begin_ns = clock_now_ns();
     if (!status)
         status = braid_exec_measure(exec, graph, 1);
@@ -47,8 +47,26 @@ static braid_status measure(braid_device *device, braid_graph *graph, uint64_t b
     if (!status)
         status = braid_exec_measure(exec, graph, num);
     *out_frame_ns = (clock_now_ns() - first_ns) / num;
+    *out_more = !status && num == MEASURED_FRAMES && exec->program.num_lanes > 1;
     braid_exec_destroy(exec);
     return status;
+}
+
+// The graph's costs. If there is time, they are those of nodes alone, with how much nodes slow each
+// other in the plan from that.
+static braid_status measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
+                            uint64_t *out_frame_ns)
+{
+    const braid_exec_options several = { .profile = MEASURED_FRAMES };
+    const braid_exec_options alone = { .profile = MEASURED_FRAMES,
+                                       .islands = BRAID_ISLANDS_NEVER,
+                                       .plan = { .max_lanes = 1, .fixed_lanes = true } };
+    bool more;
+    braid_status status = measure_exec(device, graph, budget_ns, &several, out_frame_ns, &more);
+    if (status || !more)
+        return status;
+    status = measure_exec(device, graph, budget_ns, &alone, out_frame_ns, &more);
+    return status ? status : measure_exec(device, graph, budget_ns, &several, out_frame_ns, &more);
 }
 
 // Some frames one behind the other, and the waiting for the last.

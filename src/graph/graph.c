@@ -60,6 +60,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->sequence);
     braid_array_finish(&graph->regions);
     braid_array_finish(&graph->open);
+    braid_array_finish(&graph->alone_ns);
     braid_names_finish(&graph->names);
     free(graph);
 }
@@ -117,6 +118,14 @@ const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel 
     return (const unsigned char *)graph->arg_bytes.items + offset;
 }
 
+void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns,
+                              uint16_t crowding)
+{
+    struct graph_node *at = (struct graph_node *)graph->nodes.items + node;
+    at->cost_ns = cost_ns;
+    at->crowding = crowding;
+}
+
 braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t cost_ns)
 {
     if (!graph)
@@ -127,7 +136,9 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
                            node.index, node.graph);
-    ((struct graph_node *)graph->nodes.items)[node.index].cost_ns = cost_ns;
+    braid_graph_set_measured(graph, node.index, cost_ns, 0);
+    if (node.index < graph->alone_ns.num)
+        ((uint64_t *)graph->alone_ns.items)[node.index] = 0;
     return BRAID_OK;
 }
 

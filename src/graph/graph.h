@@ -21,6 +21,8 @@
 #define GRAPH_MOST_PLACES 64
 #define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
 
+#define GRAPH_CROWDING_ONE 4096
+
 enum graph_role {
     GRAPH_MAIN, // every node that is not the next two
     GRAPH_PRELUDE,
@@ -35,15 +37,17 @@ struct graph_node {
     uint32_t payload; // index into kernels or works; empty nodes have none
     uint32_t main;    // the bundle's main node; the node itself for a main node
     uint32_t first_access, num_accesses;
-    uint8_t kind;     // enum work_kind
-    uint8_t role;     // enum graph_role
-    uint8_t place;    // 0: not named; 1 and more: the place before that. Of a main node
-    bool may_rest;    // a parameter may disable it, or it has no block at first
-    bool must_run;    // of several places, or of a graph that cull.h made: it writes where what was
-                      // there before is not
-    bool is_left_out; // of a graph that cull.h made: it is empty, and was of `own_kind`
-    uint8_t own_kind;
-    bool may_idle; // likewise: parameters may disable all nodes that need it
+    uint8_t kind;         // enum work_kind
+    uint8_t role;         // enum graph_role
+    uint8_t place;        // 0: not named; 1 and more: the place before that. Of a main node
+    uint8_t own_kind;     // of a graph that cull.h made, if it is left out: what it was
+    uint16_t crowding;    // measured: how much longer it takes for each node beside it, in parts of
+                          // its cost of GRAPH_CROWDING_ONE; 0: no longer, or not known
+    bool may_rest : 1;    // a parameter may disable it, or it has no block at first
+    bool must_run : 1;    // of several places, or of a graph that cull.h made: it writes where what
+                          // was there before is not
+    bool is_left_out : 1; // of a graph that cull.h made: it is empty, and was of `own_kind`
+    bool may_idle : 1;    // likewise: parameters may disable all nodes that need it
 };
 
 struct graph_edge {
@@ -165,6 +169,9 @@ struct braid_graph {
     const struct place_model *places; // NULL: nodes have none yet; see placed.h
     struct array regions;             // struct graph_region, inner ones first; see regions.h
     struct array open;                // likewise, of loops that have not ended; outer ones first
+    // uint64_t, by node: its time with nothing beside it. 0, or none: it was not measured, or its
+    // cost was set since.
+    struct array alone_ns;
 };
 
 static inline uint32_t graph_num_nodes(const braid_graph *graph)
@@ -181,6 +188,10 @@ static inline const struct graph_resource *graph_resource_at(const braid_graph *
 {
     return &((const struct graph_resource *)graph->resources.items)[index];
 }
+
+// Sets a cost that was measured, and how much others slow the node.
+void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns,
+                              uint16_t crowding);
 
 // The kernel that a node launches.
 static inline const struct graph_kernel *graph_kernel_of(const braid_graph *graph, uint32_t node)

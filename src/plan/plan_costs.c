@@ -6,6 +6,9 @@
 #include "base/big_memory.h"
 #include "base/error.h"
 
+// Nodes of a larger graph are taken to slow each other as much in any plan as in the measured one.
+#define MOST_CROWDED 32768
+
 // Between places; 0 where there is one.
 static uint64_t longest_wait(const struct plan_costs *costs)
 {
@@ -248,6 +251,21 @@ static void find_node_costs(const struct plan_graph *plan, const braid_graph *gr
         scale_costs(plan, graph, costs);
 }
 
+// Most graphs have none, and pay for no list.
+static bool find_crowding(const struct plan_graph *plan, const braid_graph *graph,
+                          struct plan_costs *costs)
+{
+    uint32_t first = 0;
+    while (first < plan->num_nodes && !graph_nodes(graph)[first].crowding)
+        first++;
+    if (first == plan->num_nodes || plan->num_nodes > MOST_CROWDED)
+        return true;
+    costs->crowding = braid_allocate_zeroed(plan->num_nodes, sizeof(*costs->crowding));
+    for (uint32_t i = first; i < plan->num_nodes && costs->crowding; i++)
+        costs->crowding[i] = graph_nodes(graph)[i].crowding;
+    return costs->crowding;
+}
+
 static braid_status fill_costs(const struct plan_graph *plan, const braid_graph *graph,
                                struct plan_costs *costs)
 {
@@ -284,6 +302,9 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
         find_node_costs(plan, graph, inside, &costs);
         status = fill_costs(plan, graph, &costs);
     }
+    if (!status && !inside && !costs.places && !options->ignore_costs &&
+        !find_crowding(plan, graph, &costs))
+        status = braid_error_no_memory("the costs of a plan");
     if (status)
         braid_plan_costs_finish(&costs);
     else
@@ -299,6 +320,7 @@ void braid_plan_costs_finish(struct plan_costs *costs)
     free(costs->bottom_ns);
     free(costs->unit_share);
     free(costs->unit_blocks);
+    free(costs->crowding);
     *costs = (struct plan_costs){ 0 };
 }
 

@@ -15,7 +15,11 @@
 #include <braid/braid.h>
 
 #include "base/whole_file.h"
+#include "graph/regions.h"
 #include "support/check.h"
+#include "support/failing_memory.h"
+
+enum { num_lists = 3 }; // that a file may have
 
 static char path[] = "/tmp/braid-costs-XXXXXX";
 
@@ -85,6 +89,67 @@ static void what_is_saved_is_loaded(void **state)
     check_ok(braid_device_close(device));
 }
 
+// How much nodes slow each other, and how often loops ran, if anything is known of that.
+static braid_graph *make_loop(void)
+{
+    static uint32_t left;
+    braid_graph *graph;
+    braid_resource condition;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "left", &left, sizeof(left), &condition));
+    check_ok(
+        braid_graph_begin_loop(graph, &(braid_loop){ .condition = condition, .most = 1000 }, NULL));
+    check_ok(braid_graph_add_empty(
+        graph, &(braid_empty){ BRAID_ACCESSES({ condition, BRAID_WRITE }), .node.cost_ns = 7 },
+        NULL));
+    check_ok(braid_graph_end(graph));
+    return graph;
+}
+
+static void what_else_was_measured_is_kept_too(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second"), *again = make_graph("second");
+    check_ok(braid_graph_save_costs(graph, device, path));
+    assert_null(strstr(read_text(), "crowding"));
+    braid_graph_set_measured(graph, 2, 30, 512);
+    braid_graph_set_measured(again, 1, 20, 1); // goes with the costs of the file
+    check_ok(braid_graph_save_costs(graph, device, path));
+    assert_non_null(strstr(read_text(), "30], \"crowding\": [0, 0, 512]}"));
+    check_ok(braid_graph_load_costs(again, device, path));
+    assert_int_equal(graph_nodes(again)[1].crowding, 0);
+    assert_int_equal(graph_nodes(again)[2].crowding, 512);
+    braid_graph_destroy(graph);
+    braid_graph_destroy(again);
+    graph = make_loop();
+    again = make_loop();
+    assert_int_equal(length_of(graph), 70);
+    ((struct graph_region *)graph->regions.items)[0].expected = 112;
+    check_ok(braid_graph_save_costs(graph, device, path));
+    assert_non_null(strstr(read_text(), "7], \"iterations\": [112]}"));
+    check_ok(braid_graph_load_costs(again, device, path));
+    assert_int_equal(length_of(again), 7 * 112);
+    braid_graph_destroy(graph);
+    braid_graph_destroy(again);
+    check_ok(braid_device_close(device));
+}
+
+static void memory_for_a_file_may_be_missing(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second");
+    for (uint64_t nth = 1; nth <= num_lists; nth++) {
+        failing_memory_arm_once(nth);
+        braid_status status = braid_graph_save_costs(graph, device, path);
+        assert_true(failing_memory_disarm());
+        check_fails(status, BRAID_NO_MEMORY, "a file of costs");
+    }
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 static void what_is_of_another_is_refused(void **state)
 {
     (void)state;
@@ -135,6 +200,8 @@ static void what_is_no_file_of_costs_is_refused(void **state)
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": {1, 2, 3}}",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"more\": 1}",
+        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"more\": [1]}",
+        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"iterations\": [1]}",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]} {}",
     };
     braid_graph *graph = make_graph("second");
@@ -177,6 +244,9 @@ static void wrong_numbers_are_named(void **state)
         { "999999999999999999999, 1, 1", "costs_ns[0] is no" },
         { "9223372036854775808, 1, 1", "add up to more than" },
         { "1, 9223372036854775806, 1", "add up to more than" },
+        { "1, 2, 3], \"crowding\": [1, 2", "crowding[1] is no whole number" },
+        { "1, 2, 3], \"crowding\": [1, 65536, 1",
+          "the numbers of crowding have one of more than 65535" },
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
@@ -317,6 +387,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(what_else_was_measured_is_kept_too),
+        cmocka_unit_test(memory_for_a_file_may_be_missing),
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
         cmocka_unit_test(wrong_numbers_are_named),

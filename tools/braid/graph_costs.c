@@ -11,11 +11,13 @@
 
 #include "output.h"
 
-// By the placements of a plan.
+// By the placements of a plan on one lane, where no node slows another.
 enum exit_status graph_costs_read(const braid_graph *graph, uint64_t default_cost_ns,
                                   uint64_t *costs_ns)
 {
-    const braid_schedule_options options = { .costs = { .default_cost_ns = default_cost_ns } };
+    const braid_schedule_options options = { .max_lanes = 1,
+                                             .fixed_lanes = true,
+                                             .costs = { .default_cost_ns = default_cost_ns } };
     braid_schedule *schedule;
     if (braid_schedule_create(graph, &options, &schedule) != BRAID_OK)
         return fail_in_library();
