@@ -215,6 +215,30 @@ static void nodes_of_a_body_have_orders_of_their_own(void **state)
            "order");
 }
 
+static void count_down(void *word)
+{
+    *(uint32_t *)word -= 1;
+}
+
+// Its results are those of two iterations.
+static void a_condition_ends_a_loop_in_each_order(void **state)
+{
+    (void)state;
+    world.words[3] = 2;
+    check_ok(braid_graph_begin_loop(world.graph,
+                                    &(braid_loop){ .condition = word_at(3), .most = 5 }, NULL));
+    for (uint32_t i = 3; i < 5; i++)
+        check_ok(braid_graph_add_host_call(world.graph,
+                                           &(braid_host_call){ .call = count_down,
+                                                               .user = &world.words[i],
+                                                               WORD(i, BRAID_READ_WRITE) },
+                                           NULL));
+    check_ok(braid_graph_end(world.graph));
+    expect(0, NULL);
+    assert_int_equal(world.words[3], 0);
+    assert_int_equal(world.words[4], UINT32_MAX - 1);
+}
+
 static uint32_t count;
 
 static void count_into(void *word)
@@ -273,6 +297,24 @@ static braid_node add_chain(uint32_t number)
     add_next(between, word_at(2 * number + 1), 50 - 10 * number);
     world.words[2 * number] = 10 * number;
     return first;
+}
+
+static void write_count(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    **(uint32_t *const *)args[0] = count++;
+}
+
+static void contents_of_transient_buffers_are_no_results(void **state)
+{
+    static const braid_kernel counting = { .name = "counting", .cpu = write_count };
+    braid_resource kept;
+    (void)state;
+    check_ok(braid_graph_add_transient(world.graph, "kept", 4, 0, &kept));
+    check_ok(braid_graph_add_kernel(
+        world.graph, &(braid_kernel_node){ .kernel = &counting, BRAID_ARGS(BRAID_OUT(kept)) },
+        NULL));
+    expect(0, NULL);
 }
 
 // The plan gives some of these buffers the same memory. An order that is not the plan's has both
@@ -428,7 +470,9 @@ int main(void)
         TEST(edges_hints_and_bundles_are_orders),
         TEST(nodes_that_accumulate_together_keep_an_order),
         TEST(nodes_of_a_body_have_orders_of_their_own),
+        TEST(a_condition_ends_a_loop_in_each_order),
         TEST(results_that_never_repeat_are_told_with_their_node),
+        TEST(contents_of_transient_buffers_are_no_results),
         TEST(transient_buffers_do_not_order_nodes),
         TEST(versions_queue_calls_and_read_only_memory_take_part),
         TEST(a_failed_run_ends_the_audit),
