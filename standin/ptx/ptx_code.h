@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry of PTX as an array of instructions, ready to run.
+// One entry of PTX, and the functions that it calls, as an array of instructions, ready to run.
 #ifndef BRAID_STANDIN_PTX_CODE_H
 #define BRAID_STANDIN_PTX_CODE_H
 
@@ -14,7 +14,10 @@ enum {
     CODE_MOST_PARTS = 8,
     CODE_MOST_VECTOR = 4,
     CODE_WORD = 256,
-    CODE_GLOBAL_BYTES = 1 << 16
+    CODE_GLOBAL_BYTES = 1 << 16,
+    CODE_MOST_PARAMS = 8,
+    CODE_MOST_CALLS = 16,       // of functions in each other
+    CODE_FIRST_LOCAL = 1 << 24, // addresses of .param from here on are in local memory
 };
 
 // s32, u64, f32, b16 or pred.
@@ -55,6 +58,18 @@ struct instruction {
     bool guard_negated;
     struct operand operands[CODE_MOST_OPERANDS];
     size_t num_operands;
+    size_t callee;     // a function; SIZE_MAX: it is one of the driver's
+    bool takes_result; // the first operand of a call
+};
+
+// Of the module. Its registers and parameters have one place, so it does not call itself.
+struct function {
+    char name[CODE_WORD];
+    size_t first;      // instruction; SIZE_MAX: it is not read yet
+    size_t num_params; // its result is the first
+    struct {
+        size_t offset, bytes; // in local memory
+    } params[CODE_MOST_PARAMS];
 };
 
 struct targets {
@@ -65,6 +80,8 @@ struct targets {
 struct code {
     struct instruction *instructions;
     size_t num, num_registers;
+    struct function *functions;
+    size_t num_functions;
     struct targets *targets;
     size_t num_targets;
     size_t shared_bytes, local_bytes, param_bytes; // static; 16 bytes aligned

@@ -74,9 +74,9 @@ static unsigned char *find_memory(const struct run *run, const struct thread *th
         return thread->block->shared + (uint32_t)address;
     case SPACE_LOCAL:
         return thread->local + (uint32_t)address;
-    case SPACE_PARAM: // what is stored is for a call
-        if (instruction->operation == OP_st)
-            return thread->local + (uint32_t)address;
+    case SPACE_PARAM:
+        if (address >= CODE_FIRST_LOCAL)
+            return thread->local + (uint32_t)(address - CODE_FIRST_LOCAL);
         return (unsigned char *)(uintptr_t)run->grid->arguments + address;
     default:
         return (unsigned char *)(uintptr_t)address;

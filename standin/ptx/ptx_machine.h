@@ -12,7 +12,8 @@ enum state { RUNS, AT_BARRIER, AT_WARP, ENDED };
 struct thread {
     uint64_t *registers;
     unsigned char *local;
-    size_t at; // the next instruction
+    size_t at;                                // the next instruction
+    size_t calls[CODE_MOST_CALLS], num_calls; // that it is in: their instructions
     enum state state;
     size_t barrier; // that it waits at
     uint32_t mask;  // of the warp's threads that it waits for

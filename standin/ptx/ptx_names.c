@@ -212,12 +212,23 @@ void reader_variable(struct reader *reader, enum name_kind kind, size_t *end)
         reader->at--; // the sign behind it
 }
 
-void reader_parameters(struct reader *reader)
+void reader_parameters(struct reader *reader, enum name_kind kind, struct function *function)
 {
+    struct code *code = reader->code;
+    size_t *end = kind == NAME_CALL ? &code->local_bytes : &code->param_bytes;
     if (!reader_next_is(reader, "("))
         return;
     while (!reader->failed && !reader_next_is(reader, ")") && *reader->at) {
-        reader_variable(reader, NAME_PARAM, &reader->code->param_bytes);
+        reader_variable(reader, kind, end);
         reader_next_is(reader, ",");
+        if (!function || reader->failed)
+            continue;
+        if (function->num_params == CODE_MOST_PARAMS) {
+            reader_fail(reader, "too many parameters of", function->name);
+            return;
+        }
+        size_t offset = reader->names[reader->num_names - 1].index;
+        function->params[function->num_params].offset = offset;
+        function->params[function->num_params++].bytes = *end - offset;
     }
 }

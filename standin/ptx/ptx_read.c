@@ -63,14 +63,55 @@ static void read_opcode(struct reader *reader, const char *word, struct instruct
     }
 }
 
-// call.uni cudaGraphSetConditional, (handle, value);
-static void read_callee(struct reader *reader)
+static size_t find_or_add_function(struct reader *reader, const char *name)
+{
+    struct code *code = reader->code;
+    for (size_t i = 0; i < code->num_functions; i++)
+        if (strcmp(code->functions[i].name, name) == 0)
+            return i;
+    struct function *more = realloc(code->functions, (code->num_functions + 1) * sizeof(*more));
+    if (more == NULL) {
+        reader_fail(reader, "no memory at", name);
+        return SIZE_MAX;
+    }
+    code->functions = more;
+    more[code->num_functions] = (struct function){ .first = SIZE_MAX };
+    memcpy(more[code->num_functions].name, name, strlen(name) + 1);
+    return code->num_functions++;
+}
+
+// call.uni (result), name, (arguments); of the driver's: cudaGraphSetConditional, (handle, value)
+static void read_callee(struct reader *reader, struct instruction *instruction)
 {
     char word[CODE_WORD];
-    if (strcmp(reader_next(reader, word), "cudaGraphSetConditional") != 0)
-        reader_fail(reader, "the stand-in does not call", word);
+    instruction->takes_result = reader_next_is(reader, "(");
+    if (instruction->takes_result) {
+        reader_operand(reader, &instruction->operands[instruction->num_operands++]);
+        reader_next_is(reader, ")");
+        reader_next_is(reader, ",");
+    }
+    reader_next(reader, word);
+    instruction->callee = strcmp(word, "cudaGraphSetConditional") == 0
+                              ? SIZE_MAX
+                              : find_or_add_function(reader, word);
     reader_next_is(reader, ",");
     reader_next_is(reader, "(");
+}
+
+static void add_instruction(struct reader *reader, const struct instruction *instruction)
+{
+    struct code *code = reader->code;
+    if (code->num == reader->capacity) {
+        reader->capacity = reader->capacity ? 2 * reader->capacity : 256;
+        struct instruction *more =
+            realloc(code->instructions, reader->capacity * sizeof(*code->instructions));
+        if (more == NULL) {
+            reader_fail(reader, "no memory at", "an instruction");
+            return;
+        }
+        code->instructions = more;
+    }
+    code->instructions[code->num++] = *instruction;
 }
 
 static void read_instruction(struct reader *reader, char *word)
@@ -85,7 +126,7 @@ static void read_instruction(struct reader *reader, char *word)
     }
     read_opcode(reader, word, &instruction);
     if (instruction.operation == OP_call)
-        read_callee(reader);
+        read_callee(reader, &instruction);
     while (!reader->failed && !reader_next_is(reader, ";") && *reader->at) {
         if (instruction.num_operands == CODE_MOST_OPERANDS)
             reader_fail(reader, "too many operands of", word);
@@ -94,18 +135,7 @@ static void read_instruction(struct reader *reader, char *word)
         reader_next_is(reader, ",");
         reader_next_is(reader, ")");
     }
-    struct code *code = reader->code;
-    if (code->num == reader->capacity) {
-        reader->capacity = reader->capacity ? 2 * reader->capacity : 256;
-        struct instruction *more =
-            realloc(code->instructions, reader->capacity * sizeof(*code->instructions));
-        if (more == NULL) {
-            reader_fail(reader, "no memory at", word);
-            return;
-        }
-        code->instructions = more;
-    }
-    code->instructions[code->num++] = instruction;
+    add_instruction(reader, &instruction);
 }
 
 static void read_targets(struct reader *reader, const char *label)
@@ -147,7 +177,7 @@ static void read_directive(struct reader *reader, const char *word)
     else if (strcmp(word, ".local") == 0)
         reader_variable(reader, NAME_LOCAL, &reader->code->local_bytes);
     else if (strcmp(word, ".param") == 0) // of a call
-        reader_variable(reader, NAME_LOCAL, &reader->code->local_bytes);
+        reader_variable(reader, NAME_CALL, &reader->code->local_bytes);
     else if (strcmp(word, ".loc") == 0)
         reader->at += strcspn(reader->at, "\n");
     else if (strcmp(word, ".pragma") == 0)
@@ -200,7 +230,7 @@ static void find_labels(struct reader reader, struct reader *to)
 {
     const char *begins[MOST_DEPTH] = { reader.at, reader.at };
     char word[CODE_WORD];
-    size_t number = 0;
+    size_t number = to->code->num;
     int depth = 1;
     while (depth > 0 && depth < MOST_DEPTH && *reader_next(&reader, word)) {
         if (word[0] == '{') {
@@ -267,15 +297,67 @@ static bool find_entry(struct reader *reader, const char *entry)
     return false;
 }
 
-static void read_entry(struct reader *reader)
+// From behind the parameters. Where it ends it returns.
+static void read_code(struct reader *reader)
 {
-    struct code *code = reader->code;
+    const struct instruction end = { .operation = OP_ret, .guard = SIZE_MAX, .line = reader->line };
     char word[CODE_WORD];
-    reader_parameters(reader);
     while (*reader_next(reader, word) && word[0] != '{')
         ;
     find_labels(*reader, reader);
     read_body(reader);
+    add_instruction(reader, &end);
+}
+
+// Moves the reader behind the name of a function that has a body; false: there is none.
+static bool find_function(struct reader *reader, struct function *function)
+{
+    char word[CODE_WORD];
+    while (*reader_next(reader, word)) {
+        if (strcmp(word, ".func") != 0)
+            continue;
+        struct reader head = *reader;
+        function->num_params = 0;
+        reader_parameters(reader, NAME_CALL, function);
+        bool is_it = strcmp(reader_next(reader, word), function->name) == 0;
+        reader_parameters(reader, NAME_CALL, function);
+        while (*reader_next(reader, word) && word[0] != '{' && word[0] != ';')
+            ;
+        if (is_it && word[0] == '{') {
+            reader->at--;
+            return true;
+        }
+        reader->num_names = head.num_names;
+    }
+    return false;
+}
+
+// The functions that are called. Each knows the module's names and its own.
+static void read_functions(struct reader *reader, const char *text, size_t num_names)
+{
+    struct code *code = reader->code;
+    for (size_t i = 0; i < code->num_functions && !reader->failed; i++) {
+        struct function function = code->functions[i];
+        reader->num_names = num_names;
+        reader->at = text;
+        reader->line = 1;
+        if (!find_function(reader, &function)) {
+            reader_fail(reader, "the stand-in does not call", function.name);
+            return;
+        }
+        function.first = code->num;
+        code->functions[i] = function;
+        read_code(reader);
+    }
+}
+
+static void read_entry(struct reader *reader, const char *text)
+{
+    struct code *code = reader->code;
+    size_t num_names = reader->num_names;
+    reader_parameters(reader, NAME_PARAM, NULL);
+    read_code(reader);
+    read_functions(reader, text, num_names);
     code->shared_bytes = (code->shared_bytes + 15) / 16 * 16;
 }
 
@@ -288,7 +370,7 @@ bool code_read(const char *text, const char *entry, struct code *out_code, struc
     if (reader.names == NULL || out_code->globals == NULL)
         reader_fail(&reader, "no memory for", entry);
     else if (find_entry(&reader, entry))
-        read_entry(&reader);
+        read_entry(&reader, text);
     free(reader.names);
     if (reader.failed)
         code_finish(out_code);
@@ -298,6 +380,7 @@ bool code_read(const char *text, const char *entry, struct code *out_code, struc
 void code_finish(struct code *code)
 {
     free(code->instructions);
+    free(code->functions);
     free(code->targets);
     free(code->globals);
     *code = (struct code){ 0 };

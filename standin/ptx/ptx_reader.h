@@ -7,7 +7,15 @@
 
 enum { MOST_NAMES = 4096 };
 
-enum name_kind { NAME_REGISTERS, NAME_SHARED, NAME_GLOBAL, NAME_LOCAL, NAME_PARAM, NAME_LABEL };
+enum name_kind {
+    NAME_REGISTERS,
+    NAME_SHARED,
+    NAME_GLOBAL,
+    NAME_LOCAL,
+    NAME_PARAM,
+    NAME_CALL,
+    NAME_LABEL
+};
 
 struct name {
     char text[CODE_WORD];
@@ -45,7 +53,8 @@ struct type reader_type(const char *part);
 // From behind .reg, or a space such as .shared, to the end of the declaration.
 void reader_registers(struct reader *reader);
 void reader_variable(struct reader *reader, enum name_kind kind, size_t *end);
-void reader_parameters(struct reader *reader);
+// Up to the closing parenthesis, if there are any. NAME_CALL: of a function, which notes them.
+void reader_parameters(struct reader *reader, enum name_kind kind, struct function *function);
 
 // A whole number, or the bits of 0f3F800000; fails on anything else.
 uint64_t reader_number(struct reader *reader, const char *word);

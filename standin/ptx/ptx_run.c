@@ -10,15 +10,66 @@ enum { MOST_TURN = 12, MOST_ROUNDS = 100000 };
 
 // ---- instructions ----
 
-// cudaGraphSetConditional(handle, value), which is all that can be called.
-static void call(struct run *run, struct thread *thread, const struct instruction *instruction)
+static unsigned char *param_of(const struct thread *thread, const struct instruction *instruction,
+                               size_t operand)
+{
+    return thread->local + (instruction->operands[operand].value - CODE_FIRST_LOCAL);
+}
+
+// cudaGraphSetConditional(handle, value), which is all that the driver has.
+static void set_condition(struct run *run, struct thread *thread,
+                          const struct instruction *instruction)
 {
     uint64_t handle;
     uint32_t value;
-    memcpy(&handle, thread->local + instruction->operands[0].value, sizeof(handle));
-    memcpy(&value, thread->local + instruction->operands[1].value, sizeof(value));
+    memcpy(&handle, param_of(thread, instruction, 0), sizeof(handle));
+    memcpy(&value, param_of(thread, instruction, 1), sizeof(value));
     if (!run->grid->set_condition || !run->grid->set_condition(handle, value))
         machine_fail(run, thread, "a condition of no loop");
+}
+
+static bool is_inside(const struct run *run, const struct thread *thread, size_t callee)
+{
+    for (size_t i = 0; i < thread->num_calls; i++)
+        if (run->code->instructions[thread->calls[i]].callee == callee)
+            return true;
+    return false;
+}
+
+// False: the thread is in the function now.
+static bool call(struct run *run, struct thread *thread, const struct instruction *instruction)
+{
+    if (instruction->callee == SIZE_MAX) {
+        set_condition(run, thread, instruction);
+        return true;
+    }
+    const struct function *callee = &run->code->functions[instruction->callee];
+    if (thread->num_calls == CODE_MOST_CALLS || is_inside(run, thread, instruction->callee)) {
+        machine_fail(run, thread, "a function that calls itself, or too many in each other");
+        return true;
+    }
+    for (size_t i = instruction->takes_result; i < callee->num_params; i++)
+        memcpy(thread->local + callee->params[i].offset, param_of(thread, instruction, i),
+               callee->params[i].bytes);
+    thread->calls[thread->num_calls++] = thread->at;
+    thread->at = callee->first;
+    return false;
+}
+
+// From a function to behind its call, or the end of the thread.
+static void leave(const struct run *run, struct thread *thread)
+{
+    if (thread->num_calls == 0) {
+        machine_end(thread);
+        return;
+    }
+    thread->at = thread->calls[--thread->num_calls];
+    const struct instruction *instruction = &run->code->instructions[thread->at];
+    const struct function *callee = &run->code->functions[instruction->callee];
+    if (instruction->takes_result)
+        memcpy(param_of(thread, instruction, 0), thread->local + callee->params[0].offset,
+               callee->params[0].bytes);
+    thread->at++;
 }
 
 // Of the copies in bulk only those into the cache.
@@ -89,7 +140,11 @@ static bool run_control(struct run *run, struct thread *thread,
     case OP_brx:
         jump(run, thread, instruction);
         return false;
+    case OP_call:
+        return call(run, thread, instruction);
     case OP_ret:
+        leave(run, thread);
+        return false;
     case OP_exit:
         machine_end(thread);
         return false;
@@ -129,9 +184,6 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
     case OP_red:
         machine_atomic(run, thread, instruction);
         break;
-    case OP_call:
-        call(run, thread, instruction);
-        break;
     case OP_cp:
         fetch(run, thread, instruction);
         break;
@@ -154,6 +206,7 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
     case OP_pmevent:
     case OP_griddepcontrol:
     case OP_prefetch:
+    case OP_call:
         break;
     default:
         compute(run, thread, instruction);

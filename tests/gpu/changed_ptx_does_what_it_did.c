@@ -318,6 +318,36 @@ static void branches_are_taken(void **state)
     text_finish(&error);
 }
 
+// Of a function of the module, which may not call itself here.
+static void functions_are_called(void **state)
+{
+    (void)state;
+    enum { NUM_THREADS = 40 };
+    static double out[NUM_THREADS], *pout = out;
+    static long long whole[NUM_THREADS], *pwhole = whole;
+    int depth = 0;
+    const struct launch launch = {
+        "calls", { 1, 1, 1 }, { NUM_THREADS, 1, 1 }, 0, { ARG(pout), ARG(pwhole), ARG(depth) }
+    };
+    EACH_WAY(variant, seed)
+    {
+        for (int i = 0; i < NUM_THREADS; i++) {
+            out[i] = i * i;
+            whole[i] = i;
+        }
+        run(&launch, variant, seed);
+        for (int i = 0; i < NUM_THREADS; i++) {
+            assert_true(out[i] == i);
+            assert_int_equal(whole[i], i % 17);
+        }
+    }
+    struct text error = { 0 };
+    depth = 1;
+    assert_false(run_text(text, &launch, 0, 1, &error));
+    assert_non_null(strstr(error.bytes, "a function that calls itself"));
+    text_finish(&error);
+}
+
 // Every other thread ends at once. The rest look at the note later, each block after its own time.
 static const char watching[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
@@ -431,6 +461,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate_setup_teardown(matrices_are_multiplied, begin, end, folder),
         cmocka_unit_test_prestate_setup_teardown(values_are_counted, begin, end, folder),
         cmocka_unit_test_prestate_setup_teardown(branches_are_taken, begin, end, folder),
+        cmocka_unit_test_prestate_setup_teardown(functions_are_called, begin, end, folder),
         cmocka_unit_test(the_end_is_noted_behind_the_last_thread),
         cmocka_unit_test(parts_of_a_block_meet_no_others_at_the_end),
         cmocka_unit_test_prestate_setup_teardown(mistakes_are_told, begin, end, folder),
