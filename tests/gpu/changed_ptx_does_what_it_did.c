@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_audit.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "base/audit_table.h"
 #include "base/note.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
@@ -33,6 +35,20 @@ static unsigned char next_bytes[1 << 12];
 static const struct gpu_prefetch next = { next_bytes, 64, 3 };
 static unsigned fetched[sizeof(next_bytes) / 64]; // how often each part
 
+// Of all memory. Nothing is allowed in its first half, where no kernel goes.
+static struct {
+    uint64_t num, unused;
+    struct audit_segment segments[3];
+} table = { .num = 2,
+            .segments = { { .end = 4096 },
+                          { .begin = 4096, .end = UINT64_MAX, .allowed = 7 },
+                          { .begin = UINT64_MAX, .end = UINT64_MAX } } };
+
+static char *audit(const char *changed, struct ptx_reason *out_reason)
+{
+    return braid_gpu_ptx_with_audit(changed, 128, out_reason);
+}
+
 static const struct variant {
     const char *name;
     pass *change;
@@ -42,10 +58,11 @@ static const struct variant {
                  { "reading its grid", braid_gpu_ptx_with_read_grid },
                  { "prefetching", braid_gpu_ptx_with_prefetch },
                  { "noting", braid_gpu_ptx_with_notes },
-                 { "noting its begin", braid_gpu_ptx_with_begin_notes } };
+                 { "noting its begin", braid_gpu_ptx_with_begin_notes },
+                 { "telling", audit } };
 
 enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
-enum { TIMED = 2, READING, PREFETCHING, NOTING, NOTING_BEGIN };
+enum { TIMED = 2, READING, PREFETCHING, NOTING, NOTING_BEGIN, TELLING };
 
 static int begin(void **state)
 {
@@ -117,6 +134,8 @@ static bool run_text(const char *changed, const struct launch *launch, int varia
         at = put(arguments, at, &note, sizeof(note));
         at = put(arguments, at, &noted_node, sizeof(noted_node));
         put(arguments, at, &count, sizeof(count));
+    } else if (variant == TELLING) {
+        put(arguments, at, &(const void *){ &table }, sizeof(void *));
     }
     struct grid grid = { .arguments = arguments,
                          .fetch = variant == PREFETCHING ? note_fetched : NULL,
@@ -166,6 +185,16 @@ static void check_note(int variant)
     noted = (struct note){ 0 };
 }
 
+// Each kernel here accesses memory, and none beyond.
+static void check_table(int variant)
+{
+    assert_int_equal(table.segments[1].seen != 0, variant == TELLING);
+    assert_int_equal(table.segments[0].seen | table.segments[2].seen, 0);
+    table.segments[1].seen = 0;
+    for (int i = 0; i < 3 * AUDIT_NUM_ACTS; i++)
+        assert_int_equal(table.segments[i / AUDIT_NUM_ACTS].tallies[i % AUDIT_NUM_ACTS].num, 0);
+}
+
 // Runs it changed in one way.
 static void run(const struct launch *launch, int variant, uint64_t seed)
 {
@@ -181,6 +210,7 @@ static void run(const struct launch *launch, int variant, uint64_t seed)
     check_stamps(variant);
     check_fetched(launch, variant);
     check_note(variant);
+    check_table(variant);
     free(changed);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_audit.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
@@ -15,14 +16,22 @@
 #include "gpu/ptx_assemble.h"
 #include "support/check.h"
 
-enum { NUM_PASSES = 6, EARLY = 0, PREFETCHING = 3, MOST_PATH = 300 };
+enum { NUM_PASSES = 7, EARLY = 0, PREFETCHING = 3, MOST_PATH = 300 };
 
 typedef char *pass(const char *text, struct ptx_reason *out_reason);
 
-static pass *const passes[NUM_PASSES] = {
-    braid_gpu_ptx_with_early_start, braid_gpu_ptx_with_stamps, braid_gpu_ptx_with_read_grid,
-    braid_gpu_ptx_with_prefetch,    braid_gpu_ptx_with_notes,  braid_gpu_ptx_with_begin_notes
-};
+static char *audit(const char *text, struct ptx_reason *out_reason)
+{
+    return braid_gpu_ptx_with_audit(text, 1024, out_reason);
+}
+
+static pass *const passes[NUM_PASSES] = { braid_gpu_ptx_with_early_start,
+                                          braid_gpu_ptx_with_stamps,
+                                          braid_gpu_ptx_with_read_grid,
+                                          braid_gpu_ptx_with_prefetch,
+                                          braid_gpu_ptx_with_notes,
+                                          braid_gpu_ptx_with_begin_notes,
+                                          audit };
 
 #define OLD "it is for a device before sm_70"
 #define DEPENDS "it uses griddepcontrol itself"

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The check of an access by a kernel that tells of its accesses.
+#include "backends/gpu/gpu_ptx_check.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+_Static_assert(offsetof(struct audit_table, segments) == 16, "the text below");
+_Static_assert(sizeof(struct audit_segment) == 96, "likewise");
+_Static_assert(offsetof(struct audit_segment, allowed) == 16, "likewise");
+_Static_assert(offsetof(struct audit_segment, tallies) == 24, "likewise");
+_Static_assert(sizeof(struct audit_tally) == 24, "likewise");
+
+// Finds the first segment that ends behind the address.
+#define SEARCH                                                                                     \
+    "braid_search:\n"                                                                              \
+    "\tsetp.ge.u64 %q, %low, %high;\n"                                                             \
+    "\t@%q bra braid_found_it;\n"                                                                  \
+    "\tadd.u64 %middle, %low, %high;\n"                                                            \
+    "\tshr.u64 %middle, %middle, 1;\n"                                                             \
+    "\tmad.lo.u64 %segment, %middle, 96, %table;\n"                                                \
+    "\tld.global.u64 %t, [%segment+8];\n"                                                          \
+    "\tsetp.gt.u64 %q, %t, %a;\n"                                                                  \
+    "\tselp.b64 %high, %middle, %high, %q;\n"                                                      \
+    "\tadd.u64 %middle, %middle, 1;\n"                                                             \
+    "\tselp.b64 %low, %low, %middle, %q;\n"                                                        \
+    "\tbra braid_search;\n"                                                                        \
+    "braid_found_it:\n"                                                                            \
+    "\tmad.lo.u64 %segment, %low, 96, %table;\n"
+
+// Of a segment that allows the access: notes the first one. If it has the whole access, the first
+// and the last address of others that it has are the result.
+#define ALLOWED                                                                                    \
+    "\tld.volatile.global.u32 %mask, [%segment+20];\n"                                             \
+    "\tand.b32 %mask, %mask, %bit;\n"                                                              \
+    "\tsetp.eq.u32 %q, %mask, 0;\n"                                                                \
+    "\t@%q red.global.or.b32 [%segment+20], %bit;\n"                                               \
+    "\tld.global.u64 %t, [%segment+8];\n"                                                          \
+    "\tsetp.lt.u64 %q, %a, %begin;\n"                                                              \
+    "\tsetp.lt.or.u64 %q, %t, %end, %q;\n"                                                         \
+    "\t@%q bra braid_next;\n"                                                                      \
+    "\tmov.b64 %from, %begin;\n"                                                                   \
+    "\tsub.u64 %span, %t, %begin;\n"                                                               \
+    "\tsub.u64 %span, %span, %bytes;\n"                                                            \
+    "\tbra braid_next;\n"
+
+#define REFUSED                                                                                    \
+    "braid_refused:\n"                                                                             \
+    "\tmad.wide.u32 %tally, %act, 24, %segment;\n"                                                 \
+    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
+    "\tmax.u64 %t, %a, %begin;\n"                                                                  \
+    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
+    "\tld.global.u64 %t, [%segment+8];\n"                                                          \
+    "\tmin.u64 %t, %t, %end;\n"                                                                    \
+    "\tsub.u64 %t, %t, 1;\n"                                                                       \
+    "\tred.global.max.u64 [%tally+40], %t;\n"
+
+const char braid_ptx_checker[] =
+    "\n.global .align 8 .u64 braid_audit_table;\n"
+    ".func (.param .align 8 .b8 braid_found[16]) braid_check(.param .b64 braid_address, .param "
+    ".b64 braid_bytes, .param .b32 braid_act)\n{\n"
+    "\t.reg .pred %q;\n\t.reg .b32 %act, %bit, %mask;\n"
+    "\t.reg .b64 %a, %bytes, %end, %table, %low, %high, %middle, %segment, %begin, %t, %tally, "
+    "%from, %span;\n"
+    "\tld.param.b64 %a, [braid_address];\n"
+    "\tld.param.b64 %bytes, [braid_bytes];\n"
+    "\tld.param.b32 %act, [braid_act];\n"
+    "\tmov.u32 %bit, 1;\n"
+    "\tshl.b32 %bit, %bit, %act;\n"
+    "\tadd.u64 %end, %a, %bytes;\n"
+    "\tld.global.u64 %table, [braid_audit_table];\n"
+    "\tmov.u64 %low, 0;\n"
+    "\tld.global.u64 %high, [%table];\n"
+    "\tadd.u64 %table, %table, 16;\n"
+    "\tmov.u64 %from, 0;\n"
+    "\tmov.u64 %span, 0;\n"
+    "\tsetp.eq.u64 %q, %bytes, 0;\n"
+    "\t@%q bra braid_done;\n" SEARCH "braid_walk:\n"
+    "\tld.global.u64 %begin, [%segment];\n"
+    "\tsetp.ge.u64 %q, %begin, %end;\n"
+    "\t@%q bra braid_done;\n"
+    "\tld.global.u32 %mask, [%segment+16];\n"
+    "\tand.b32 %mask, %mask, %bit;\n"
+    "\tsetp.eq.u32 %q, %mask, 0;\n"
+    "\t@%q bra braid_refused;\n" ALLOWED REFUSED "braid_next:\n"
+    "\tadd.u64 %segment, %segment, 96;\n"
+    "\tbra braid_walk;\n"
+    "braid_done:\n"
+    "\tst.param.b64 [braid_found+0], %from;\n"
+    "\tst.param.b64 [braid_found+8], %span;\n"
+    "\tret;\n}\n";
+
+// The guard without its sign, or length 0.
+static struct ptx_word find_guard(const struct ptx_statement *statement)
+{
+    const char *at = statement->begin;
+    struct ptx_word word = braid_ptx_next_word(&at);
+    if (!braid_ptx_word_is(word, "@"))
+        return (struct ptx_word){ 0 };
+    struct ptx_word guard = braid_ptx_next_word(&at);
+    while (at < statement->word.at) {
+        struct ptx_word next = braid_ptx_next_word(&at);
+        if (next.at >= statement->word.at)
+            break;
+        guard.length = (size_t)(next.at + next.length - guard.at);
+    }
+    return guard;
+}
+
+// Whether the check is due: where the guard holds, and the cache does not say that all is well.
+static int write_decision(char *text, size_t size, struct ptx_word guard, uint32_t cache)
+{
+    if (cache < PTX_CHECK_CACHES)
+        return snprintf(text, size,
+                        "\tsub.s64 %%braid_a1, %%braid_a0, %%braid_low%u;\n"
+                        "\tsetp.gt%s.u64 %%braid_q, %%braid_a1, %%braid_span%u%s%.*s;\n"
+                        "\t@!%%braid_q bra braid_checked;\n",
+                        cache, guard.length ? ".and" : "", cache, guard.length ? ", " : "",
+                        (int)guard.length, guard.at ? guard.at : "");
+    if (!guard.length)
+        return 0;
+    bool is_negated = *guard.at == '!';
+    return snprintf(text, size, "\t@%s%.*s bra braid_checked;\n", is_negated ? "" : "!",
+                    (int)guard.length - is_negated, guard.at + is_negated);
+}
+
+static int write_size(char *text, size_t size, const struct ptx_access *access)
+{
+    if (access->bytes || !access->size.length)
+        return snprintf(text, size, "\tst.param.b64 [braid_p1], %u;\n", access->bytes);
+    return snprintf(text, size,
+                    "\tcvt.u64.u32 %%braid_a1, %.*s;\n"
+                    "\tst.param.b64 [braid_p1], %%braid_a1;\n",
+                    (int)access->size.length, access->size.at);
+}
+
+bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
+                           uint32_t cache, char *text)
+{
+    enum { size = PTX_CHECK_BYTES, MOST_WORDS = size / 4 };
+    struct ptx_word guard = find_guard(statement);
+    if (access->base.length + access->offset.length + access->size.length + guard.length >
+        MOST_WORDS)
+        return false;
+    struct ptx_word base = access->base, offset = access->offset;
+    int at = snprintf(text, size,
+                      "\n\t{\n\t.reg .pred %%braid_q;\n\t.reg .b64 %%braid_a<2>;\n"
+                      "\tmov.b64 %%braid_a0, %.*s;\n",
+                      (int)base.length, base.at);
+    if (offset.length)
+        at += snprintf(text + at, size - (size_t)at, "\tadd.s64 %%braid_a0, %%braid_a0, %.*s;\n",
+                       (int)offset.length, offset.at);
+    at += write_decision(text + at, size - (size_t)at, guard, cache);
+    at += snprintf(text + at, size - (size_t)at,
+                   "\t{\n\t.param .b64 braid_p0;\n\t.param .b64 braid_p1;\n\t.param .b32 "
+                   "braid_p2;\n\t.param .align 8 .b8 braid_r[16];\n"
+                   "\tst.param.b64 [braid_p0], %%braid_a0;\n");
+    at += write_size(text + at, size - (size_t)at, access);
+    at += snprintf(text + at, size - (size_t)at,
+                   "\tst.param.b32 [braid_p2], %d;\n"
+                   "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2);\n",
+                   (int)access->act);
+    if (cache < PTX_CHECK_CACHES)
+        at += snprintf(text + at, size - (size_t)at,
+                       "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"
+                       "\tld.param.b64 %%braid_span%u, [braid_r+8];\n",
+                       cache, cache);
+    snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n\t}\n\t");
+    return true;
+}
