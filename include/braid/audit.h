@@ -17,12 +17,14 @@ extern "C" {
 
 // The kind of a finding.
 typedef enum braid_audit_kind {
-    BRAID_AUDIT_READS = 1,       // without a declaration
-    BRAID_AUDIT_WRITES = 2,      // likewise
-    BRAID_AUDIT_NEVER_READS = 3, // as it declares
-    BRAID_AUDIT_NEVER_WRITES = 4,
-    BRAID_AUDIT_ORDER = 5,        // nothing orders two nodes, and results depend on their order
-    BRAID_AUDIT_UNREPEATABLE = 6, // a second run has other results, so no orders are compared
+    BRAID_AUDIT_READS = 1, // without a declaration
+    BRAID_AUDIT_WRITES = 2,
+    BRAID_AUDIT_UPDATES = 3,     // atomically; on the CPU it writes
+    BRAID_AUDIT_NEVER_READS = 4, // as it declares
+    BRAID_AUDIT_NEVER_WRITES = 5,
+    BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited
+    BRAID_AUDIT_ORDER = 7,        // nothing orders two nodes, and results depend on their order
+    BRAID_AUDIT_UNREPEATABLE = 8, // a second run has other results, so no orders are compared
 } braid_audit_kind;
 
 // All accesses of one kind by a node to a buffer; or bytes of one that differ between runs.
@@ -31,12 +33,13 @@ typedef struct braid_audit_finding {
     braid_node node;
     braid_node other;        // of BRAID_AUDIT_ORDER
     braid_resource resource; // the buffer, or as declared
-    const char *buffer;      // its name
+    const char *buffer;      // its name; NULL: unseen
     const char *kernel;      // NULL: the node is none
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
-    const void *address; // of the first access, or byte; NULL: there is none
-    uint64_t begin, end; // in the buffer: first bytes of accesses, or bytes that differ
-    uint64_t num;        // of accesses, at least; or of these bytes
+    const void *address; // of the first access (on CUDA the lowest), or byte; NULL: there is none
+    uint64_t begin,
+        end;      // in the buffer; on the CPU, of first bytes of accesses; or bytes that differ
+    uint64_t num; // of accesses, at least; or of these bytes
 } braid_audit_finding;
 
 // Receives a finding, whose texts are valid during the call.
@@ -46,12 +49,13 @@ typedef void braid_audit_report(void *user, const braid_audit_finding *finding);
 typedef struct braid_audit_options {
     braid_audit_report *report; // NULL: none
     void *user;
-    bool orders; // also runs frames in other orders that the graph allows
+    bool orders; // on the CPU: also runs frames in other orders that the graph allows
 } braid_audit_options;
 
-// Runs a frame, node by node, on this thread, and reports findings (docs/book/reliability.md).
+// Runs a frame, node by node, and reports findings (docs/book/reliability.md).
 // With `orders` it first runs more frames.
-// Errors: as braid_exec_create; BRAID_UNSUPPORTED (no CPU, not Linux on x86-64), BRAID_TRAPPED.
+// Errors: as braid_exec_create; BRAID_UNSUPPORTED (HIP, orders on CUDA, a CPU but not Linux on
+// x86-64), BRAID_TRAPPED.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,
                                                          const braid_graph *graph,
                                                          const braid_audit_options *options,

@@ -16,18 +16,20 @@ from braid._lifetime import run_deferred
 from braid._text import string
 
 _KINDS = {lib.BRAID_AUDIT_READS: "reads", lib.BRAID_AUDIT_WRITES: "writes",
-          lib.BRAID_AUDIT_NEVER_READS: "never reads", lib.BRAID_AUDIT_NEVER_WRITES: "never writes",
+          lib.BRAID_AUDIT_UPDATES: "updates", lib.BRAID_AUDIT_NEVER_READS: "never reads",
+          lib.BRAID_AUDIT_NEVER_WRITES: "never writes", lib.BRAID_AUDIT_UNSEEN: "unseen",
           lib.BRAID_AUDIT_ORDER: "order", lib.BRAID_AUDIT_UNREPEATABLE: "unrepeatable"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """See braid_audit_finding. `kind` is "reads", "writes", "never reads", "never writes", "order" or "unrepeatable"."""
+    """See braid_audit_finding. `kind` is "reads", "writes", "updates", "never reads", "never writes", "unseen", "order"
+    or "unrepeatable"."""
 
     kind: str
     node: Node
     other: Optional[Node]
-    buffer: str
+    buffer: Optional[str]
     kernel: Optional[str]
     text: str
     address: Optional[int]
@@ -40,7 +42,7 @@ class Finding:
 
 
 def audit(device: Device, graph: Graph, orders: bool = False) -> List[Finding]:
-    """Runs one frame of the graph on the CPU, node by node, and returns where its nodes access other memory than they
+    """Runs one frame of the graph, node by node, and returns where its nodes access other memory than they
     declare. With `orders` it first runs frames in other orders, and returns nodes that lack one. braid_exec_audit tells
     more. What one frame does to buffers stays done."""
     run_deferred()
@@ -63,7 +65,8 @@ def _tell(user: Any, found: Any) -> None:
     graph, findings = told
     findings.append(Finding(
         _KINDS[found.kind], Node(graph, found.node),
-        Node(graph, found.other) if found.kind == lib.BRAID_AUDIT_ORDER else None, string(found.buffer),
+        Node(graph, found.other) if found.kind == lib.BRAID_AUDIT_ORDER else None,
+        string(found.buffer) if found.buffer != ffi.NULL else None,
         string(found.kernel) if found.kernel != ffi.NULL else None, string(found.text),
         int(ffi.cast("uintptr_t", found.address)) or None, found.begin, found.end, found.num))
 

@@ -200,6 +200,12 @@ struct backend_ops {
                                 enum kernel_use use, const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
+    // Optional: loads a kernel that tells of its accesses. Behind the launch's arguments it takes
+    // the address of a table (base/audit_table.h). Its threads are at most those of the launch's
+    // block. BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
+    braid_status (*kernel_load_audited)(struct backend *backend, const braid_kernel *kernel,
+                                        const struct backend_launch *launch,
+                                        struct backend_kernel **out_kernel);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
                                  uint64_t *out_num);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a frame on the calling thread, node by node, and reports accesses that are not declared.
+// Runs a frame, node by node, and reports accesses that are not declared.
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -9,26 +9,20 @@
 #include "exec/audit_orders.h"
 #include "exec/audit_walk.h"
 
-struct auditing {
-    braid_exec *exec;
-    struct audit *audit;
-    struct audit_findings findings;
-    struct array orders; // struct audit_order_finding
-};
-
-// The work that a queue call queues runs on other threads, and is not judged.
+// The work that a queue call queues is not judged.
 static braid_status run_node(void *context, uint32_t node)
 {
     struct auditing *auditing = context;
-    const struct backend_task *task = &auditing->exec->frames.slots[0].frame.tasks[node];
-    if (task->kind == WORK_QUEUE) {
-        braid_audit_pause(auditing->audit);
-        return braid_audit_run_task(auditing->exec, task);
-    }
-    braid_audit_begin_node(auditing->audit, &graph_nodes(auditing->findings.graph)[node]);
-    braid_status status = braid_audit_run_task(auditing->exec, task);
-    braid_audit_end_node(auditing->audit);
-    return status ? status : braid_audit_findings_take(&auditing->findings, auditing->audit, node);
+    const braid_exec *exec = auditing->exec;
+    const struct backend_task *task = &exec->frames.slots[0].frame.tasks[node];
+    if (task->kind != WORK_QUEUE)
+        return auditing->way->run_node(auditing, node, task);
+    if (auditing->way->pause)
+        auditing->way->pause(auditing);
+    braid_status status = braid_audit_run_queue_call(exec, task, auditing->stream);
+    return status ? status
+                  : braid_audit_findings_add_unseen(&auditing->findings, node,
+                                                    "the work of its call is not seen");
 }
 
 // Of this thread: it would wait for the end of its own audit.
@@ -39,15 +33,15 @@ static braid_status judge_frame(struct auditing *auditing)
     braid_exec *exec = auditing->exec;
     braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
     if (!status)
-        status = braid_audit_create(auditing->findings.graph, exec, &auditing->audit);
-    if (!status)
-        status = braid_audit_start(auditing->audit);
+        status = auditing->way->start(auditing);
     if (status)
         return status;
-    status = braid_audit_walk(
-        &(struct audit_walk){ .exec = exec, .run = run_node, .context = auditing });
-    braid_audit_stop(auditing->audit);
-    return status;
+    status = braid_audit_walk(&(struct audit_walk){ .exec = exec,
+                                                    .run = run_node,
+                                                    .read_word = auditing->way->read_word,
+                                                    .context = auditing });
+    braid_status stopped = auditing->way->stop(auditing);
+    return status ? status : stopped;
 }
 
 // The frame that is judged runs last, so that its results stay.
@@ -63,8 +57,15 @@ static braid_status run_frames(struct auditing *auditing, const braid_audit_opti
     return status;
 }
 
+static const struct audit_way *find_way(const struct backend *backend)
+{
+    return backend->ops->run_here              ? &braid_audit_way_by_pages
+           : backend->ops->kernel_load_audited ? &braid_audit_way_by_kernels
+                                               : NULL;
+}
+
 static braid_status check(const braid_device *device, const braid_graph *graph,
-                          const size_t *out_num_findings)
+                          const braid_audit_options *options, const size_t *out_num_findings)
 {
     static const char function[] = "braid_exec_audit";
     if (!device || !graph || !out_num_findings)
@@ -76,8 +77,12 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s: called inside an audit", function);
     if (!status)
         status = braid_device_check(function, device);
-    if (!status && !device->backend->ops->run_here)
-        status = braid_error(BRAID_UNSUPPORTED, "%s: %s: accesses are seen on the CPU only",
+    if (!status && !find_way(device->backend))
+        status =
+            braid_error(BRAID_UNSUPPORTED, "%s: %s: accesses are seen on the CPU and on CUDA only",
+                        function, device->label);
+    if (!status && options && options->orders && !device->backend->ops->run_here)
+        status = braid_error(BRAID_UNSUPPORTED, "%s: %s: orders are compared on the CPU only",
                              function, device->label);
     if (!status && graph->ranks)
         status = braid_error(BRAID_UNSUPPORTED, "%s: a graph with communicators needs other ranks",
@@ -88,25 +93,26 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
 braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
                               const braid_audit_options *options, size_t *out_num_findings)
 {
-    braid_status status = check(device, graph, out_num_findings);
+    braid_status status = check(device, graph, options, out_num_findings);
     if (status)
         return status;
-    struct auditing auditing = { .findings.graph = graph };
+    struct auditing auditing = { .way = find_way(device->backend), .findings.graph = graph };
+    const braid_exec_options alone = { .islands = BRAID_ISLANDS_NEVER };
     auditing.findings.has_run = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(bool));
     if (!auditing.findings.has_run)
         return braid_error_no_memory("an audit");
-    status = braid_exec_create(device, graph, NULL, &auditing.exec);
+    status = braid_exec_create(device, graph, &alone, &auditing.exec);
     if (!status)
         status = run_frames(&auditing, options);
     if (!status)
-        status = braid_audit_findings_end(&auditing.findings, auditing.audit);
+        status = braid_audit_findings_end(&auditing.findings, auditing.memory);
     if (!status) {
         braid_audit_findings_report(&auditing.findings, options);
         braid_audit_orders_report(graph, &auditing.orders, options);
         *out_num_findings = auditing.findings.items.num + auditing.orders.num;
         status = braid_exec_tell_traps(auditing.exec);
     }
-    braid_audit_destroy(auditing.audit);
+    auditing.way->destroy(&auditing);
     braid_exec_destroy(auditing.exec);
     braid_array_finish(&auditing.findings.items);
     braid_array_finish(&auditing.orders);

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// An audit that runs: the memory of buffers, the declarations of the node at hand, and the
-// accesses that it made.
+// An audit that runs: the memory of buffers, the declarations of nodes, and undeclared accesses.
 //
-// Outside a node's accesses all pages with buffers are closed. A fault tells of an access. If the
-// node declares all that its page has of buffers, the page is opened for the rest of the node.
-// Otherwise it is opened for one instruction, behind which the processor traps. So each access to
-// such a page is judged, by its first byte.
+// There are two ways to see accesses. On the CPU pages with buffers are closed, and accesses fault
+// (audit_by_pages.h). On CUDA kernels tell of their accesses themselves (audit_by_kernels.c).
 #ifndef BRAID_EXEC_AUDIT_H
 #define BRAID_EXEC_AUDIT_H
 
-#include <signal.h>
-#include <stdatomic.h>
-
 #include <braid/audit.h>
 
-#include "exec/audit_pages.h"
+#include "base/audit_table.h"
 #include "exec/exec.h"
-
-enum {
-    AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
-    AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
-    AUDIT_STACK_BYTES = 64 * 1024, // of the handlers
-};
 
 // Undeclared accesses of one kind.
 struct audit_count {
@@ -32,7 +20,7 @@ struct audit_count {
 struct audit_buffer {
     uintptr_t begin, end;
     uint32_t resource;
-    bool is_noted, is_open;       // by the node at hand
+    bool is_noted, is_open;       // by the node at hand, on the CPU
     struct audit_count counts[2]; // its reads, and its writes
 };
 
@@ -49,79 +37,93 @@ struct audit_extent {
     uintptr_t begin, end;
 };
 
-struct audit_step {
-    uintptr_t address;
-    int rights; // behind the instruction
-};
-
-// All of it lies in pages of its own, which nobody closes.
-struct audit {
-    size_t bytes; // of these pages
-    struct audit_pages pages;
+struct audit_memory {
     struct audit_buffer *buffers;  // by address
     struct audit_extent *extents;  // likewise
     struct audit_access *accesses; // as in the graph
     size_t num_buffers, num_extents, num_accesses;
-
-    // The node that runs.
-    bool runs;
-    struct audit_access *declared; // of `accesses`
-    uint32_t num_declared;
-    uint32_t *noted; // buffers
-    uint32_t num_noted;
-
-    atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one
-                      // more: the thread has it beyond its faults
-    bool is_open;     // all pages are, until the next node
-    struct audit_step steps[AUDIT_MOST_STEPPED];
-    uint32_t num_steps;
-
-    stack_t stack_before;
-    sigset_t signals_before;
-    unsigned char stack[AUDIT_STACK_BYTES];
 };
 
-// audit_memory.c: knows the memory of a graph's buffers, as the exec's first frame has them, and of
-// its accesses. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
-braid_status braid_audit_create(const braid_graph *graph, const braid_exec *exec,
-                                struct audit **out_audit);
-void braid_audit_destroy(struct audit *audit); // NULL does nothing
-
-// audit_judge.c. Notes an access of the node at hand.
-void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
-// Opens pages with the address as far as no access there can be undeclared. False: the page is not
-// opened for such an access.
-bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
-void braid_audit_close(struct audit *audit); // all that is open
-
-// audit_trap.c. Between these two, accesses of any thread to buffers are judged. Both are called by
-// one thread. Errors: BRAID_UNSUPPORTED (the machine, or the system refuses to close pages).
-braid_status braid_audit_start(struct audit *audit);
-void braid_audit_stop(struct audit *audit);
-// Around the calls of a node.
-void braid_audit_begin_node(struct audit *audit, const struct graph_node *node);
-void braid_audit_end_node(struct audit *audit);
-// Opens all pages, for work that is not judged, until the next node.
-void braid_audit_pause(struct audit *audit);
-
-// audit_findings.c: the findings of a graph's nodes.
 struct audit_finding {
     braid_audit_kind kind;
     uint32_t node, resource;
     uintptr_t begin; // of the buffer's memory
     struct audit_count count;
+    const char *reason; // of one that is not seen; it outlives the findings
 };
+
+// audit_findings.c: the findings of a graph's nodes.
 struct audit_findings {
     const braid_graph *graph;
     struct array items; // struct audit_finding
-    bool *has_run;      // by node
+    bool *has_run;      // by node: it was seen
 };
-// Behind a node: takes the undeclared accesses that were noted. Errors: BRAID_NO_MEMORY.
-braid_status braid_audit_findings_take(struct audit_findings *findings, struct audit *audit,
-                                       uint32_t node);
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_findings_add(struct audit_findings *findings,
+                                      struct audit_finding finding);
+braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
+                                             const char *reason);
 // Behind all: adds declared accesses that were never made. Errors: BRAID_NO_MEMORY.
-braid_status braid_audit_findings_end(struct audit_findings *findings, const struct audit *audit);
+braid_status braid_audit_findings_end(struct audit_findings *findings,
+                                      const struct audit_memory *memory);
 void braid_audit_findings_report(const struct audit_findings *findings,
                                  const braid_audit_options *options);
+
+struct audit_way;
+
+struct auditing {
+    const struct audit_way *way;
+    braid_exec *exec;
+    struct audit_findings findings;
+    struct audit_memory *memory; // the way's
+    braid_stream *stream;        // of the frame; NULL: the default stream
+    void *own;                   // the way's
+    struct array orders;         // struct audit_order_finding
+};
+
+// A way to see accesses.
+struct audit_way {
+    // Sets memory, stream and own; half-made, too, which `destroy` takes.
+    braid_status (*start)(struct auditing *auditing);
+    // Runs a node, or begins to, and adds its findings, or does so up to `stop`.
+    braid_status (*run_node)(struct auditing *auditing, uint32_t node,
+                             const struct backend_task *task);
+    // Before a queue call, whose work is not judged.
+    void (*pause)(struct auditing *auditing); // optional
+    // Optional: as in struct audit_walk, with the auditing as context.
+    braid_status (*read_word)(void *auditing, const uint32_t *word, uint32_t *out_value);
+    // Behind the nodes, also if one failed.
+    braid_status (*stop)(struct auditing *auditing);
+    void (*destroy)(struct auditing *auditing); // behind the report
+};
+extern const struct audit_way braid_audit_way_by_pages, braid_audit_way_by_kernels;
+
+// audit_memory.c.
+// The next part of a block, from *used on; NULL only counts its bytes.
+void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t bytes);
+size_t braid_audit_most_buffers(const braid_graph *graph);
+// Carves the room for the memory of a graph's buffers.
+void braid_audit_memory_place(struct audit_memory *memory, unsigned char *block, size_t *used,
+                              const braid_graph *graph);
+// As the exec's first frame has it.
+void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *graph,
+                             const braid_exec *exec);
+// The first one that has the address, or NULL.
+struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address);
+
+// audit_table.c.
+// The most segments of a node's table.
+size_t braid_audit_count_segments(const struct audit_memory *memory, const struct graph_node *node);
+// Writes it. `room` is for as many addresses as it has segments at most.
+void braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
+                             uintptr_t *room, struct audit_table *table);
+static inline size_t audit_table_bytes(size_t num_segments)
+{
+    return sizeof(struct audit_table) + (num_segments + 1) * sizeof(struct audit_segment);
+}
+// Takes the accesses of which a run of the node told. Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_table_take(const struct audit_memory *memory, uint32_t node,
+                                    const struct audit_table *table,
+                                    struct audit_findings *findings);
 
 #endif

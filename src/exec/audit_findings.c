@@ -29,7 +29,7 @@ static braid_status add(struct audit_findings *findings, struct audit_finding fi
 }
 
 // A node of a loop may have some of earlier iterations.
-static braid_status take(struct audit_findings *findings, struct audit_finding finding)
+braid_status braid_audit_findings_add(struct audit_findings *findings, struct audit_finding finding)
 {
     struct audit_finding *known = find(findings, &finding);
     if (!known)
@@ -43,25 +43,13 @@ static braid_status take(struct audit_findings *findings, struct audit_finding f
     return BRAID_OK;
 }
 
-braid_status braid_audit_findings_take(struct audit_findings *findings, struct audit *audit,
-                                       uint32_t node)
+braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
+                                             const char *reason)
 {
-    braid_status status = BRAID_OK;
-    findings->has_run[node] = true;
-    for (uint32_t i = 0; i < audit->num_noted; i++) {
-        struct audit_buffer *buffer = &audit->buffers[audit->noted[i]];
-        for (int writes = 0; writes < 2; writes++) {
-            struct audit_finding finding = { writes ? BRAID_AUDIT_WRITES : BRAID_AUDIT_READS, node,
-                                             buffer->resource, buffer->begin,
-                                             buffer->counts[writes] };
-            if (finding.count.num && !status)
-                status = take(findings, finding);
-            buffer->counts[writes] = (struct audit_count){ 0 };
-        }
-        buffer->is_noted = false;
-    }
-    audit->num_noted = 0;
-    return status;
+    return braid_audit_findings_add(findings, (struct audit_finding){ .kind = BRAID_AUDIT_UNSEEN,
+                                                                      .node = node,
+                                                                      .resource = UINT32_MAX,
+                                                                      .reason = reason });
 }
 
 static int compare(const void *a, const void *b)
@@ -74,7 +62,8 @@ static int compare(const void *a, const void *b)
     return left->resource < right->resource ? -1 : left->resource > right->resource;
 }
 
-braid_status braid_audit_findings_end(struct audit_findings *findings, const struct audit *audit)
+braid_status braid_audit_findings_end(struct audit_findings *findings,
+                                      const struct audit_memory *memory)
 {
     const braid_graph *graph = findings->graph;
     const struct graph_access *accesses = graph->accesses.items;
@@ -83,13 +72,12 @@ braid_status braid_audit_findings_end(struct audit_findings *findings, const str
         const struct graph_node *node = &graph_nodes(graph)[i];
         uint32_t end = node->first_access + node->num_accesses;
         for (uint32_t k = node->first_access; findings->has_run[i] && k < end && !status; k++) {
-            const struct audit_access *access = &audit->accesses[k];
-            struct audit_finding finding = { access->may_write ? BRAID_AUDIT_NEVER_WRITES
-                                                               : BRAID_AUDIT_NEVER_READS,
-                                             i,
-                                             accesses[k].resource,
-                                             0,
-                                             { 0 } };
+            const struct audit_access *access = &memory->accesses[k];
+            const struct audit_finding finding = {
+                .kind = access->may_write ? BRAID_AUDIT_NEVER_WRITES : BRAID_AUDIT_NEVER_READS,
+                .node = i,
+                .resource = accesses[k].resource,
+            };
             if (access->begin < access->end &&
                 !(access->may_write ? access->was_written : access->was_read))
                 status = add(findings, finding);
@@ -105,8 +93,10 @@ static void write_text(const braid_audit_finding *finding, struct node_text node
 {
     static const char *const verbs[] = { [BRAID_AUDIT_READS] = "reads",
                                          [BRAID_AUDIT_WRITES] = "writes",
+                                         [BRAID_AUDIT_UPDATES] = "atomically updates",
                                          [BRAID_AUDIT_NEVER_READS] = "read",
-                                         [BRAID_AUDIT_NEVER_WRITES] = "write" };
+                                         [BRAID_AUDIT_NEVER_WRITES] = "write",
+                                         [BRAID_AUDIT_UNSEEN] = "" };
     const char *verb = verbs[finding->kind];
     unsigned long long begin = finding->begin, last = finding->end - 1;
     char bytes[64], times[40] = "";
@@ -132,10 +122,12 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
     braid_audit_finding finding = {
         .kind = found->kind,
         .node = { .index = found->node, .graph = graph->id },
-        .resource = { .index = found->resource, .graph = graph->id },
-        .buffer = braid_graph_resource_name(graph, found->resource, buffer, sizeof(buffer)),
         .text = text,
     };
+    if (found->kind != BRAID_AUDIT_UNSEEN) {
+        finding.resource = (braid_resource){ .index = found->resource, .graph = graph->id };
+        finding.buffer = braid_graph_resource_name(graph, found->resource, buffer, sizeof(buffer));
+    }
     if (graph_nodes(graph)[found->node].kind == WORK_KERNEL)
         finding.kernel = graph_kernel_of(graph, found->node)->kernel->name;
     if (found->count.num) {
@@ -144,8 +136,11 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         finding.end = found->count.highest - found->begin + 1;
         finding.num = found->count.num;
     }
-    write_text(&finding, braid_node_text(found->node, braid_graph_name(graph, found->node)), text,
-               sizeof(text));
+    struct node_text node = braid_node_text(found->node, braid_graph_name(graph, found->node));
+    if (found->kind == BRAID_AUDIT_UNSEEN)
+        snprintf(text, sizeof(text), "node %s is not audited: %s", node.text, found->reason);
+    else
+        write_text(&finding, node, text, sizeof(text));
     options->report(options->user, &finding);
 }
 

@@ -3,7 +3,7 @@
 // learned. A handler of a fault calls it.
 #include <sys/mman.h>
 
-#include "exec/audit.h"
+#include "exec/audit_by_pages.h"
 
 enum { READS_AND_WRITES = PROT_READ | PROT_WRITE };
 
@@ -17,22 +17,14 @@ static bool overlaps(const struct audit_access *access, uintptr_t begin, uintptr
     return access->begin < end && begin < access->end;
 }
 
-static struct audit_buffer *find_buffer(const struct audit *audit, uintptr_t address)
-{
-    for (size_t i = 0; i < audit->num_buffers; i++)
-        if (audit->buffers[i].begin <= address && address < audit->buffers[i].end)
-            return &audit->buffers[i];
-    return NULL;
-}
-
 static void count(struct audit *audit, uintptr_t address, bool writes)
 {
-    struct audit_buffer *buffer = find_buffer(audit, address);
+    struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
     if (!buffer)
         return;
     struct audit_count *count = &buffer->counts[writes];
     if (!buffer->is_noted)
-        audit->noted[audit->num_noted++] = (uint32_t)(buffer - audit->buffers);
+        audit->noted[audit->num_noted++] = (uint32_t)(buffer - audit->memory.buffers);
     buffer->is_noted = true;
     if (!count->num++)
         count->first = count->lowest = count->highest = address;
@@ -86,8 +78,8 @@ static bool declares(const struct audit *audit, uintptr_t begin, uintptr_t end, 
 // Likewise, to all bytes of buffers among these.
 static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
 {
-    const struct audit_extent *extents = audit->extents;
-    size_t low = 0, high = audit->num_extents;
+    const struct audit_extent *extents = audit->memory.extents;
+    size_t low = 0, high = audit->memory.num_extents;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (extents[middle].end > begin)
@@ -95,7 +87,7 @@ static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t e
         else
             low = middle + 1;
     }
-    for (size_t i = low; i < audit->num_extents && extents[i].begin < end; i++) {
+    for (size_t i = low; i < audit->memory.num_extents && extents[i].begin < end; i++) {
         uintptr_t from = extents[i].begin > begin ? extents[i].begin : begin;
         uintptr_t to = extents[i].end < end ? extents[i].end : end;
         if (!declares(audit, from, to, writes))
@@ -125,7 +117,7 @@ static int find_rights(const struct audit *audit, uintptr_t page)
 // Behind many undeclared accesses to a buffer each further one would take a fault, and tell little.
 static int find_counted_rights(struct audit *audit, uintptr_t address, uintptr_t page)
 {
-    struct audit_buffer *buffer = find_buffer(audit, address);
+    struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
     if (!buffer || page < buffer->begin || page + AUDIT_PAGE > buffer->end)
         return PROT_NONE;
     for (uint32_t i = 0; i < audit->num_declared; i++)
@@ -176,7 +168,7 @@ void braid_audit_close(struct audit *audit)
         access->is_open = false;
     }
     for (uint32_t i = 0; i < audit->num_noted; i++) {
-        struct audit_buffer *buffer = &audit->buffers[audit->noted[i]];
+        struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
         if (buffer->is_open)
             close_bytes(audit, buffer->begin, buffer->end);
         buffer->is_open = false;

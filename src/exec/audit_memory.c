@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes an audit: the memory of a graph's buffers, of its accesses, and of the audit itself.
+// The memory of a graph's buffers, and of its accesses.
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include "base/error.h"
 #include "exec/audit.h"
 
 enum { ALIGNMENT = 64 };
@@ -38,50 +35,74 @@ static int compare_buffers(const void *a, const void *b)
     return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
-static void fill_buffers(struct audit *audit, const braid_graph *graph, const braid_exec *exec)
+static void add_buffer(struct audit_memory *memory, const braid_graph *graph, uint32_t resource,
+                       uintptr_t begin)
+{
+    if (begin)
+        memory->buffers[memory->num_buffers++] = (struct audit_buffer){
+            .begin = begin,
+            .end = begin + graph_resource_at(graph, resource)->bytes,
+            .resource = resource,
+        };
+}
+
+// Whether the graph has a name for the version of some frames before.
+static bool has_name(const braid_graph *graph, uint32_t versioned, uint32_t frames_before)
 {
     for (uint32_t i = 0; i < graph->resources.num; i++) {
-        uintptr_t begin = is_buffer(graph, i) ? find_memory(graph, exec, i) : 0;
-        if (begin)
-            audit->buffers[audit->num_buffers++] = (struct audit_buffer){
-                .begin = begin, .end = begin + graph_resource_at(graph, i)->bytes, .resource = i
-            };
+        const struct graph_resource *resource = graph_resource_at(graph, i);
+        if (resource->num_versions && resource->versioned == versioned &&
+            resource->frames_before % resource->num_versions == frames_before)
+            return true;
     }
-    if (audit->num_buffers)
-        qsort(audit->buffers, audit->num_buffers, sizeof(*audit->buffers), compare_buffers);
-    for (size_t i = 0; i < audit->num_buffers; i++) {
-        const struct audit_buffer *buffer = &audit->buffers[i];
+    return false;
+}
+
+// Versions that no node can declare count as the buffer.
+static void add_versions(struct audit_memory *memory, const braid_graph *graph,
+                         const braid_exec *exec, uint32_t versioned)
+{
+    const struct graph_resource *resource = graph_resource_at(graph, versioned);
+    for (uint32_t i = 1; i < resource->num_versions && resource->versioned == versioned; i++) {
+        if (!has_name(graph, versioned, resource->num_versions - i))
+            add_buffer(memory, graph, versioned,
+                       (uintptr_t)exec->tasks.version_memory[resource->first_version + i]);
+    }
+}
+
+static void fill_buffers(struct audit_memory *memory, const braid_graph *graph,
+                         const braid_exec *exec)
+{
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        if (is_buffer(graph, i))
+            add_buffer(memory, graph, i, find_memory(graph, exec, i));
+        add_versions(memory, graph, exec, i);
+    }
+    if (memory->num_buffers)
+        qsort(memory->buffers, memory->num_buffers, sizeof(*memory->buffers), compare_buffers);
+    for (size_t i = 0; i < memory->num_buffers; i++) {
+        const struct audit_buffer *buffer = &memory->buffers[i];
         struct audit_extent *last =
-            audit->num_extents ? &audit->extents[audit->num_extents - 1] : NULL;
-        braid_audit_pages_add(&audit->pages, buffer->begin, buffer->end);
+            memory->num_extents ? &memory->extents[memory->num_extents - 1] : NULL;
         if (!last || buffer->begin > last->end)
-            audit->extents[audit->num_extents++] =
+            memory->extents[memory->num_extents++] =
                 (struct audit_extent){ buffer->begin, buffer->end };
         else if (buffer->end > last->end)
             last->end = buffer->end;
     }
 }
 
-// Whether some of these bytes are in pages that are left alone.
-static bool is_unseen(const struct audit_pages *pages, uintptr_t begin, uintptr_t end)
-{
-    size_t page = braid_audit_page_at(pages, begin);
-    size_t last = braid_audit_page_at(pages, end - 1);
-    while (page < last && pages->own[page])
-        page++;
-    return !pages->own[page];
-}
-
 // An exclusive access orders its node, which need not touch anything.
-static void fill_accesses(struct audit *audit, const braid_graph *graph, const braid_exec *exec)
+static void fill_accesses(struct audit_memory *memory, const braid_graph *graph,
+                          const braid_exec *exec)
 {
     const struct graph_access *accesses = graph->accesses.items;
+    memory->num_accesses = graph->accesses.num;
     for (size_t i = 0; i < graph->accesses.num; i++) {
         const struct graph_resource *resource = graph_resource_at(graph, accesses[i].resource);
         uintptr_t begin = resource->bytes ? find_memory(graph, exec, accesses[i].resource) : 0;
-        bool is_made = begin && (accesses[i].mode == BRAID_EXCLUSIVE ||
-                                 is_unseen(&audit->pages, begin, begin + resource->bytes));
-        audit->accesses[i] = (struct audit_access){
+        bool is_made = begin && accesses[i].mode == BRAID_EXCLUSIVE;
+        memory->accesses[i] = (struct audit_access){
             .begin = begin,
             .end = begin ? begin + resource->bytes : 0,
             .may_write = accesses[i].mode != BRAID_READ,
@@ -91,63 +112,40 @@ static void fill_accesses(struct audit *audit, const braid_graph *graph, const b
     }
 }
 
-// The next part of the block; NULL counts its bytes.
-static void *carve(unsigned char *block, size_t *used, size_t num, size_t bytes)
+size_t braid_audit_most_buffers(const braid_graph *graph)
+{
+    return graph->resources.num + graph->versions.num;
+}
+
+void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t bytes)
 {
     size_t at = *used;
     *used += (num * bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return block ? block + at : NULL;
 }
 
-static size_t count_pages(const braid_graph *graph)
+// At most one buffer and one extent for a resource and for a version.
+void braid_audit_memory_place(struct audit_memory *memory, unsigned char *block, size_t *used,
+                              const braid_graph *graph)
 {
-    size_t num = 0;
-    for (uint32_t i = 0; i < graph->resources.num; i++)
-        num += is_buffer(graph, i) ? graph_resource_at(graph, i)->bytes / AUDIT_PAGE + 2 : 0;
-    return num;
+    size_t num = braid_audit_most_buffers(graph), num_accesses = graph->accesses.num;
+    *memory = (struct audit_memory){ 0 };
+    memory->buffers = braid_audit_carve(block, used, num, sizeof(*memory->buffers));
+    memory->extents = braid_audit_carve(block, used, num, sizeof(*memory->extents));
+    memory->accesses = braid_audit_carve(block, used, num_accesses, sizeof(*memory->accesses));
 }
 
-// At most one of each for a resource. Pages of buffers whose memory is not known are counted, too:
-// the system gives memory only where something is written.
-static size_t place(struct audit *audit, unsigned char *block, const braid_graph *graph)
+void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *graph,
+                             const braid_exec *exec)
 {
-    size_t num = graph->resources.num, num_pages = count_pages(graph), used = 0;
-    carve(block, &used, 1, sizeof(*audit));
-    audit->buffers = carve(block, &used, num, sizeof(*audit->buffers));
-    audit->extents = carve(block, &used, num, sizeof(*audit->extents));
-    audit->noted = carve(block, &used, num, sizeof(*audit->noted));
-    audit->accesses = carve(block, &used, graph->accesses.num, sizeof(*audit->accesses));
-    audit->pages.spans = carve(block, &used, num, sizeof(*audit->pages.spans));
-    audit->pages.own = carve(block, &used, num_pages, 1);
-    audit->pages.now = carve(block, &used, num_pages, 1);
-    return used;
+    fill_buffers(memory, graph, exec);
+    fill_accesses(memory, graph, exec);
 }
 
-braid_status braid_audit_create(const braid_graph *graph, const braid_exec *exec,
-                                struct audit **out_audit)
+struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address)
 {
-    struct audit counted;
-    size_t bytes = place(&counted, NULL, graph);
-    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (block == MAP_FAILED)
-        return braid_error_no_memory("an audit");
-    struct audit *audit = block;
-    audit->bytes = bytes;
-    place(audit, block, graph);
-    fill_buffers(audit, graph, exec);
-    braid_status status = braid_audit_pages_read(&audit->pages);
-    if (status) {
-        braid_audit_destroy(audit);
-        return status;
-    }
-    fill_accesses(audit, graph, exec);
-    *out_audit = audit;
-    return BRAID_OK;
-}
-
-void braid_audit_destroy(struct audit *audit)
-{
-    if (audit)
-        munmap(audit, audit->bytes);
+    for (size_t i = 0; i < memory->num_buffers; i++)
+        if (memory->buffers[i].begin <= address && address < memory->buffers[i].end)
+            return &memory->buffers[i];
+    return NULL;
 }

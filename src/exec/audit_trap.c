@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/signals.h"
-#include "exec/audit.h"
+#include "exec/audit_by_pages.h"
 #include "exec/audit_system.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -278,7 +278,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     if (audit->is_open)
         braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     audit->is_open = false;
-    audit->declared = audit->accesses + node->first_access;
+    audit->declared = audit->memory.accesses + node->first_access;
     audit->num_declared = node->num_accesses;
     audit->runs = true;
     leave(audit, true);

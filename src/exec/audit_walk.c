@@ -11,21 +11,33 @@ static const struct backend_task *task_of(const struct audit_walk *walk, uint32_
 
 static braid_status run_program(const struct audit_walk *walk, const struct program *program);
 
-static bool is_set(const struct work_loop *loop)
+static braid_status read_condition(const struct audit_walk *walk, const struct work_loop *loop,
+                                   bool *out_is_set)
 {
-    return *(const volatile uint32_t *)loop->condition;
+    uint32_t value = 0;
+    braid_status status = BRAID_OK;
+    if (walk->read_word)
+        status = walk->read_word(walk->context, loop->condition, &value);
+    else
+        value = *(const volatile uint32_t *)loop->condition;
+    *out_is_set = value != 0;
+    return status;
 }
 
 static braid_status run_region(const struct audit_walk *walk, const struct program *body)
 {
     const struct work_loop *loop = &task_of(walk, body->node)->work.loop;
     braid_status status = BRAID_OK;
-    bool tests_first = loop->condition && loop->tests_first;
-    if (body->has_else && !is_set(loop))
+    bool tests_first = loop->condition && loop->tests_first, is_set = true;
+    if (body->has_else)
+        status = read_condition(walk, loop, &is_set);
+    if (!status && !is_set)
         return run_program(walk, body + 1);
     for (uint64_t i = 0; i < loop->most && !status; i++) {
         bool tests = i ? loop->condition != NULL : tests_first;
-        if (tests && !is_set(loop))
+        if (tests)
+            status = read_condition(walk, loop, &is_set);
+        if (status || !is_set)
             break;
         status = run_program(walk, body);
     }
@@ -58,19 +70,36 @@ braid_status braid_audit_walk(const struct audit_walk *walk)
     return run_program(walk, &walk->exec->program);
 }
 
-static braid_status run_queue_call(const braid_exec *exec, const struct backend_task *task)
+struct queue_call {
+    const braid_exec *exec;
+    const struct backend_task *task;
+    braid_stream *stream;
+};
+
+static braid_status call(void *user)
+{
+    const struct queue_call *made = user;
+    struct inside inside;
+    braid_inside_begin(&inside, "a queue call", made->exec);
+    braid_status status = braid_player_queue_call(made->exec->device, made->task, made->stream);
+    braid_inside_end(&inside);
+    return status;
+}
+
+braid_status braid_audit_run_queue_call(const braid_exec *exec, const struct backend_task *task,
+                                        braid_stream *stream)
 {
     struct backend *backend = exec->device->backend;
-    struct inside inside;
-    braid_inside_begin(&inside, "a queue call", exec);
-    braid_status status = braid_player_queue_call(exec->device, task, NULL);
-    braid_inside_end(&inside);
-    return status ? status : backend->ops->stream_synchronize(backend, NULL);
+    struct queue_call made = { exec, task, stream };
+    braid_status status =
+        backend->ops->call_current ? backend->ops->call_current(backend, call, &made) : call(&made);
+    return status ? status
+                  : backend->ops->stream_synchronize(backend, device_backend_stream(stream));
 }
 
 braid_status braid_audit_run_task(const braid_exec *exec, const struct backend_task *task)
 {
     struct backend *backend = exec->device->backend;
-    return task->kind == WORK_QUEUE ? run_queue_call(exec, task)
+    return task->kind == WORK_QUEUE ? braid_audit_run_queue_call(exec, task, NULL)
                                     : backend->ops->run_here(backend, task);
 }

@@ -16,6 +16,8 @@ struct audit_walk {
     const struct audit_order *orders; // of the frame, then of each region; NULL: in issue order
     // Of each node that works in this frame.
     braid_status (*run)(void *context, uint32_t node);
+    // Reads a word of the frame's memory. NULL: the host reaches it.
+    braid_status (*read_word)(void *context, const uint32_t *word, uint32_t *out_value);
     void *context;
 };
 
@@ -26,8 +28,13 @@ static inline uint32_t audit_order_of(const struct program *program)
 }
 
 // Runs the nodes of a frame. In issue order each stands behind all that it waits for. Errors: those
-// of `run`.
+// of `run` and `read_word`.
 braid_status braid_audit_walk(const struct audit_walk *walk);
+
+// Makes a queue call, and waits for the end of its work on the stream. Errors: those of the call
+// and of the backend.
+braid_status braid_audit_run_queue_call(const braid_exec *exec, const struct backend_task *task,
+                                        braid_stream *stream);
 
 // Runs one node, and waits for its end. Errors: BRAID_NO_MEMORY, those of queue calls.
 braid_status braid_audit_run_task(const braid_exec *exec, const struct backend_task *task);

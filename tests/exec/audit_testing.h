@@ -53,8 +53,23 @@ static inline void make_touches_of_user(void *touches)
     make_touches(touches);
 }
 
+// The same by the threads of a block, by turns.
+#define TOUCHING_PTX                                                                               \
+    ".version 7.0\n.target sm_70\n.address_size 64\n"                                              \
+    ".visible .entry touching(.param .u64 list)\n{\n"                                              \
+    ".reg .pred %p<6>;\n.reg .b32 %r<6>;\n.reg .b64 %d<2>;\n"                                      \
+    "ld.param.u64 %d0, [list];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ntid.x;\nmov.u32 %r2, 0;\n"    \
+    "again:\nld.global.u32 %r3, [%d0];\nsetp.eq.u32 %p0, %r3, 0;\n@%p0 bra done;\n"                \
+    "ld.global.u64 %d1, [%d0+8];\nrem.u32 %r4, %r2, %r1;\nsetp.eq.u32 %p1, %r4, %r0;\n"            \
+    "setp.eq.and.u32 %p2, %r3, 1, %p1;\nsetp.eq.and.u32 %p3, %r3, 2, %p1;\n"                       \
+    "setp.ne.or.u32 %p4, %r3, 3, !%p1;\n"                                                          \
+    "@%p2 ld.volatile.global.u32 %r5, [%d1];\n@%p3 st.u32 [%d1], 7;\n"                             \
+    "@!%p4 red.global.add.u32 [%d1], 1;\n"                                                         \
+    "add.u64 %d0, %d0, 16;\nadd.u32 %r2, %r2, 1;\nbra again;\ndone:\nret;\n}\n"
+
 __attribute__((unused)) static const braid_kernel touching = { .name = "touching",
-                                                               .cpu = make_given_touches };
+                                                               .cpu = make_given_touches,
+                                                               .cuda.data = TOUCHING_PTX };
 
 // Adds a node named "scatter" to world->graph.
 #define ADD(world, touches, ...)                                                                   \

@@ -308,7 +308,12 @@ static void queue_calls_run_and_are_not_judged(void **state)
     check_ok(braid_graph_add_queue_call(
         world->graph, &(braid_queue_call){ .call = fill_pos, .user = pos_at(world, 0) }, NULL));
     ADD(world, touches, { world->pos, BRAID_EXCLUSIVE });
-    EXPECT(world, "node 1 'scatter' reads byte 0 of 'vel', which it does not declare");
+    EXPECT(world, "node 0 'queue call' is not audited: the work of its call is not seen",
+           "node 1 'scatter' reads byte 0 of 'vel', which it does not declare");
+    const braid_audit_finding *unseen = &world->findings.items[0].told;
+    assert_int_equal(unseen->kind, BRAID_AUDIT_UNSEEN);
+    assert_null(unseen->buffer);
+    assert_null(unseen->kernel);
     assert_int_equal(*(unsigned char *)pos_at(world, POS_BYTES - 1), 9);
 }
 
@@ -447,7 +452,7 @@ static void other_devices_are_refused_by_name(void **state)
     size_t num = 5;
     check_ok(trace_open(&trace, false, &other));
     check_fails(braid_exec_audit(other, world->graph, NULL, &num), BRAID_UNSUPPORTED,
-                "trace:0: accesses are seen on the CPU only");
+                "trace:0: accesses are seen on the CPU and on CUDA only");
     assert_int_equal(num, 5);
     check_ok(braid_device_close(other));
 }

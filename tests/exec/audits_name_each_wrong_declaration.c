@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs with right declarations have no finding. With one wrong declaration they have the
 // findings that follow from it, and no others. BRAID_TEST_GRAPHS=N runs the first N.
+//
+// Argument: the backend. On CUDA there are no host calls: their accesses are not seen.
 #include <stdlib.h>
+#include <string.h>
 
 #include "exec/audit_testing.h"
 #include "support/random.h"
@@ -34,6 +37,7 @@ struct node {
 };
 
 struct plan {
+    bool on_cuda;
     uint32_t *memory;
     struct part buffers[MOST_BUFFERS]; // of the memory
     uint32_t num_buffers;
@@ -90,7 +94,7 @@ static void choose(struct random *random, struct plan *plan)
     plan->num_nodes = 1 + random_below(random, MOST_NODES);
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
         struct node *node = &plan->nodes[i];
-        *node = (struct node){ .is_host_call = random_chance(random, 20) };
+        *node = (struct node){ .is_host_call = random_chance(random, 20) && !plan->on_cuda };
         node->list = node->touches;
         for (uint32_t k = 0; k < plan->num_buffers; k++) {
             uint32_t num = plan->buffers[k].end - plan->buffers[k].begin;
@@ -173,36 +177,50 @@ static braid_graph *make_graph(const struct plan *plan, braid_resource *buffers)
                 graph,
                 &(braid_kernel_node){ .node = options,
                                       .kernel = &touching,
+                                      .block.x = plan->on_cuda ? 8 : 1,
                                       BRAID_ARGS({ &node->list, BRAID_UNCHECKED_POINTER }) },
                 NULL));
     }
     return graph;
 }
 
-// What follows from the declarations for one node, buffer and kind.
-static braid_audit_finding expect_accesses(const struct plan *plan, const struct node *node,
-                                           uint32_t buffer, bool writes)
+// On the CPU an update is a write.
+static braid_audit_kind kind_of(const struct plan *plan, enum how how)
 {
+    return how == READS                   ? BRAID_AUDIT_READS
+           : how == ADDS && plan->on_cuda ? BRAID_AUDIT_UPDATES
+                                          : BRAID_AUDIT_WRITES;
+}
+
+// What follows from the declarations for one node, buffer and kind. On the CPU an access counts by
+// its first byte. On CUDA the lowest one counts as the first.
+static braid_audit_finding expect_accesses(const struct plan *plan, const struct node *node,
+                                           uint32_t buffer, braid_audit_kind kind)
+{
+    const uint32_t bytes = plan->on_cuda ? 4 : 1;
     const struct declaration *declared = &node->declared[buffer];
     const struct part *part = &plan->buffers[buffer];
-    braid_audit_finding expected = { .kind = writes ? BRAID_AUDIT_WRITES : BRAID_AUDIT_READS };
+    braid_audit_finding expected = { .kind = kind };
     for (uint32_t i = 0; i < node->num_touches; i++) {
         uint32_t element = (uint32_t)((uint32_t *)node->touches[i].at - plan->memory);
         if (element < part->begin || element >= part->end ||
-            (node->touches[i].how != READS) != writes)
+            kind_of(plan, node->touches[i].how) != kind)
             continue;
         element -= part->begin;
         if (element >= declared->part.begin && element < declared->part.end &&
-            (!writes || declared->mode != BRAID_READ))
+            (kind == BRAID_AUDIT_READS || declared->mode != BRAID_READ))
             continue;
         if (!expected.num++) {
             expected.address = node->touches[i].at;
             expected.begin = element * 4;
         }
-        if (element * 4 < expected.begin)
+        if (element * 4 < expected.begin) {
             expected.begin = element * 4;
-        if (element * 4 + 1 > expected.end)
-            expected.end = element * 4 + 1;
+            if (plan->on_cuda)
+                expected.address = node->touches[i].at;
+        }
+        if (element * 4 + bytes > expected.end)
+            expected.end = element * 4 + bytes;
     }
     return expected;
 }
@@ -242,9 +260,10 @@ static size_t check_findings(const struct plan *plan, const braid_resource *buff
     size_t num = 0, num_never = 0;
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
         const struct node *node = &plan->nodes[i];
-        for (int writes = 0; writes < 2; writes++) {
+        for (int kind = BRAID_AUDIT_READS; kind <= BRAID_AUDIT_UPDATES; kind++) {
             for (uint32_t k = 0; k < plan->num_buffers; k++) {
-                braid_audit_finding expected = expect_accesses(plan, node, k, writes);
+                braid_audit_finding expected =
+                    expect_accesses(plan, node, k, (braid_audit_kind)kind);
                 expected.resource = buffers[k];
                 if (!expected.num)
                     continue;
@@ -275,28 +294,54 @@ static size_t audit_plan(braid_device *device, const struct plan *plan)
     return num;
 }
 
-static void each_wrong_declaration_is_named(void **state)
+static void audit_graphs(braid_device *device, struct plan *plan)
 {
     struct random random = { 27 };
+    const char *fewer = getenv("BRAID_TEST_GRAPHS");
+    for (int i = 0; i < (fewer ? atoi(fewer) : NUM_GRAPHS); i++) {
+        choose(&random, plan);
+        assert_int_equal(audit_plan(device, plan), 0);
+        break_one(&random, plan);
+        assert_true(audit_plan(device, plan) > 0);
+    }
+}
+
+static void each_wrong_declaration_is_named(void **state)
+{
     braid_device *device;
     static struct plan plan;
-    const char *fewer = getenv("BRAID_TEST_GRAPHS");
     (void)state;
     skip_without_audits();
     plan.memory = map_pages(NUM_PAGES);
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    for (int i = 0; i < (fewer ? atoi(fewer) : NUM_GRAPHS); i++) {
-        choose(&random, &plan);
-        assert_int_equal(audit_plan(device, &plan), 0);
-        break_one(&random, &plan);
-        assert_true(audit_plan(device, &plan) > 0);
-    }
+    audit_graphs(device, &plan);
     check_ok(braid_device_close(device));
     munmap(plan.memory, NUM_PAGES * PAGE);
 }
 
-int main(void)
+// Kernels read the lists of touches, so the plan lies in memory that the device reaches.
+static void each_wrong_declaration_is_named_on_cuda(void **state)
+{
+    braid_device *device;
+    void *plan, *memory;
+    (void)state;
+    if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device))
+        skip_because(braid_error_message());
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(struct plan), &plan));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, NUM_PAGES * PAGE, &memory));
+    *(struct plan *)plan = (struct plan){ .on_cuda = true, .memory = memory };
+    audit_graphs(device, plan);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(device, BRAID_MEMORY_HOST, plan);
+    check_ok(braid_device_close(device));
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(each_wrong_declaration_is_named) };
+    const struct CMUnitTest on_cuda[] = { cmocka_unit_test(
+        each_wrong_declaration_is_named_on_cuda) };
+    if (argc > 1 && strcmp(argv[1], "cuda") == 0)
+        return cmocka_run_group_tests(on_cuda, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

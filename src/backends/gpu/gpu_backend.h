@@ -125,6 +125,7 @@ enum gpu_change {
     GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h
     GPU_NOTES = 8,        // its begin and end: gpu_ptx_notes.h
     GPU_NOTES_BEGIN = 16, // likewise, only that
+    GPU_AUDITED = 32,     // gpu_ptx_audit.h; also of one that reads its grid
 };
 
 // The source of a kernel's code: the program's own function, an image or source text. This lives
@@ -137,6 +138,7 @@ struct gpu_code {
     const char *source; // to compile
     struct gpu_build build;
     enum gpu_change change;
+    uint32_t most_threads; // of a block of an audited kernel; otherwise 0
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
@@ -342,6 +344,9 @@ braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const v
 braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
                                    enum kernel_use use, const uint32_t *arg_bytes,
                                    uint32_t num_args, struct backend_kernel **out_kernel);
+braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_kernel *kernel,
+                                           const struct backend_launch *launch,
+                                           struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
 // told why, once for each kernel. The device is current. Errors: as kernel_load.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_module.h"
+#include "backends/gpu/gpu_ptx_audit.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "base/error.h"
 
@@ -148,10 +149,18 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
     return BRAID_OK;
 }
 
+// Parameters behind the kernel's own.
+static uint32_t num_added(const struct gpu_kernel *kernel)
+{
+    return kernel->code.change & GPU_AUDITED ? GPU_AUDIT_PARAMETERS
+           : kernel->base.notes_begin        ? GPU_NOTE_PARAMETERS
+                                             : 0;
+}
+
 static braid_status check_args(const struct gpu_kernel *loaded, const braid_kernel *kernel,
                                const uint32_t *arg_bytes, uint32_t num_args)
 {
-    uint32_t num = loaded->num_parameters - (loaded->base.notes_begin ? GPU_NOTE_PARAMETERS : 0);
+    uint32_t num = loaded->num_parameters - num_added(loaded);
     if (!loaded->parameter_bytes)
         return BRAID_OK;
     if (num_args != num)
@@ -271,6 +280,31 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                            "source",
                            kernel->name, gpu->label);
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
+}
+
+// A few sizes of blocks share a module.
+static uint32_t round_threads(braid_dim3 block)
+{
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    uint32_t rounded = 128;
+    while (rounded < threads && rounded < 1024)
+        rounded *= 2;
+    return rounded;
+}
+
+braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_kernel *kernel,
+                                           const struct backend_launch *launch,
+                                           struct backend_kernel **out_kernel)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    if (!code.image && !code.source)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "kernel '%s' cannot %s: it is the program's own function", kernel->name,
+                           braid_gpu_change_text(GPU_AUDITED));
+    code.change = GPU_AUDITED | (launch->grid_from ? GPU_READS_GRID : 0);
+    code.most_threads = round_threads(launch->block);
+    return load_kernel(gpu, kernel, &code, launch->arg_bytes, launch->num_args, out_kernel);
 }
 
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,

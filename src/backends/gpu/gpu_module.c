@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_audit.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
@@ -135,7 +136,8 @@ static bool may_start_early(const struct gpu_backend *gpu)
 
 const char *braid_gpu_change_text(enum gpu_change change)
 {
-    return change == GPU_READS_GRID     ? "read its grid from memory"
+    return change & GPU_AUDITED         ? "tell of its accesses"
+           : change == GPU_READS_GRID   ? "read its grid from memory"
            : change == GPU_WRITES_TIMES ? "write its times"
            : change == GPU_NOTES        ? "note its begin and end"
            : change == GPU_NOTES_BEGIN  ? "note its begin"
@@ -149,10 +151,27 @@ static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_c
                        braid_gpu_change_text(code->change), reason);
 }
 
+// The kernel's reads of its grid are checked like others.
+static char *audit_text(const char *text, const struct gpu_code *code,
+                        struct ptx_reason *out_reason)
+{
+    const bool reads = code->change & GPU_READS_GRID;
+    char *reading = reads ? braid_gpu_ptx_with_read_grid(text, out_reason) : NULL;
+    char *made = reads && !reading ? NULL
+                                   : braid_gpu_ptx_with_audit(reading ? reading : text,
+                                                              code->most_threads, out_reason);
+    free(reading);
+    return made;
+}
+
 // A text that waits is not changed to wait again, so the wait of a kernel that prefetches comes
 // first.
-static char *change_text(const char *text, enum gpu_change change, struct ptx_reason *out_reason)
+static char *change_text(const char *text, const struct gpu_code *code,
+                         struct ptx_reason *out_reason)
 {
+    const enum gpu_change change = code->change;
+    if (change & GPU_AUDITED)
+        return audit_text(text, code, out_reason);
     if (change == GPU_READS_GRID)
         return braid_gpu_ptx_with_read_grid(text, out_reason);
     if (change == GPU_WRITES_TIMES)
@@ -174,7 +193,7 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
 {
     const bool waits = code->change == GPU_PREFETCHES;
     struct ptx_reason reason;
-    char *changed = change_text(text, code->change, &reason);
+    char *changed = change_text(text, code, &reason);
     if (!changed)
         return *reason.text ? refuse_change(kernel, code, reason.text)
                             : braid_error_no_memory("a kernel's text");

@@ -248,6 +248,7 @@ static const struct backend_ops common_ops = {
     .call_current = call_current,
     .call_capturing = braid_gpu_call_capturing,
     .kernel_load = braid_gpu_kernel_load,
+    .kernel_load_audited = braid_gpu_kernel_load_audited,
     .kernel_unload = braid_gpu_kernel_unload,
     .count_blocks = braid_gpu_count_blocks,
     .task_prepare = braid_gpu_task_prepare,
@@ -272,6 +273,8 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     gpu->ops.players = vendor->players;
     // AMD's runtime waits for a fill of host memory.
     gpu->ops.notes = vendor->index == GPU_CUDA ? BACKEND_NOTES_LANES : BACKEND_NOTES_NOTHING;
+    if (vendor->index != GPU_CUDA)
+        gpu->ops.kernel_load_audited = NULL;
     gpu->ops.rank_engine = vendor->index == GPU_CUDA ? RANK_ENGINE_NCCL : RANK_ENGINE_RCCL;
     // On an H200 kernels of 1, 10 and 50 us are seen to take 6.9, 14.4 and 55.5 us. HIP: unknown.
     gpu->ops.timing_adds_ns = vendor->index == GPU_CUDA ? 4400 : 0;
