@@ -19,6 +19,7 @@
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
+#     audit      1,000 graphs with a wrong declaration each: the audit names all; its time beside the frame's
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   204 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -281,6 +282,12 @@ solver() {
     cat "$results/solver.log" "$results/solver-cupy.log"
 }
 
+audit() {
+    step audit-graphs timeout 300 "$build/tests/exec/exec_audits_name_each_wrong_declaration" cuda
+    step audit-times timeout 200 "$build/bench/bench_gpu_audit"
+    cat "$results/audit-times.log"
+}
+
 blackbox() {
     local times mode kind
     for times in {1..12}; do
@@ -508,11 +515,11 @@ fi
 mkdir -p "$results"
 use_deps
 describe | tee "$results/machine.txt"
-for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver blackbox islands adapters}"; do
+for part in "${@:-build contract hip mpm sanitize adapters_sanitize launch frames times sweep large rigid wide loops solver audit blackbox islands adapters}"; do
     for name in $part; do
         case $name in
         build) step build build_all || exit 1 ;;
-        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
+        contract | hip | amd | mpm | sanitize | adapters_sanitize | launch | frames | sweep | large | rigid | wide | loops | solver | audit | blackbox | islands | adapters | beside | beside_cpu | devices | ranks | stamped | times) $name ;;
         *) echo "no part '$name'" && exit 2 ;;
         esac
     done
