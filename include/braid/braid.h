@@ -4,6 +4,7 @@
 #define BRAID_BRAID_H
 
 #include <braid/audit.h>
+#include <braid/capture.h>
 #include <braid/costs.h>
 #include <braid/device.h>
 #include <braid/exec.h>

@@ -94,6 +94,7 @@ typedef struct braid_exec_options {
     braid_frame_function *on_frame_end;
     void *on_frame_end_user; // must live as long as the exec
     bool black_box;          // keeps which nodes run (docs/book/reliability.md)
+    bool capture;            // the exec can be captured (capture.h)
     uint64_t deadline_ns;    // after its launch a frame that has not ended is late; 0: none is
     braid_deadline_function *on_deadline; // called once for each late frame; NULL: not called
     void *on_deadline_user;               // must live as long as the exec

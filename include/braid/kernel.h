@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-// Sizes of a grid in blocks or of a block in threads. A zero counts as 1, except where
-// braid_kernel_node.may_be_empty says otherwise.
+// Sizes of a grid in blocks or of a block in threads. A zero counts as 1, unless
+// braid_kernel_node.may_be_empty is set.
 typedef struct braid_dim3 {
     uint32_t x, y, z;
 } braid_dim3;

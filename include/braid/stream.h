@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events, for programs that want them without a graph, and to launch graphs on.
+// Streams and events, without a graph or to launch graphs on.
 #ifndef BRAID_STREAM_H
 #define BRAID_STREAM_H
 

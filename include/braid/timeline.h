@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawings of plans: as graphs, and as timelines of the times planned or measured.
+// Drawings of plans: graphs, and timelines of planned or measured times.
 #ifndef BRAID_TIMELINE_H
 #define BRAID_TIMELINE_H
 

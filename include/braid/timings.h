@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timings: times of the last frames of an exec, and costs from them.
+// Times of the last frames of an exec, and costs from them.
 #ifndef BRAID_TIMINGS_H
 #define BRAID_TIMINGS_H
 

@@ -56,7 +56,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_tune(braid_device *device, br
                                                         braid_exec_options *out_way);
 
 // A number for the structure of a graph: kinds, names and order of nodes, bundles, edges and
-// accesses, but no costs, arguments or addresses. Thus a file of costs can name its graph.
+// accesses, but no costs, arguments or addresses.
 // Thread-safety: as reading the graph.
 BRAID_API uint64_t braid_graph_digest(const braid_graph *graph);
 

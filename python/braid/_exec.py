@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import dataclasses
 import math
+import os
 import struct
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
@@ -325,6 +326,14 @@ class Exec(Owned):
         """Ends the frames that were launched, of an exec made with `black_box`; whether nothing of them still runs."""
         with self._owner as pointer:
             return is_ready(lib.braid_exec_cancel(pointer))
+
+    def capture(self, path: Optional[Union[str, os.PathLike[str]]] = None) -> int:
+        """Writes the next frame, of an exec made with `capture`, to a file, and returns the file's size: see
+        braid_exec_capture. Without `path` it only returns the size."""
+        num = ffi.new("uint64_t *")
+        with self._owner as pointer:
+            check(lib.braid_exec_capture(pointer, ffi.NULL if path is None else os.fsencode(path), num))
+        return int(num[0])
 
     def run(self, frames: int = 1, stream: Any = None) -> None:
         """Launches so many frames on `stream`, or the default stream, and waits for them."""

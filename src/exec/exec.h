@@ -103,8 +103,9 @@ struct braid_exec {
     struct exec_values values; // guarded by the turn's lock
     struct exec_turn turn;
     struct exec_idle idle;
-    struct culled culled; // of `own` only nodes are read once the exec is made, but by an audit
-    braid_exec_info info; // constant once the exec is made, but that it tells nothing of memory
+    struct culled culled;  // of `own` only nodes are read once the exec is made, but by an audit
+    braid_graph *captured; // a copy of what is planned, for captures; NULL: there are none
+    braid_exec_info info;  // constant once the exec is made, but that it tells nothing of memory
 };
 
 // exec.c: whether one of its devices has failed.

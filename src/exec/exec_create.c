@@ -235,6 +235,7 @@ void braid_exec_free(braid_exec *exec)
     braid_graph_destroy(exec->memory.scratch_graph);
     free(exec->memory.scratch_bytes);
     braid_exec_idle_finish(&exec->idle);
+    braid_graph_destroy(exec->captured);
     braid_culled_finish(&exec->culled);
     free(exec);
 }
@@ -341,6 +342,8 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     if (!status)
         status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)
                               : braid_exec_make(exec, graph, options);
+    if (!status && options->capture)
+        status = braid_graph_clone(graph, &exec->captured);
     if (status) {
         braid_exec_free(exec);
         return status;

@@ -78,6 +78,18 @@ static void nodes_without_an_order_are_found(braid::device &device)
 #endif
 }
 
+static void a_frame_is_captured(braid::device &device)
+{
+    int number = 0;
+    auto graph = braid::graph::create();
+    graph.buffer("number", &number, sizeof(number));
+    braid_exec_options options = {};
+    options.capture = true;
+    auto exec = braid::exec::create(device, graph, options);
+    std::uint64_t bytes = exec.capture();
+    expect(bytes > 8 && exec.capture("/dev/null") == bytes);
+}
+
 // The deadline's callback lets the frame end.
 static void a_frame_is_late(braid::device &device)
 {
@@ -118,6 +130,7 @@ int main()
 {
     auto device = braid::device::open("cpu", 2);
     a_frame_is_late(device);
+    a_frame_is_captured(device);
     a_kernel_traps(device);
     an_access_without_a_declaration_is_found(device);
     nodes_without_an_order_are_found(device);

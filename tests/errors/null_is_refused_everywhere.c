@@ -101,6 +101,8 @@ static void loops_refuse_null(void **state)
     refuses(braid_exec_get_running(all->exec, NULL, 0, NULL), "out_num");
     refuses(braid_exec_get_running(all->exec, NULL, 1, &num_running), "nodes");
     refuses(braid_exec_cancel(NULL), "exec");
+    refuses(braid_exec_capture(NULL, "file", NULL), "exec");
+    refuses(braid_exec_capture(all->exec, NULL, NULL), "path");
     refuses(braid_exec_get_iterations(NULL, all->node, &num), "exec");
     refuses(braid_exec_get_iterations(all->exec, all->node, NULL), "out_num");
 }

@@ -2,6 +2,7 @@
 // What a life does with frames: two that overlap, which wait for each other, and one that is timed.
 #include "gpu/life_overlap.h"
 
+#include <braid/capture.h>
 #include <braid/timings.h>
 
 #include "gpu/frame.h"
@@ -96,6 +97,7 @@ braid_status life_create_overlapping(braid_device *device, uint32_t *words, brai
         .plan = { .max_lanes = 2, .fixed_lanes = true },
         .frames = 2,
         .on_frame_end = note_end,
+        .capture = true,
     };
     return create(device, words, &options, out_exec);
 }
@@ -117,7 +119,9 @@ braid_status life_run_overlapping(braid_exec *exec, braid_stream *stream)
     braid_status status = BRAID_OK;
     for (int i = 0; i < 3 && !status; i++)
         status = braid_exec_launch(exec, i < 2 ? stream : NULL);
-    return status ? status : braid_exec_wait(exec);
+    if (!status)
+        status = braid_exec_wait(exec);
+    return status ? status : braid_exec_capture(exec, "/dev/null", NULL);
 }
 
 braid_status life_run_timed(braid_exec *exec, braid_stream *stream)

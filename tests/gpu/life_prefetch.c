@@ -2,6 +2,8 @@
 // What a life does with a kernel that fetches inputs of the next one.
 #include "gpu/life_prefetch.h"
 
+#include <braid/capture.h>
+
 #include "gpu/frame.h"
 #include "support/check.h"
 
@@ -37,9 +39,9 @@ braid_status life_create_prefetch(braid_device *device, uint32_t *words, braid_e
                                   struct life_prefetch *prefetch)
 {
     braid_graph *graph = NULL;
-    const braid_exec_options options = { .mode = mode,
-                                         .frames = 2,
-                                         .islands = BRAID_ISLANDS_NEVER };
+    const braid_exec_options options = {
+        .mode = mode, .frames = 2, .capture = true, .islands = BRAID_ISLANDS_NEVER
+    };
     braid_status status = BRAID_OK;
     if (!prefetch->inputs)
         status = braid_memory_allocate(device, BRAID_MEMORY_DEVICE, BYTES, &prefetch->inputs);
@@ -67,7 +69,9 @@ braid_status life_run_prefetch(struct life_prefetch *prefetch, uint32_t *words)
         status = braid_exec_launch(prefetch->exec, NULL);
         inputs = words;
     }
-    return status ? status : braid_exec_wait(prefetch->exec);
+    if (!status)
+        status = braid_exec_wait(prefetch->exec);
+    return status ? status : braid_exec_capture(prefetch->exec, "/dev/null", NULL);
 }
 
 void life_finish_prefetch(braid_device *device, struct life_prefetch *prefetch)

@@ -212,3 +212,15 @@ def test_an_audit_finds_orders_that_nothing_declares(device):
     assert (found.kind, found.node, found.other) == ("order", one, two)
     assert found.text.startswith("nothing orders nodes 1 'one' and 2 'two', and byte ")
     assert x[0] == 1
+
+
+def test_a_frame_is_captured(device, store, tmp_path):
+    x = np.zeros(8, "int64")
+    graph = braid.Graph()
+    graph.kernel(store, 1, [x, 7], writes=x)
+    path = tmp_path / "frame"
+    with braid.Exec(device, graph, capture=True) as frame:
+        assert frame.capture() == frame.capture(path) == path.stat().st_size
+    assert path.read_bytes().startswith(b"BRAIDCAP")
+    with braid.Exec(device, graph) as frame, pytest.raises(braid.InvalidArgumentError, match="capture"):
+        frame.capture()

@@ -11,6 +11,7 @@ enum exit_status command_tune(int argc, char **argv);
 enum exit_status command_report(int argc, char **argv);
 enum exit_status command_simulate(int argc, char **argv);
 enum exit_status command_diff(int argc, char **argv);
+enum exit_status command_replay(int argc, char **argv);
 enum exit_status command_devices(int argc, char **argv);
 
 #endif

@@ -18,6 +18,7 @@ static const char help[] =
     "  braid tune FILE.dot       find by trial how it is best played on a device\n"
     "  braid report FILE.dot     write a page: what limits the frame, and what would change it\n"
     "  braid simulate FILE.dot   what a frame takes on other numbers of lanes\n"
+    "  braid replay FILE         run a captured frame node by node; name the first that differs\n"
     "  braid diff OLD NEW        compare two plans or runs in JSON; fail where a frame grew\n"
     "  braid devices             list the backends and their devices\n"
     "  braid version             print the version\n"
@@ -30,9 +31,9 @@ static const struct {
     const char *name;
     enum exit_status (*run)(int argc, char **argv);
 } commands[] = {
-    { "plan", command_plan },       { "run", command_run },           { "tune", command_tune },
-    { "report", command_report },   { "simulate", command_simulate }, { "diff", command_diff },
-    { "devices", command_devices },
+    { "plan", command_plan },     { "run", command_run },           { "tune", command_tune },
+    { "report", command_report }, { "simulate", command_simulate }, { "diff", command_diff },
+    { "replay", command_replay }, { "devices", command_devices },
 };
 
 // Of a command, what it says to --help.

@@ -97,8 +97,7 @@ template <class Errors> class basic_device
         braid_status status = braid_device_open(&options, &device);
         return Errors::template from<basic_device>(status, [&] { return basic_device(device); });
     }
-    // A group of devices, which it borrows: from a vector or array of devices, or of pointers to
-    // them.
+    // A group of devices, which it borrows: a vector or array of them, or of pointers.
     template <class Devices> static result<basic_device> open_group(const Devices &members)
     {
         std::vector<braid_device *> list;

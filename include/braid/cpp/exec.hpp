@@ -4,6 +4,7 @@
 #define BRAID_CPP_EXEC_HPP
 
 #include <braid/audit.h>
+#include <braid/capture.h>
 #include <braid/cpp/graph.hpp>
 #include <braid/cpp/schedule.hpp>
 #include <braid/exec.h>
@@ -197,6 +198,13 @@ template <class Errors> class basic_exec
         std::size_t num = 0;
         braid_status status = braid_exec_audit(device, graph, &options, &num);
         return Errors::template from<std::size_t>(status, [&] { return num; });
+    }
+
+    result<std::uint64_t> capture(const char *path = nullptr) const
+    {
+        std::uint64_t bytes = 0;
+        braid_status status = braid_exec_capture(get(), path, &bytes);
+        return Errors::template from<std::uint64_t>(status, [&] { return bytes; });
     }
 
     // To be used as long as the exec is there.

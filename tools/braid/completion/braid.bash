@@ -4,15 +4,17 @@ _braid() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate diff devices version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff devices version help" -- "$word")
         return
     fi
     case $before in
     --device) mapfile -t COMPREPLY < <(compgen -W "cpu cuda hip" -- "$word"); return ;;
     --most) mapfile -t COMPREPLY < <(compgen -S = -W "nodes edges subgraphs members attributes accesses arguments blocks text" -- "$word"); return ;;
+    --against) mapfile -t COMPREPLY < <(compgen -W "serial cpu cuda hip" -- "$word"); return ;;
+    --type) mapfile -t COMPREPLY < <(compgen -W "float32 float64" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams graph" -- "$word"); return ;;
-    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget) COMPREPLY=(); return ;;
-    --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance) COMPREPLY=(); return ;;
+    --kernels | --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
     plan) options="--lanes --max-concurrency --sync-cost --start-cost --call-cost --costs --places --copy-cost --copy-rate --edge-cost --most --table --dot --svg --trace --json --verbose --help" ;;
@@ -20,13 +22,16 @@ _braid() {
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
     report) options="--out --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
+    replay) options="--device --against --kernels --lanes --tolerance --type --help" ;;
     diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
     elif [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate diff devices files pictures status" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "plan run tune report simulate replay diff devices files pictures status" -- "$word")
+    elif [ "$command" = replay ]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
     elif [ "$command" = diff ]; then
         mapfile -t COMPREPLY < <(compgen -f -X '!*.json' -- "$word"; compgen -d -S / -- "$word")
     elif [ "$command" = plan ] || [ "$command" = run ] || [ "$command" = report ] ||

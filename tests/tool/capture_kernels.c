@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plug-in for braid replay: the kernels of capture_frames.c on the CPU. PLANTED is a mistake.
+#include <stdint.h>
+
+#include <braid/kernel.h>
+
+#ifndef PLANTED
+#define PLANTED 0
+#endif
+
+BRAID_API braid_cpu_function add_value, scale, count;
+BRAID_API void note(void *user);
+
+// (float *to, float value, uint32_t num)
+void add_value(const braid_blocks *blocks, void *const *args)
+{
+    float *to = *(float *const *)args[0];
+    (void)blocks;
+    for (uint32_t i = 0; i < *(const uint32_t *)args[2]; i++)
+        to[i] += *(const float *)args[1];
+}
+
+// (float *to, const float *from, float factor, uint32_t num)
+void scale(const braid_blocks *blocks, void *const *args)
+{
+    float *to = *(float *const *)args[0];
+    const float *from = *(const float *const *)args[1];
+    (void)blocks;
+    for (uint32_t i = 0; i < *(const uint32_t *)args[3]; i++)
+        to[i] = from[i] * *(const float *)args[2] + (i == 5 ? (float)PLANTED : 0.0f);
+}
+
+// (uint32_t *to, braid_trap *trap): how many blocks a grid that was read has.
+void count(const braid_blocks *blocks, void *const *args)
+{
+    (*(uint32_t *const *)args[0])[8] = blocks->grid.x;
+}
+
+// The call of the node of this name: counts in a buffer.
+void note(void *user)
+{
+    *(uint32_t *)user += 1;
+}

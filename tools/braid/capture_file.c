@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a capture: its head and sum, and all sections but the nodes.
+#include "capture_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_nodes.h"
+#include "capture_reader.h"
+
+enum { HEAD_BYTES = 8 + 4 + 8, SUM_BYTES = 8 };
+
+uint64_t capture_sum(const unsigned char *bytes, size_t num)
+{
+    uint64_t sum = 0xcbf29ce484222325;
+    for (size_t i = 0; i < num; i++)
+        sum = (sum ^ bytes[i]) * 0x100000001b3;
+    return sum;
+}
+
+static void read_head(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    reader->end = file->num_bytes;
+    memcpy(reader->section, "HEAD", 5);
+    const unsigned char *magic = capture_take(reader, 8);
+    if (magic && memcmp(magic, "BRAIDCAP", 8) != 0)
+        capture_refuse(reader, "this is no capture");
+    uint64_t version = capture_take_number(reader, 4);
+    if (reader->status == EXIT_DONE && version != CAPTURE_VERSION)
+        capture_refuse(reader, "it has version %" PRIu64 ", and this tool reads %d", version,
+                       CAPTURE_VERSION);
+    uint64_t num = capture_take_number(reader, 8);
+    if (reader->status != EXIT_DONE)
+        return;
+    if (num != file->num_bytes || num < HEAD_BYTES + SUM_BYTES) {
+        capture_refuse(reader, "the file should have %" PRIu64 " bytes, and has %zu", num,
+                       file->num_bytes);
+        return;
+    }
+    size_t begin = reader->at;
+    reader->at = file->num_bytes - SUM_BYTES;
+    if (capture_take_number(reader, 8) != capture_sum(file->bytes, file->num_bytes - SUM_BYTES)) {
+        reader->at -= SUM_BYTES;
+        capture_refuse(reader, "the sum is wrong: the file was damaged");
+    }
+    reader->at = reader->status == EXIT_DONE ? begin : reader->at;
+}
+
+static void read_exec(struct capture_reader *reader)
+{
+    capture_begin_section(reader, "EXEC");
+    reader->file->backend = capture_take_text(reader, true);
+    reader->file->num_lanes = capture_take_below(reader, 4, 1 << 16, "number of lanes");
+    reader->file->frame = capture_take_number(reader, 8);
+    capture_end_section(reader);
+}
+
+static void check_resource(struct capture_reader *reader, uint32_t index)
+{
+    const struct capture_resource *resources = reader->file->resources, *it = &resources[index];
+    const struct capture_resource *of = it->buffer < index ? &resources[it->buffer] : NULL;
+    if (it->kind == CAPTURE_RANGE && (!of || of->kind == CAPTURE_RANGE || it->offset > of->bytes ||
+                                      it->bytes > of->bytes - it->offset))
+        capture_refuse(reader, "resource %" PRIu32 " is no part of a buffer before it", index);
+    if (it->kind != CAPTURE_NAME && (it->bytes == 0 || it->bytes > INT64_MAX))
+        capture_refuse(reader, "resource %" PRIu32 " has %" PRIu64 " bytes", index, it->bytes);
+}
+
+static void read_resources(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    capture_begin_section(reader, "RSRC");
+    file->resources =
+        capture_take_items(reader, 30, sizeof(*file->resources), &file->num_resources);
+    for (uint32_t i = 0; i < file->num_resources && reader->status == EXIT_DONE; i++) {
+        struct capture_resource *resource = &file->resources[i];
+        resource->name = capture_take_text(reader, true);
+        resource->kind = capture_take_below(reader, 1, CAPTURE_RANGE + 1, "kind");
+        resource->buffer = (uint32_t)capture_take_number(reader, 4);
+        resource->offset = capture_take_number(reader, 8);
+        resource->bytes = capture_take_number(reader, 8);
+        resource->alignment = (uint32_t)capture_take_number(reader, 4);
+        check_resource(reader, i);
+    }
+    capture_end_section(reader);
+}
+
+static const char *const *read_texts(struct capture_reader *reader, size_t *out_num)
+{
+    uint32_t num = 0;
+    const char **texts = capture_take_items(reader, 5, sizeof(*texts), &num);
+    for (uint32_t i = 0; i < num; i++)
+        texts[i] = capture_take_text(reader, true);
+    *out_num = num;
+    return texts;
+}
+
+static void read_headers(struct capture_reader *reader, braid_kernel *kernel)
+{
+    uint32_t num = 0;
+    braid_header *headers = capture_take_items(reader, 10, sizeof(*headers), &num);
+    for (uint32_t i = 0; i < num; i++) {
+        headers[i].name = capture_take_text(reader, true);
+        headers[i].text = capture_take_text(reader, true);
+    }
+    kernel->headers = headers;
+    kernel->num_headers = num;
+}
+
+static void read_image(struct capture_reader *reader, braid_image *image)
+{
+    uint64_t num = 0;
+    image->entry = capture_take_text(reader, false);
+    const unsigned char *data = capture_take_block(reader, &num);
+    image->data = num ? data : NULL;
+    image->bytes = (size_t)num;
+    if (data && num && memchr("./ \t\r\n", data[0], 6) && data[num - 1])
+        capture_refuse(reader, "the text of a kernel does not end in a zero");
+}
+
+static void read_kernels(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    capture_begin_section(reader, "KERN");
+    file->kernels = capture_take_items(reader, 40, sizeof(*file->kernels), &file->num_kernels);
+    for (uint32_t i = 0; i < file->num_kernels && reader->status == EXIT_DONE; i++) {
+        braid_kernel *kernel = &file->kernels[i];
+        kernel->name = capture_take_text(reader, true);
+        kernel->programmatic = capture_take_below(reader, 1, 2, "truth value") != 0;
+        kernel->source = capture_take_text(reader, false);
+        kernel->name_expression = capture_take_text(reader, false);
+        kernel->options = read_texts(reader, &kernel->num_options);
+        kernel->include_folders = read_texts(reader, &kernel->num_include_folders);
+        read_headers(reader, kernel);
+        read_image(reader, &kernel->cuda);
+        read_image(reader, &kernel->hip);
+    }
+    capture_end_section(reader);
+}
+
+// Each node once.
+static void read_order(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    bool *seen = calloc((size_t)file->num_nodes + 1, sizeof(*seen));
+    file->order = calloc((size_t)file->num_nodes + 1, sizeof(*file->order));
+    if (!seen || !file->order)
+        reader->status = fail(EXIT_FAILED, "out of memory for %s", file->path);
+    for (uint32_t i = 0; i < file->num_nodes && reader->status == EXIT_DONE; i++) {
+        file->order[i] = capture_take_below(reader, 4, file->num_nodes, "node");
+        if (seen[file->order[i]])
+            capture_refuse(reader, "node %" PRIu32 " runs twice", file->order[i]);
+        seen[file->order[i]] = true;
+    }
+    free(seen);
+}
+
+static void read_edges(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    capture_begin_section(reader, "EDGE");
+    file->edges = capture_take_items(reader, 8, sizeof(*file->edges), &file->num_edges);
+    for (uint32_t i = 0; i < file->num_edges; i++) {
+        file->edges[i].from = capture_take_below(reader, 4, file->num_nodes, "node");
+        file->edges[i].to = capture_take_below(reader, 4, file->num_nodes, "node");
+    }
+    if (reader->status == EXIT_DONE)
+        read_order(reader);
+    capture_end_section(reader);
+}
+
+static void read_contents(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    capture_begin_section(reader, "DATA");
+    for (uint32_t i = 0; i < file->num_resources; i++) {
+        uint64_t num = 0;
+        if (file->resources[i].kind != CAPTURE_BUFFER)
+            continue;
+        file->resources[i].contents = capture_take_block(reader, &num);
+        if (reader->status == EXIT_DONE && num != file->resources[i].bytes)
+            capture_refuse(reader, "resource %" PRIu32 " has %" PRIu64 " bytes of %" PRIu64, i, num,
+                           file->resources[i].bytes);
+    }
+    capture_end_section(reader);
+    if (reader->status == EXIT_DONE && reader->at != file->num_bytes - SUM_BYTES) {
+        reader->end = file->num_bytes - SUM_BYTES;
+        capture_refuse(reader, "the file goes on behind its last section");
+    }
+}
+
+enum exit_status capture_file_read_bytes(const char *path, unsigned char *bytes, size_t num,
+                                         struct capture_file *out_file)
+{
+    *out_file = (struct capture_file){ .path = path, .bytes = bytes, .num_bytes = num };
+    struct capture_reader reader = { .file = out_file };
+    read_head(&reader);
+    if (reader.status == EXIT_DONE)
+        read_exec(&reader);
+    if (reader.status == EXIT_DONE)
+        read_resources(&reader);
+    if (reader.status == EXIT_DONE)
+        read_kernels(&reader);
+    if (reader.status == EXIT_DONE)
+        capture_read_nodes(&reader);
+    if (reader.status == EXIT_DONE)
+        read_edges(&reader);
+    if (reader.status == EXIT_DONE)
+        read_contents(&reader);
+    return reader.status;
+}
+
+static unsigned char *read_all(FILE *stream, size_t *out_num)
+{
+    size_t num = 0, room = 1 << 16;
+    unsigned char *bytes = malloc(room);
+    while (bytes) {
+        size_t taken = fread(bytes + num, 1, room - num, stream);
+        num += taken;
+        if (num < room)
+            break;
+        room *= 2;
+        unsigned char *more = realloc(bytes, room);
+        if (!more)
+            free(bytes);
+        bytes = more;
+    }
+    *out_num = num;
+    return bytes;
+}
+
+enum exit_status capture_file_read(const char *path, struct capture_file *out_file)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    size_t num = 0;
+    *out_file = (struct capture_file){ .path = path };
+    FILE *stream = is_stdin ? stdin : fopen(path, "rb");
+    if (!stream)
+        return fail(EXIT_BAD_FILE, "%s: cannot be read: %s", path, strerror(errno));
+    unsigned char *bytes = read_all(stream, &num);
+    bool has_failed = ferror(stream);
+    if (!is_stdin)
+        fclose(stream);
+    if (bytes && !has_failed)
+        return capture_file_read_bytes(is_stdin ? "standard input" : path, bytes, num, out_file);
+    free(bytes);
+    return has_failed ? fail(EXIT_BAD_FILE, "%s: cannot be read", path)
+                      : fail(EXIT_FAILED, "out of memory for %s", path);
+}
+
+void capture_file_finish(struct capture_file *file)
+{
+    for (uint32_t i = 0; i < file->num_kernels; i++) {
+        free((void *)(uintptr_t)file->kernels[i].options);
+        free((void *)(uintptr_t)file->kernels[i].include_folders);
+        free((void *)(uintptr_t)file->kernels[i].headers);
+    }
+    free(file->resources);
+    free(file->kernels);
+    free(file->nodes);
+    free(file->edges);
+    free(file->order);
+    free(file->accesses.items);
+    free(file->arguments.items);
+    free(file->words.items);
+    free(file->values.items);
+    free(file->bytes);
+    *file = (struct capture_file){ 0 };
+}
+
+uint32_t capture_buffer_of(const struct capture_file *file, uint32_t resource, uint64_t *out_offset)
+{
+    const struct capture_resource *it = &file->resources[resource];
+    *out_offset = it->kind == CAPTURE_RANGE ? it->offset : 0;
+    return it->kind == CAPTURE_RANGE ? it->buffer : resource;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capture as read from its file (src/exec/capture_file.h). Nothing in the file is trusted.
+#ifndef BRAID_TOOL_CAPTURE_FILE_H
+#define BRAID_TOOL_CAPTURE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <braid/graph.h>
+
+#include "message.h"
+
+enum { CAPTURE_VERSION = 1, CAPTURE_NONE = -1 };
+
+enum capture_resource_kind { CAPTURE_NAME, CAPTURE_BUFFER, CAPTURE_TRANSIENT, CAPTURE_RANGE };
+
+struct capture_resource {
+    const char *name;
+    enum capture_resource_kind kind;
+    uint32_t buffer; // of a range
+    uint64_t offset, bytes;
+    uint32_t alignment;
+    const unsigned char *contents; // of a buffer
+};
+
+enum capture_node_kind {
+    CAPTURE_KERNEL,
+    CAPTURE_COPY,
+    CAPTURE_FILL,
+    CAPTURE_HOST,
+    CAPTURE_EMPTY = 5,
+};
+
+// Eight bytes of a value: an address in a resource, or the node's trap.
+struct capture_word {
+    uint64_t place; // in `values`
+    uint64_t offset;
+    uint32_t resource;
+    bool is_trap;
+};
+
+// A kernel's argument, or a pointer of another node.
+struct capture_argument {
+    uint64_t place; // in `values`
+    uint32_t bytes;
+    bool is_unchecked;
+    uint32_t first_word, num_words;
+};
+
+struct capture_node {
+    const char *name;
+    enum capture_node_kind kind;
+    uint32_t role, main; // 1: a prelude of that node, 2: an epilogue
+    bool is_enabled;
+    uint64_t cost_ns;
+    uint32_t lane_hint;
+    uint32_t first_access, num_accesses, first_argument, num_arguments;
+    uint32_t kernel;
+    braid_dim3 grid, block, cluster;
+    uint32_t shared_bytes;
+    int32_t priority;
+    bool has_grid_from;          // the last argument
+    uint64_t num;                // of a copy its bytes, of a fill its values
+    uint32_t value, value_bytes; // of a fill
+};
+
+struct capture_access {
+    uint32_t resource, mode;
+};
+
+struct capture_edge {
+    uint32_t from, to;
+};
+
+// Growing arrays: the reader's.
+struct capture_list {
+    void *items;
+    size_t num, room;
+};
+
+struct capture_file {
+    const char *path;
+    unsigned char *bytes; // the file, in which texts, code and contents stay
+    size_t num_bytes;
+    const char *backend;
+    uint32_t num_lanes;
+    uint64_t frame;
+    struct capture_resource *resources;
+    braid_kernel *kernels;
+    struct capture_node *nodes;
+    struct capture_edge *edges;
+    uint32_t *order; // of the nodes, one after another
+    uint32_t num_resources, num_kernels, num_nodes, num_edges;
+    struct capture_list accesses, arguments, words; // struct capture_access and so on, by node
+    struct capture_list values;                     // unsigned char; each begins at a multiple of 8
+};
+
+// Reads a file, "-" for standard input. It is to be finished, also if this fails.
+enum exit_status capture_file_read(const char *path, struct capture_file *out_file);
+// The same of bytes from malloc, which become the file's.
+enum exit_status capture_file_read_bytes(const char *path, unsigned char *bytes, size_t num,
+                                         struct capture_file *out_file);
+void capture_file_finish(struct capture_file *file);
+
+// The sum of so many bytes: FNV-1a (Fowler, Noll, Vo).
+uint64_t capture_sum(const unsigned char *bytes, size_t num);
+
+// The buffer that a resource is or is a part of, and where in it.
+uint32_t capture_buffer_of(const struct capture_file *file, uint32_t resource,
+                           uint64_t *out_offset);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the nodes of a capture: their accesses, and values with addresses in them.
+#include "capture_nodes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum word_kind { WORD_NUMBER, WORD_ADDRESS, WORD_TRAP };
+
+// The next eight bytes of a value. `size` is that of the value.
+static void read_word(struct capture_reader *reader, uint64_t place, uint32_t size)
+{
+    struct capture_file *file = reader->file;
+    uint32_t kind = capture_take_below(reader, 1, WORD_TRAP + 1, "kind of word");
+    if (kind == WORD_NUMBER) {
+        const unsigned char *bytes = capture_take(reader, 8);
+        if (bytes)
+            memcpy((unsigned char *)file->values.items + place, bytes, 8);
+        return;
+    }
+    struct capture_word word = { .place = place, .is_trap = kind == WORD_TRAP };
+    bool is_whole = size == 8;
+    if (!word.is_trap) {
+        uint64_t begin;
+        word.resource = capture_take_below(reader, 4, file->num_resources, "resource");
+        word.offset = capture_take_number(reader, 8);
+        if (reader->status != EXIT_DONE)
+            return;
+        uint32_t buffer = capture_buffer_of(file, word.resource, &begin);
+        if (file->resources[buffer].kind == CAPTURE_NAME ||
+            word.offset > file->resources[word.resource].bytes)
+            capture_refuse(reader, "resource %" PRIu32 " has no byte %" PRIu64, word.resource,
+                           word.offset);
+        is_whole = is_whole && word.offset == 0;
+        if (file->resources[buffer].kind == CAPTURE_BUFFER)
+            is_whole = true;
+    }
+    if (!is_whole)
+        capture_refuse(reader, "an address that frames choose is a part of a value");
+    struct capture_word *slot = capture_append(reader, &file->words, 1, sizeof(*slot));
+    if (slot)
+        *slot = word;
+}
+
+// Its bytes are words, and a rest.
+static void read_value(struct capture_reader *reader, uint32_t bytes, bool is_unchecked)
+{
+    struct capture_file *file = reader->file;
+    if (reader->status == EXIT_DONE && (bytes == 0 || bytes > reader->end - reader->at))
+        capture_refuse(reader, "a value of %" PRIu32 " bytes does not fit", bytes);
+    struct capture_argument argument = { .place = file->values.num,
+                                         .bytes = bytes,
+                                         .is_unchecked = is_unchecked,
+                                         .first_word = (uint32_t)file->words.num };
+    if (!capture_append(reader, &file->values, ((size_t)bytes + 15) / 16 * 16, 1))
+        return;
+    uint32_t at = 0;
+    for (; bytes - at >= 8 && reader->status == EXIT_DONE; at += 8)
+        read_word(reader, argument.place + at, bytes);
+    const unsigned char *rest = capture_take(reader, bytes - at);
+    if (rest)
+        memcpy((unsigned char *)file->values.items + argument.place + at, rest, bytes - at);
+    argument.num_words = (uint32_t)file->words.num - argument.first_word;
+    struct capture_argument *slot = capture_append(reader, &file->arguments, 1, sizeof(*slot));
+    if (slot)
+        *slot = argument;
+}
+
+// A pointer of a node that is no kernel: an address of `bytes` bytes, which its buffer has.
+static void read_end(struct capture_reader *reader, bool is_needed)
+{
+    size_t num_words = reader->file->words.num;
+    read_value(reader, 8, false);
+    if (is_needed && reader->status == EXIT_DONE && reader->file->words.num == num_words)
+        capture_refuse(reader, "an end of a copy or fill is no address");
+}
+
+static void check_ends(struct capture_reader *reader, const struct capture_node *node,
+                       uint64_t bytes)
+{
+    const struct capture_file *file = reader->file;
+    const struct capture_word *words = file->words.items;
+    for (uint32_t i = 0; i < node->num_arguments && reader->status == EXIT_DONE; i++) {
+        const struct capture_word *word = &words[file->words.num - 1 - i];
+        if (word->is_trap || bytes == 0 ||
+            bytes > file->resources[word->resource].bytes - word->offset)
+            capture_refuse(reader, "%" PRIu64 " bytes reach beyond resource %" PRIu32, bytes,
+                           word->resource);
+    }
+}
+
+static braid_dim3 read_grid(struct capture_reader *reader)
+{
+    braid_dim3 grid;
+    grid.x = (uint32_t)capture_take_number(reader, 4);
+    grid.y = (uint32_t)capture_take_number(reader, 4);
+    grid.z = (uint32_t)capture_take_number(reader, 4);
+    return grid;
+}
+
+static void read_kernel(struct capture_reader *reader, struct capture_node *node)
+{
+    node->kernel = capture_take_below(reader, 4, reader->file->num_kernels, "kernel");
+    node->grid = read_grid(reader);
+    node->block = read_grid(reader);
+    node->cluster = read_grid(reader);
+    node->shared_bytes = (uint32_t)capture_take_number(reader, 4);
+    node->priority = (int32_t)capture_take_number(reader, 4);
+    node->has_grid_from = capture_take_below(reader, 1, 2, "truth value") != 0;
+    node->num_arguments = (uint32_t)capture_take_number(reader, 4);
+    for (uint32_t i = 0; i < node->num_arguments && reader->status == EXIT_DONE; i++) {
+        uint32_t bytes = (uint32_t)capture_take_number(reader, 4);
+        bool is_unchecked = capture_take_below(reader, 1, 2, "truth value") != 0;
+        size_t num_words = reader->file->words.num;
+        read_value(reader, bytes, is_unchecked);
+        if (node->has_grid_from && i + 1 == node->num_arguments &&
+            (bytes != 8 || reader->file->words.num == num_words))
+            capture_refuse(reader, "the grid of a kernel is at no address");
+    }
+    if (node->has_grid_from && node->num_arguments == 0)
+        capture_refuse(reader, "the grid of a kernel is at no address");
+}
+
+static void read_copy(struct capture_reader *reader, struct capture_node *node)
+{
+    node->num_arguments = 2;
+    read_end(reader, true);
+    read_end(reader, true);
+    node->num = capture_take_number(reader, 8);
+    check_ends(reader, node, node->num);
+}
+
+static void read_fill(struct capture_reader *reader, struct capture_node *node)
+{
+    node->num_arguments = 1;
+    read_end(reader, true);
+    node->value = (uint32_t)capture_take_number(reader, 4);
+    node->value_bytes = capture_take_below(reader, 4, 5, "size of a value");
+    node->num = capture_take_number(reader, 8);
+    if (node->value_bytes == 0 || node->value_bytes == 3 || node->num > INT64_MAX / 4)
+        capture_refuse(reader, "a fill with %" PRIu64 " values of %" PRIu32 " bytes", node->num,
+                       node->value_bytes);
+    check_ends(reader, node, node->num * node->value_bytes);
+}
+
+static void read_accesses(struct capture_reader *reader, struct capture_node *node)
+{
+    struct capture_file *file = reader->file;
+    node->first_access = (uint32_t)file->accesses.num;
+    node->num_accesses = (uint32_t)capture_take_number(reader, 4);
+    for (uint32_t i = 0; i < node->num_accesses && reader->status == EXIT_DONE; i++) {
+        struct capture_access access = { 0 };
+        access.resource = capture_take_below(reader, 4, file->num_resources, "resource");
+        access.mode = capture_take_below(reader, 1, BRAID_ACCUMULATE + 1, "mode of an access");
+        struct capture_access *slot = capture_append(reader, &file->accesses, 1, sizeof(*slot));
+        if (slot)
+            *slot = access;
+    }
+}
+
+static void read_node(struct capture_reader *reader, uint32_t index)
+{
+    struct capture_node *node = &reader->file->nodes[index];
+    node->name = capture_take_text(reader, true);
+    node->kind = capture_take_below(reader, 1, CAPTURE_EMPTY + 1, "kind of node");
+    node->role = capture_take_below(reader, 1, 3, "role");
+    node->main = capture_take_below(reader, 4, (uint64_t)index + 1, "main node before");
+    node->is_enabled = capture_take_below(reader, 1, 2, "truth value") != 0;
+    node->cost_ns = capture_take_number(reader, 8);
+    node->lane_hint = (uint32_t)capture_take_number(reader, 4);
+    if ((node->role == 0) != (node->main == index))
+        capture_refuse(reader, "node %" PRIu32 " is of no bundle", index);
+    read_accesses(reader, node);
+    node->first_argument = (uint32_t)reader->file->arguments.num;
+    switch (node->kind) {
+    case CAPTURE_KERNEL:
+        read_kernel(reader, node);
+        break;
+    case CAPTURE_COPY:
+        read_copy(reader, node);
+        break;
+    case CAPTURE_FILL:
+        read_fill(reader, node);
+        break;
+    case CAPTURE_HOST:
+        node->num_arguments = 1;
+        read_end(reader, false);
+        break;
+    case CAPTURE_EMPTY:
+        break;
+    default:
+        capture_refuse(reader, "node %" PRIu32 " is of kind %u", index, (unsigned)node->kind);
+    }
+}
+
+void capture_read_nodes(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    capture_begin_section(reader, "NODE");
+    file->nodes = capture_take_items(reader, 28, sizeof(*file->nodes), &file->num_nodes);
+    for (uint32_t i = 0; i < file->num_nodes && reader->status == EXIT_DONE; i++)
+        read_node(reader, i);
+    capture_end_section(reader);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a capture on a device.
+#include "replay_device.h"
+
+#include <stdlib.h>
+
+static enum exit_status fill_resource(const struct replay_device *device, uint32_t index)
+{
+    const struct capture_resource *it = &device->replay.file->resources[index];
+    unsigned char *to = device->memory[index];
+    braid_status status = it->contents
+                              ? braid_stream_copy(device->device, NULL, to, it->contents, it->bytes)
+                              : braid_stream_fill(device->device, NULL, to, 0, 1, it->bytes);
+    return status ? fail_in_library() : EXIT_DONE;
+}
+
+enum exit_status replay_device_fill(const struct replay_device *device)
+{
+    enum exit_status status = EXIT_DONE;
+    for (uint32_t i = 0; i < device->replay.file->num_resources && status == EXIT_DONE; i++) {
+        if (device->memory[i])
+            status = fill_resource(device, i);
+    }
+    if (status == EXIT_DONE && braid_stream_synchronize(device->device, NULL))
+        status = fail_in_library();
+    return status;
+}
+
+enum exit_status replay_device_read(const struct replay_device *device, uint32_t buffer,
+                                    uint64_t offset, uint64_t bytes, unsigned char *to)
+{
+    braid_status status =
+        braid_stream_copy(device->device, NULL, to, device->memory[buffer] + offset, bytes);
+    if (!status)
+        status = braid_stream_synchronize(device->device, NULL);
+    return status ? fail_in_library() : EXIT_DONE;
+}
+
+static enum exit_status allocate(struct replay_device *device)
+{
+    const struct capture_file *file = device->replay.file;
+    device->memory = calloc((size_t)file->num_resources + 1, sizeof(*device->memory));
+    if (!device->memory)
+        return fail(EXIT_FAILED, "out of memory for the buffers of %s", file->path);
+    device->replay.memory = device->memory;
+    for (uint32_t i = 0; i < file->num_resources; i++) {
+        const struct capture_resource *it = &file->resources[i];
+        void *memory = NULL;
+        if (it->kind != CAPTURE_BUFFER && it->kind != CAPTURE_TRANSIENT)
+            continue;
+        if (braid_memory_allocate(device->device, BRAID_MEMORY_DEVICE, it->bytes, &memory))
+            return fail_in_library();
+        device->memory[i] = memory;
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_status enable(const struct replay_device *device, uint32_t node, bool is_enabled)
+{
+    braid_node handle = braid_graph_node(device->graph, node);
+    return braid_exec_set(device->exec, handle, BRAID_TARGET_ENABLED, 0, &is_enabled)
+               ? fail_in_library()
+               : EXIT_DONE;
+}
+
+static enum exit_status make_exec(struct replay_device *device)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
+                                         .plan.max_lanes = 1,
+                                         .no_early_start = true };
+    enum exit_status status = replay_graph_create(&device->replay, &device->graph);
+    if (status != EXIT_DONE)
+        return status;
+    if (braid_exec_create(device->device, device->graph, &options, &device->exec))
+        return fail_in_library();
+    for (uint32_t i = 0; i < device->replay.file->num_nodes && status == EXIT_DONE; i++)
+        status = enable(device, i, false);
+    return status;
+}
+
+enum exit_status replay_device_open(const struct replay_graph *replay,
+                                    const braid_device_options *options,
+                                    struct replay_device *out_device)
+{
+    *out_device = (struct replay_device){ .replay = *replay };
+    if (braid_device_open(options, &out_device->device))
+        return fail_in_library();
+    enum exit_status status = allocate(out_device);
+    if (status == EXIT_DONE)
+        status = replay_device_fill(out_device);
+    return status == EXIT_DONE ? make_exec(out_device) : status;
+}
+
+void replay_device_close(struct replay_device *device)
+{
+    braid_exec_destroy(device->exec);
+    braid_graph_destroy(device->graph);
+    for (uint32_t i = 0; device->memory && i < device->replay.file->num_resources; i++)
+        braid_memory_free(device->device, BRAID_MEMORY_DEVICE, device->memory[i]);
+    free(device->memory);
+    if (device->device)
+        braid_device_close(device->device);
+}
+
+static enum exit_status run_exec(braid_exec *exec)
+{
+    braid_status status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_wait(exec);
+    return status ? fail_in_library() : EXIT_DONE;
+}
+
+enum exit_status replay_device_run(const struct replay_device *device, uint32_t node)
+{
+    if (replay_graph_rests(&device->replay, node))
+        return EXIT_DONE;
+    enum exit_status status = enable(device, node, true);
+    if (status == EXIT_DONE)
+        status = run_exec(device->exec);
+    return status == EXIT_DONE ? enable(device, node, false) : status;
+}
+
+enum exit_status replay_device_run_planned(const struct replay_device *device, uint32_t num_lanes)
+{
+    struct replay_graph replay = device->replay;
+    const braid_exec_options options = { .plan.max_lanes = num_lanes };
+    braid_graph *graph = NULL;
+    braid_exec *exec = NULL;
+    replay.is_planned = true;
+    enum exit_status status = replay_graph_create(&replay, &graph);
+    if (status == EXIT_DONE && braid_exec_create(device->device, graph, &options, &exec))
+        status = fail_in_library();
+    if (status == EXIT_DONE)
+        status = run_exec(exec);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    return status;
+}
