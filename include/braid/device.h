@@ -81,6 +81,8 @@ typedef struct braid_device_info {
     // Of a group, as long as it lives: the default of braid_schedule_options.places
     // (docs/places.md). NULL: a device alone.
     const struct braid_place_model *place_model;
+    // Of a device alone, by braid_exec_mode: the cost models of braid_exec_create. NULL: a group.
+    const struct braid_cost_model *costs;
     // Streams and events of the device: all that Braid has created; those it holds now, pooled and
     // wrapped ones; those that execs lease.
     uint64_t streams_created, streams_live, streams_leased;

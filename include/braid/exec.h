@@ -254,10 +254,6 @@ typedef struct braid_exec_info {
 // Writes the info of an exec.
 BRAID_API void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info);
 
-// The cost model of a device in a mode, as braid_exec_create uses it.
-BRAID_API void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
-                                           braid_cost_model *out_model);
-
 #ifdef __cplusplus
 }
 #endif

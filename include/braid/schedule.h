@@ -87,7 +87,7 @@ typedef struct braid_schedule_options {
     const braid_place_model *places;
 } braid_schedule_options;
 
-// Plans a graph. For a device, give the costs of braid_device_get_cost_model.
+// Plans a graph. For a device, give the costs of braid_device_info.
 // Errors: BRAID_CYCLE (the message names the nodes on it). BRAID_INVALID_ARGUMENT (overlapping
 // buffers, a pointer into a buffer without a declared access, a copy or fill beyond a buffer's
 // end).

@@ -160,10 +160,12 @@ class Device(Owned):
 
     def cost_model(self, mode: Mode = "auto") -> CostModel:
         """What ordering costs here, for Graph.plan."""
-        struct = ffi.new("braid_cost_model *")
+        info = ffi.new("braid_device_info *")
         with self._owner as pointer:
-            lib.braid_device_get_cost_model(pointer, choose("mode", MODES, mode), struct)
-        return read_struct(CostModel, struct)
+            lib.braid_device_get_info(pointer, info)
+            if info.costs == ffi.NULL:
+                raise refuse("a group has no cost model: its members have")
+            return read_struct(CostModel, ffi.cast("braid_cost_model *", info.costs) + choose("mode", MODES, mode))
 
     def allocate(self, nbytes: int, *, host: bool = False) -> Memory:
         """Memory of the device, or host memory that its copies reach asynchronously."""

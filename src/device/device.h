@@ -26,7 +26,9 @@ struct braid_device {
     uint64_t num_execs; // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
     uint64_t num_groups;
-    struct failure failure; // once noted, the device stays failed
+    braid_cost_model costs[3]; // by braid_exec_mode; guarded by lock until `has_costs`
+    bool has_costs;            // guarded by lock: since then they stay
+    struct failure failure;    // once noted, the device stays failed
 };
 
 struct braid_stream {
@@ -42,6 +44,9 @@ struct braid_event {
     braid_device *device;
     struct backend_event *backend;
 };
+
+// As braid_device_get_info, without cost models.
+braid_device_info braid_device_describe(const braid_device *device);
 
 // The table of backends, best first.
 extern const struct backend_driver *const braid_drivers[];

@@ -135,12 +135,11 @@ struct places braid_device_places(braid_device *device)
 void braid_device_group_get_info(const struct device_group *group, braid_device_info *out_info)
 {
     const struct places *places = &group->places;
-    braid_device_get_info(places->devices[0], out_info);
+    *out_info = braid_device_describe(places->devices[0]);
     for (uint32_t i = 1; i < places->num; i++) {
-        braid_device_info info;
         if (was_before(places, i))
             continue;
-        braid_device_get_info(places->devices[i], &info);
+        const braid_device_info info = braid_device_describe(places->devices[i]);
         out_info->memory_bytes += info.memory_bytes;
         out_info->num_units += info.num_units;
         out_info->streams_created += info.streams_created;

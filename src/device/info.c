@@ -16,7 +16,7 @@ static void count_objects(const braid_device *device, braid_device_info *info)
     pthread_mutex_unlock(lock);
 }
 
-void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
+braid_device_info braid_device_describe(const braid_device *device)
 {
     braid_device_info info = { .backend = "" };
     if (device_is_open(device) && device->group) {
@@ -30,6 +30,5 @@ void braid_device_get_info(const braid_device *device, braid_device_info *out_in
         info.num_members = 1;
         count_objects(device, &info);
     }
-    if (out_info)
-        *out_info = info;
+    return info;
 }

@@ -167,18 +167,32 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
                                                    : choose_player(exec, graph, options);
 }
 
-void braid_device_get_cost_model(const braid_device *device, braid_exec_mode mode,
-                                 braid_cost_model *out_model)
+static void find_costs(braid_device *device)
 {
-    braid_cost_model model = { 0 };
-    if (device_is_open(device)) {
+    struct backend *backend = device->backend;
+    for (int mode = BRAID_MODE_AUTO; mode <= BRAID_MODE_GRAPH; mode++) {
         const struct player *const *player =
-            braid_exec_find_player(device->backend->ops->players, mode);
+            braid_exec_find_player(backend->ops->players, (braid_exec_mode)mode);
         if (*player)
-            (*player)->get_cost_model(device->backend, &model);
+            (*player)->get_cost_model(backend, &device->costs[mode]);
         else
-            device->backend->ops->get_cost_model(device->backend, &model);
+            backend->ops->get_cost_model(backend, &device->costs[mode]);
     }
-    if (out_model)
-        *out_model = model;
+    device->has_costs = true;
+}
+
+// Here, since a player knows its costs.
+void braid_device_get_info(const braid_device *device, braid_device_info *out_info)
+{
+    braid_device_info info = braid_device_describe(device);
+    if (device_is_open(device) && !device->group) {
+        braid_device *kept = (braid_device *)(uintptr_t)device;
+        pthread_mutex_lock(&kept->lock);
+        if (!kept->has_costs)
+            find_costs(kept);
+        pthread_mutex_unlock(&kept->lock);
+        info.costs = kept->costs;
+    }
+    if (out_info)
+        *out_info = info;
 }

@@ -352,19 +352,17 @@ static void structs_of_nothing_are_zeros(void **state)
 {
     struct objects *all = *state;
     braid_device_info device = { .num_units = 7, .name = "name", .streams_live = 7 };
-    braid_cost_model costs = { .node_ns = 7 };
     braid_exec_info exec = { .num_streams = 7 };
     braid_schedule_info schedule = { .num_nodes = 7 };
     braid_device_get_info(NULL, &device);
-    braid_device_get_cost_model(NULL, BRAID_MODE_GRAPH, &costs);
     braid_exec_get_info(NULL, &exec);
     braid_schedule_get_info(NULL, &schedule);
     assert_string_equal(device.name, "");
     assert_string_equal(device.backend, "");
-    assert_int_equal(device.num_units + device.streams_live + costs.node_ns, 0);
+    assert_int_equal(device.num_units + device.streams_live, 0);
+    assert_null(device.costs);
     assert_int_equal(exec.num_streams + schedule.num_nodes, 0);
     braid_device_get_info(all->device, NULL);
-    braid_device_get_cost_model(all->device, BRAID_MODE_GRAPH, NULL);
     braid_exec_get_info(all->exec, NULL);
     braid_schedule_get_info(all->schedule, NULL);
 }

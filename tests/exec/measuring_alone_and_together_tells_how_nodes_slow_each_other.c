@@ -69,10 +69,11 @@ static void measure(braid_device *device, braid_graph *graph, bool together)
 
 static uint32_t num_lanes_chosen(const braid_device *device, const braid_graph *graph)
 {
-    braid_schedule_options options = { 0 };
+    braid_device_info on;
     braid_schedule *schedule;
     braid_schedule_info info;
-    braid_device_get_cost_model(device, BRAID_MODE_GRAPH, &options.costs);
+    braid_device_get_info(device, &on);
+    const braid_schedule_options options = { .costs = on.costs[BRAID_MODE_GRAPH] };
     check_ok(braid_schedule_create(graph, &options, &schedule));
     braid_schedule_get_info(schedule, &info);
     braid_schedule_destroy(schedule);

@@ -28,7 +28,7 @@ WITHOUT = {
 CLASSES = {
     "Backend": ("braid_backend_info", {}),
     "CostModel": ("braid_cost_model", {}),
-    "DeviceInfo": ("braid_device_info", {"place_model": "Device.places() reads it"}),
+    "DeviceInfo": ("braid_device_info", {"place_model": "Device.places() reads it", "costs": "Device.cost_model() does"}),
     "ExecInfo": ("braid_exec_info", {}),
     "ExecOptions": ("braid_exec_options", {"plan": "PlanOptions", "schedule": "an argument of its own",
                                            "on_frame_end_user": "a function of Python needs none",

@@ -205,7 +205,9 @@ static enum exit_status write_page(const struct run_arguments *arguments, const 
     braid_exec_info exec;
     braid_exec_get_info(run->exec, &exec);
     report.exec = &exec;
-    braid_device_get_cost_model(run->device, exec.mode, &report.options.costs);
+    braid_device_info device;
+    braid_device_get_info(run->device, &device);
+    report.options.costs = device.costs[exec.mode];
     return report_page_write(arguments->page, &report);
 }
 

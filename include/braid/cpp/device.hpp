@@ -120,9 +120,8 @@ template <class Errors> class basic_device
     }
     braid_cost_model cost_model(braid_exec_mode mode = BRAID_MODE_AUTO) const
     {
-        braid_cost_model model;
-        braid_device_get_cost_model(get(), mode, &model);
-        return model;
+        const braid_cost_model *costs = info().costs;
+        return costs ? costs[mode] : braid_cost_model();
     }
     // More than memory can hold is BRAID_INVALID_ARGUMENT.
     template <class T>
