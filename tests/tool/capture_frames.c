@@ -118,8 +118,17 @@ static void add_on_the_cpu(struct making *making, braid_resource calls, void *co
                                                       .call = note,
                                                       .user_resource = calls },
                                   NULL));
-    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = "early" }, &early));
-    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = "late" }, &late));
+    const float factor = 2;
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){
+            .node.name = "early",
+            BRAID_ACCESSES({ calls, BRAID_ACCUMULATE }),
+            .kernel = &scale_kernel,
+            .grid = { 1 },
+            BRAID_ARGS(BRAID_ARG(counter), BRAID_ARG(counter), BRAID_ARG(factor), BRAID_ARG(num)) },
+        &early));
+    late = add_value_to(making, "late", calls, BRAID_ACCUMULATE, num);
     check_ok(braid_graph_add_edge(graph, late, early));
 }
 
