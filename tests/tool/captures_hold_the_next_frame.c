@@ -70,8 +70,102 @@ static void the_next_frame_is_held(void **state)
     capture_file_finish(&file);
 }
 
+static void do_nothing(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+}
+
+static const char *const options[] = { "-DWIDTH=4" };
+static const braid_header headers[] = { { "width.h", "#define HEIGHT 5" } };
+static const braid_kernel kernel = { .name = "all",
+                                     .cpu = do_nothing,
+                                     .source = "void all();",
+                                     .cuda = { .data = "\x7f\x45LF and the rest", .bytes = 17 },
+                                     .options = options,
+                                     .num_options = 1,
+                                     .headers = headers,
+                                     .num_headers = 1 };
+
+// Of a number, the end of a buffer, a pointer that is set later, and one that nobody checks. A node
+// that no output needs is left out, and another one has no block.
+static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t number)
+{
+    char path[] = "/tmp/braid_capture_XXXXXX";
+    const uint32_t *end = words + 4, *second = words + 1, *far = words + 100;
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_resource buffer, local;
+    braid_node node;
+    close(mkstemp(path));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
+    check_ok(braid_graph_add_transient(graph, "local", 16, 0, &local));
+    check_ok(braid_graph_set_output(graph, buffer));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &kernel,
+                              BRAID_ARGS(BRAID_INOUT(buffer), BRAID_ARG(end), BRAID_ARG(number),
+                                         { &far, BRAID_UNCHECKED_POINTER }, BRAID_OUT(local)) },
+        &node));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .node.name = "empty",
+                              .may_be_empty = true,
+                              .grid = { 4, 0, 1 },
+                              .kernel = &kernel,
+                              BRAID_ARGS(BRAID_INOUT(buffer), BRAID_ARG(end), BRAID_ARG(number),
+                                         { &far, BRAID_UNCHECKED_POINTER }, BRAID_INOUT(local)) },
+        NULL));
+    check_ok(braid_graph_add_fill(graph,
+                                  &(braid_fill){ .node.name = "late",
+                                                 BRAID_ACCESSES({ buffer, BRAID_READ_WRITE }),
+                                                 .to = words,
+                                                 .num_values = 8 },
+                                  NULL));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = "unneeded" }, NULL));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    check_ok(braid_exec_set_arg(exec, node, 4, BRAID_ARG(second)));
+    check_fails(braid_exec_capture(exec, NULL, NULL), BRAID_INVALID_ARGUMENT, "path");
+    check_ok(braid_exec_capture(exec, path, NULL));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+    assert_int_equal(capture_file_read(path, out_file), EXIT_DONE);
+    unlink(path);
+}
+
+static void values_and_code_are_held(void **state)
+{
+    static uint32_t words[200];
+    const uint64_t number = 12345678901234;
+    struct capture_file file;
+    (void)state;
+    read_graph(&file, words, number);
+    const struct capture_argument *arguments = file.arguments.items;
+    const struct capture_word *held = file.words.items;
+    const unsigned char *values = file.values.items;
+    assert_int_equal(arguments[0].num_words, 1);
+    assert_int_equal(held[arguments[1].first_word].offset, 16);
+    assert_int_equal(arguments[2].num_words, 0);
+    assert_memory_equal(values + arguments[2].place, &number, sizeof(number));
+    assert_true(arguments[3].is_unchecked && !arguments[2].is_unchecked);
+    assert_int_equal(held[arguments[4].first_word].resource, 0); // as set
+    assert_int_equal(held[arguments[4].first_word].offset, 4);
+    assert_false(node_named(&file, "empty")->is_enabled);
+    assert_int_equal(file.num_kernels, 1);
+    assert_string_equal(file.kernels[0].source, "void all();");
+    assert_string_equal(file.kernels[0].options[0], "-DWIDTH=4");
+    assert_string_equal(file.kernels[0].headers[0].text, "#define HEIGHT 5");
+    assert_int_equal(file.kernels[0].cuda.bytes, 17);
+    assert_memory_equal(file.kernels[0].cuda.data, kernel.cuda.data, 17);
+    capture_file_finish(&file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_frame_is_held) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_frame_is_held),
+                                        cmocka_unit_test(values_and_code_are_held) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
