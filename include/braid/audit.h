@@ -30,10 +30,10 @@ typedef enum braid_audit_kind {
 // All accesses of one kind by a node to a buffer; or bytes of one that differ between runs.
 typedef struct braid_audit_finding {
     braid_audit_kind kind;
-    braid_node node;
+    braid_node node;         // of graph 0: unknown, if a frame seldom differs
     braid_node other;        // of BRAID_AUDIT_ORDER
     braid_resource resource; // the buffer, or as declared
-    const char *buffer;      // its name; NULL: unseen
+    const char *buffer;      // its name; NULL: unseen, or iterations or a trap differ
     const char *kernel;      // NULL: the node is none
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
     const void *address; // of the first access (on CUDA the lowest), or byte; NULL: there is none

@@ -27,7 +27,7 @@ class Finding:
     or "unrepeatable"."""
 
     kind: str
-    node: Node
+    node: Optional[Node]
     other: Optional[Node]
     buffer: Optional[str]
     kernel: Optional[str]
@@ -64,7 +64,7 @@ def _tell(user: Any, found: Any) -> None:
     told: Tuple[Graph, List[Finding]] = ffi.from_handle(user)
     graph, findings = told
     findings.append(Finding(
-        _KINDS[found.kind], Node(graph, found.node),
+        _KINDS[found.kind], Node(graph, found.node) if found.node.graph else None,
         Node(graph, found.other) if found.kind == lib.BRAID_AUDIT_ORDER else None,
         string(found.buffer) if found.buffer != ffi.NULL else None,
         string(found.kernel) if found.kernel != ffi.NULL else None, string(found.text),

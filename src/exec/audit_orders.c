@@ -9,53 +9,23 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/audit_scopes.h"
+#include "exec/audit_runs.h"
 #include "exec/audit_sets.h"
-#include "exec/exec_memory.h"
 
 struct search {
-    braid_exec *exec;
-    struct audit_scopes scopes;
-    struct audit_state state;
-    struct audit_difference difference; // of the latest run that had one
-    uint32_t scope, prefix;             // where the walk is
+    struct audit_runs runs;
+    uint32_t scope, prefix; // where the walk is
 };
 
-static braid_status run_node(void *context, uint32_t node)
+static braid_status ask_again(struct search *search, bool *out_differs)
 {
-    const braid_exec *exec = context;
-    return braid_audit_run_task(exec, &exec->frames.slots[0].frame.tasks[node]);
-}
-
-static braid_status run(struct search *search)
-{
-    braid_audit_state_restore(&search->state, AUDIT_START);
-    return braid_audit_walk(&(struct audit_walk){ .exec = search->exec,
-                                                  .orders = search->scopes.orders,
-                                                  .run = run_node,
-                                                  .context = search->exec });
-}
-
-static braid_status run_first(struct search *search)
-{
-    braid_status status = run(search);
-    braid_audit_state_keep(&search->state, AUDIT_END);
-    return status;
-}
-
-// Whether the results are others than those of the first run.
-static braid_status run_again(struct search *search, bool *out_differs)
-{
-    braid_status status = run(search);
-    *out_differs =
-        !status && braid_audit_state_differs(&search->state, AUDIT_END, &search->difference);
-    return status;
+    return braid_audit_run_again(&search->runs, out_differs);
 }
 
 static braid_status run_twice(struct search *search, bool *out_differs)
 {
-    braid_status status = run_first(search);
-    return status ? status : run_again(search, out_differs);
+    braid_status status = braid_audit_run_first(&search->runs);
+    return status ? status : braid_audit_run_again(&search->runs, out_differs);
 }
 
 typedef void set_trial(struct search *search, uint32_t trial);
@@ -84,9 +54,9 @@ static braid_status halve(struct search *search, uint32_t last, set_trial *set, 
 // The first scopes have the last order, and the others have the first one.
 static void set_scopes(struct search *search, uint32_t num)
 {
-    for (uint32_t i = 0; i < search->scopes.num; i++) {
-        const struct audit_scope *scope = &search->scopes.items[i];
-        braid_audit_scopes_use(&search->scopes, i, i < num ? scope->last : scope->first,
+    for (uint32_t i = 0; i < search->runs.scopes.num; i++) {
+        const struct audit_scope *scope = &search->runs.scopes.items[i];
+        braid_audit_scopes_use(&search->runs.scopes, i, i < num ? scope->last : scope->first,
                                scope->num);
     }
 }
@@ -95,7 +65,7 @@ static void set_scopes(struct search *search, uint32_t num)
 // first one.
 static void make_trial(struct search *search, uint32_t num)
 {
-    struct audit_scope *scope = &search->scopes.items[search->scope];
+    struct audit_scope *scope = &search->runs.scopes.items[search->scope];
     uint64_t *taken = scope->poset.room;
     memset(taken, 0, scope->poset.num_words * sizeof(*taken));
     for (uint32_t i = 0; i < num; i++)
@@ -108,15 +78,15 @@ static void make_trial(struct search *search, uint32_t num)
 
 static void set_prefix(struct search *search, uint32_t num)
 {
-    const struct audit_scope *scope = &search->scopes.items[search->scope];
+    const struct audit_scope *scope = &search->runs.scopes.items[search->scope];
     make_trial(search, num);
-    braid_audit_scopes_use(&search->scopes, search->scope, scope->trial, scope->num);
+    braid_audit_scopes_use(&search->runs.scopes, search->scope, scope->trial, scope->num);
 }
 
 // How many places the element behind the prefix of the last order has to move forward.
 static uint32_t count_moves(struct search *search)
 {
-    const struct audit_scope *scope = &search->scopes.items[search->scope];
+    const struct audit_scope *scope = &search->runs.scopes.items[search->scope];
     uint32_t num = 0;
     make_trial(search, search->prefix);
     while (scope->trial[search->prefix + num] != scope->last[search->prefix])
@@ -126,20 +96,41 @@ static uint32_t count_moves(struct search *search)
 
 static void set_moves(struct search *search, uint32_t num)
 {
-    const struct audit_scope *scope = &search->scopes.items[search->scope];
+    const struct audit_scope *scope = &search->runs.scopes.items[search->scope];
     uint32_t at = search->prefix + count_moves(search);
     for (; num > 0; num--, at--) {
         uint32_t moved = scope->trial[at];
         scope->trial[at] = scope->trial[at - 1];
         scope->trial[at - 1] = moved;
     }
-    braid_audit_scopes_use(&search->scopes, search->scope, scope->trial, scope->num);
+    braid_audit_scopes_use(&search->runs.scopes, search->scope, scope->trial, scope->num);
 }
 
 static uint32_t node_of(const struct search *search, uint32_t element)
 {
-    return plan_main_of(search->exec->schedule->graph,
-                        search->scopes.items[search->scope].units[element]);
+    return plan_main_of(search->runs.exec->schedule->graph,
+                        search->runs.scopes.items[search->scope].units[element]);
+}
+
+static braid_status find_unrepeatable(struct search *search,
+                                      struct audit_order_finding *out_finding);
+
+// Whether a trial differs, and the one before does not. Once a clock or a counter has gone on,
+// both differ, so the trial runs first.
+static braid_status check_step(struct search *search, uint32_t trial, set_trial *set,
+                               run_trial *ask, bool *out_is_step)
+{
+    bool differs = false, differs_before = true;
+    if (!trial)
+        return BRAID_OK;
+    set(search, trial);
+    braid_status status = ask(search, &differs);
+    if (!status && differs) {
+        set(search, trial - 1);
+        status = ask(search, &differs_before);
+    }
+    *out_is_step = !differs_before;
+    return status;
 }
 
 // From now on the two have an order, so that other pairs can be found.
@@ -147,67 +138,78 @@ static void take_pair(struct search *search, uint32_t one, uint32_t other,
                       struct audit_order_finding *out_finding)
 {
     uint32_t first = one < other ? one : other, second = one < other ? other : one;
-    braid_audit_poset_put(&search->scopes.items[search->scope].poset, first, second);
+    braid_audit_poset_put(&search->runs.scopes.items[search->scope].poset, first, second);
     *out_finding = (struct audit_order_finding){
         .kind = BRAID_AUDIT_ORDER,
         .node = node_of(search, first),
         .other = node_of(search, second),
-        .difference = search->difference,
+        .difference = search->runs.difference,
     };
 }
 
-// Of the first order and the last one, whose results differ.
-static braid_status find_pair(struct search *search, struct audit_order_finding *out_finding)
+// Of the first order and the last one, whose results differ: the scope and the prefix. It counts
+// places by which the element behind moves until they differ.
+static braid_status find_moves(struct search *search, uint32_t *out_num)
 {
-    uint32_t trial = 0, num_moves;
-    braid_status status = halve(search, search->scopes.num, set_scopes, run_again, &trial);
+    uint32_t trial = 0;
+    braid_status status = halve(search, search->runs.scopes.num, set_scopes, ask_again, &trial);
     if (status)
         return status;
     search->scope = trial - 1;
     set_scopes(search, search->scope);
-    const struct audit_scope *scope = &search->scopes.items[search->scope];
-    status = halve(search, scope->num, set_prefix, run_again, &trial);
-    if (status)
+    status =
+        halve(search, search->runs.scopes.items[search->scope].num, set_prefix, ask_again, &trial);
+    if (status || !trial)
         return status;
     search->prefix = trial - 1;
-    num_moves = count_moves(search);
-    status = halve(search, num_moves, set_moves, run_again, &trial);
-    if (status)
-        return status;
-    make_trial(search, search->prefix);
-    take_pair(search, scope->last[search->prefix], scope->trial[search->prefix + num_moves - trial],
-              out_finding);
+    return halve(search, count_moves(search), set_moves, ask_again, out_num);
+}
+
+static braid_status find_pair(struct search *search, struct audit_order_finding *out_finding)
+{
+    uint32_t num = 0;
+    bool is_step = false;
+    braid_status status = find_moves(search, &num);
+    if (!status)
+        status = check_step(search, num, set_moves, ask_again, &is_step);
+    if (status || !is_step)
+        return status ? status : find_unrepeatable(search, out_finding);
+    const struct audit_scope *scope = &search->runs.scopes.items[search->scope];
+    uint32_t at = search->prefix + count_moves(search);
+    take_pair(search, scope->last[search->prefix], scope->trial[at - num], out_finding);
     return BRAID_OK;
 }
 
 static void set_head(struct search *search, uint32_t num)
 {
-    braid_audit_scopes_use(&search->scopes, 0, search->scopes.items[0].first, num);
+    braid_audit_scopes_use(&search->runs.scopes, 0, search->runs.scopes.items[0].first, num);
 }
 
-// Of the frame's first order, which has other results each time.
+// Of the frame's first order. If results seldom differ, it finds no node.
 static braid_status find_unrepeatable(struct search *search,
                                       struct audit_order_finding *out_finding)
 {
-    const struct audit_scope *frame = &search->scopes.items[0];
+    const struct audit_scope *frame = &search->runs.scopes.items[0];
     uint32_t num = 0;
+    bool is_step = false;
+    set_scopes(search, 0);
     braid_status status = halve(search, frame->num, set_head, run_twice, &num);
-    if (status)
-        return status;
+    if (!status)
+        status = check_step(search, num, set_head, run_twice, &is_step);
     search->scope = 0;
     *out_finding = (struct audit_order_finding){
         .kind = BRAID_AUDIT_UNREPEATABLE,
-        .node = node_of(search, frame->first[num - 1]),
+        .node = is_step ? node_of(search, frame->first[num - 1]) : GRAPH_NONE,
         .other = GRAPH_NONE,
-        .difference = search->difference,
+        .difference = search->runs.difference,
     };
-    return BRAID_OK;
+    return status;
 }
 
 static void begin_orders(struct search *search)
 {
-    for (uint32_t i = 0; i < search->scopes.num; i++) {
-        struct audit_scope *scope = &search->scopes.items[i];
+    for (uint32_t i = 0; i < search->runs.scopes.num; i++) {
+        struct audit_scope *scope = &search->runs.scopes.items[i];
         braid_audit_poset_start(&scope->poset);
         braid_audit_poset_next(&scope->poset, scope->first);
         memcpy(scope->last, scope->first, scope->num * sizeof(*scope->last));
@@ -219,12 +221,12 @@ static void begin_orders(struct search *search)
 static bool take_next_orders(struct search *search)
 {
     bool any = false;
-    for (uint32_t i = 0; i < search->scopes.num; i++) {
-        struct audit_scope *scope = &search->scopes.items[i];
+    for (uint32_t i = 0; i < search->runs.scopes.num; i++) {
+        struct audit_scope *scope = &search->runs.scopes.items[i];
         any = braid_audit_poset_next(&scope->poset, scope->last) || any;
     }
     if (any)
-        set_scopes(search, search->scopes.num);
+        set_scopes(search, search->runs.scopes.num);
     return any;
 }
 
@@ -236,7 +238,7 @@ static braid_status find_one(struct search *search, struct audit_order_finding *
     if (status || *out_found)
         return status ? status : find_unrepeatable(search, out_finding);
     while (!status && !*out_found && take_next_orders(search))
-        status = run_again(search, out_found);
+        status = ask_again(search, out_found);
     return status || !*out_found ? status : find_pair(search, out_finding);
 }
 
@@ -257,24 +259,13 @@ static braid_status find_all(struct search *search, struct array *findings)
     return BRAID_OK;
 }
 
-// Transient buffers that shared memory would have more orders than the graph's.
 braid_status braid_audit_orders(braid_exec *exec, struct array *out_findings)
 {
-    struct search search = { .exec = exec };
-    const braid_graph *graph = exec->culled.graph;
-    braid_status status = braid_exec_part_memory(exec, graph);
-    if (!status)
-        status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
-    if (!status)
-        status = braid_audit_scopes_create(graph, exec, &search.scopes);
-    if (!status)
-        status = braid_audit_state_create(graph, exec, &search.state);
-    if (!status) {
-        braid_audit_state_keep(&search.state, AUDIT_START);
-        status = find_all(&search, out_findings);
-        braid_audit_state_restore(&search.state, AUDIT_START);
-    }
-    braid_audit_state_finish(&search.state);
-    braid_audit_scopes_finish(&search.scopes);
+    struct search search = { .scope = 0 };
+    braid_status status = braid_audit_runs_create(exec, &search.runs);
+    if (status)
+        return status;
+    status = find_all(&search, out_findings);
+    braid_audit_runs_finish(&search.runs);
     return status;
 }

@@ -12,13 +12,12 @@ enum { AUDIT_MOST_PAIRS = 16 }; // that an audit finds
 
 struct audit_order_finding {
     braid_audit_kind kind;
-    uint32_t node, other;
+    uint32_t node, other; // GRAPH_NONE: none
     struct audit_difference difference;
 };
 
 // Runs frames on this thread. Buffers have their contents of before behind it. `out_findings` has
-// struct audit_order_finding, also if it fails. Errors: BRAID_NO_MEMORY, BRAID_UNSUPPORTED (too
-// many nodes), those of the nodes.
+// struct audit_order_finding, also if it fails. Errors: as braid_audit_runs_create.
 braid_status braid_audit_orders(braid_exec *exec, struct array *out_findings);
 
 // audit_orders_report.c

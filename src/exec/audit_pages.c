@@ -28,9 +28,28 @@ void braid_audit_pages_add(struct audit_pages *pages, uintptr_t begin, uintptr_t
     }
 }
 
-static void set_own(struct audit_pages *pages, uintptr_t begin, uintptr_t end, int rights)
+braid_status braid_audit_pages_list(audit_take_mapping *take, void *context)
 {
-    for (size_t i = 0; i < pages->num_spans; i++) {
+    FILE *file = fopen("/proc/self/maps", "r");
+    if (!file)
+        return braid_error(BRAID_IO_ERROR, "braid_exec_audit: cannot read /proc/self/maps: %s",
+                           strerror(errno));
+    braid_status status = BRAID_OK;
+    unsigned long begin, end;
+    char rights[5];
+    while (!status && fscanf(file, "%lx-%lx %4s%*[^\n]", &begin, &end, rights) == 3)
+        status = take(context, begin, end,
+                      (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
+                          (rights[2] == 'x' ? PROT_EXEC : 0));
+    fclose(file);
+    return status;
+}
+
+// Nobody can write a page that is not writable, so nothing has to be ordered there.
+static braid_status set_own(void *context, uintptr_t begin, uintptr_t end, int rights)
+{
+    const struct audit_pages *pages = context;
+    for (size_t i = 0; i < pages->num_spans && rights & PROT_WRITE; i++) {
         const struct audit_span *span = &pages->spans[i];
         uintptr_t span_end = span->begin + span->num * AUDIT_PAGE;
         uintptr_t from = begin > span->begin ? begin : span->begin;
@@ -39,6 +58,7 @@ static void set_own(struct audit_pages *pages, uintptr_t begin, uintptr_t end, i
             memset(&pages->own[span->first + (from - span->begin) / AUDIT_PAGE], rights,
                    (to - from) / AUDIT_PAGE);
     }
+    return BRAID_OK;
 }
 
 // The last span that does not begin behind the address.
@@ -62,21 +82,11 @@ size_t braid_audit_page_at(const struct audit_pages *pages, uintptr_t address)
     return span && page < span->num ? span->first + page : AUDIT_NO_PAGE;
 }
 
-// Nobody can write a page that is not writable, so nothing has to be ordered there.
 braid_status braid_audit_pages_read(struct audit_pages *pages)
 {
-    FILE *file = fopen("/proc/self/maps", "r");
-    if (!file)
-        return braid_error(BRAID_IO_ERROR, "braid_exec_audit: cannot read /proc/self/maps: %s",
-                           strerror(errno));
-    unsigned long begin, end;
-    char rights[5];
-    while (fscanf(file, "%lx-%lx %4s%*[^\n]", &begin, &end, rights) == 3)
-        if (rights[1] == 'w')
-            set_own(pages, begin, end,
-                    PROT_WRITE | (rights[0] == 'r' ? PROT_READ : 0) |
-                        (rights[2] == 'x' ? PROT_EXEC : 0));
-    fclose(file);
+    braid_status status = braid_audit_pages_list(set_own, pages);
+    if (status)
+        return status;
     size_t page = braid_audit_page_at(pages, (uintptr_t)pthread_self());
     if (page != AUDIT_NO_PAGE)
         pages->own[page] = 0;

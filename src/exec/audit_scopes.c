@@ -73,8 +73,7 @@ static braid_status fill(struct audit_scopes *scopes, const braid_graph *graph)
     if (status)
         return status;
     name_units(scopes, graph);
-    braid_audit_scopes_order(scopes, graph);
-    return BRAID_OK;
+    return braid_audit_scopes_order(scopes, graph);
 }
 
 braid_status braid_audit_scopes_create(const braid_graph *graph, const braid_exec *exec,

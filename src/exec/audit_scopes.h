@@ -46,8 +46,9 @@ braid_status braid_audit_scopes_create(const braid_graph *graph, const braid_exe
                                        struct audit_scopes *out_scopes);
 void braid_audit_scopes_finish(struct audit_scopes *scopes);
 
-// audit_scopes_order.c: puts the units of each scope in the order that the graph asks for.
-void braid_audit_scopes_order(struct audit_scopes *scopes, const braid_graph *graph);
+// audit_scopes_order.c: puts the units of each scope in the order that the graph asks for. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_audit_scopes_order(struct audit_scopes *scopes, const braid_graph *graph);
 
 // Gives the walk an order of the first `num` elements of a scope.
 void braid_audit_scopes_use(struct audit_scopes *scopes, uint32_t scope, const uint32_t *order,

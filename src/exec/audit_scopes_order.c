@@ -2,6 +2,11 @@
 // The order of units in each scope: by edges, accesses and lane hints.
 #include "exec/audit_scopes.h"
 
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+
 // Nodes inside a region count as its node outside. False: the two are of one unit, or one does not
 // run.
 static bool find_elements(const struct audit_scopes *scopes, const braid_graph *graph,
@@ -47,70 +52,90 @@ static void put_edges(struct audit_scopes *scopes, const braid_graph *graph)
         put_hint(scopes, graph, unit);
 }
 
-static bool accumulate_together(const braid_graph *graph, const struct graph_access *one,
-                                const struct graph_access *other)
+// Bytes that an element of a scope accumulates into.
+struct sum {
+    uint32_t buffer, at; // `at`: the element's place in the order
+    uint64_t begin, end;
+};
+
+static int compare_sums(const void *a, const void *b)
 {
-    const struct graph_resource *a = graph_resource_at(graph, one->resource);
-    const struct graph_resource *b = graph_resource_at(graph, other->resource);
-    return one->mode == BRAID_ACCUMULATE && other->mode == BRAID_ACCUMULATE &&
-           a->buffer == b->buffer &&
-           (!a->bytes || (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes));
+    const struct sum *left = a, *right = b;
+    if (left->buffer != right->buffer)
+        return left->buffer < right->buffer ? -1 : 1;
+    return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
-static bool share_sums(const braid_graph *graph, uint32_t one, uint32_t other)
+static size_t add_sums(const braid_graph *graph, uint32_t node, uint32_t at, struct sum *sums)
 {
+    const struct graph_node *added = &graph_nodes(graph)[node];
     const struct graph_access *accesses = graph->accesses.items;
-    const struct graph_node *a = &graph_nodes(graph)[one], *b = &graph_nodes(graph)[other];
-    bool found = false;
-    for (uint32_t i = 0; i < a->num_accesses; i++) {
-        for (uint32_t k = 0; k < b->num_accesses && !found; k++)
-            found = accumulate_together(graph, &accesses[a->first_access + i],
-                                        &accesses[b->first_access + k]);
+    size_t num = 0;
+    for (uint32_t i = 0; i < added->num_accesses; i++) {
+        const struct graph_access *access = &accesses[added->first_access + i];
+        const struct graph_resource *resource = graph_resource_at(graph, access->resource);
+        if (access->mode == BRAID_ACCUMULATE)
+            sums[num++] = (struct sum){ resource->buffer, at, resource->offset,
+                                        resource->offset + resource->bytes };
     }
-    return found;
+    return num;
 }
 
-static bool units_share_sums(const struct audit_scopes *scopes, const braid_graph *graph,
-                             uint32_t one, uint32_t other)
+static size_t find_sums(const struct audit_scopes *scopes, const braid_graph *graph,
+                        const struct audit_scope *scope, struct sum *sums)
 {
     const struct plan_graph *plan = audit_scopes_plan(scopes);
-    bool found = false;
-    for (uint32_t i = 0; i < plan_unit_size(plan, one); i++) {
-        for (uint32_t k = 0; k < plan_unit_size(plan, other) && !found; k++)
-            found =
-                share_sums(graph, plan_unit_member(plan, one, i), plan_unit_member(plan, other, k));
+    size_t num = 0;
+    for (uint32_t at = 0; at < scope->num; at++) {
+        uint32_t unit = scope->units[scope->poset.forward[at]];
+        for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++)
+            num += add_sums(graph, plan_unit_member(plan, unit, i), at, sums + num);
     }
-    return found;
+    if (num)
+        qsort(sums, num, sizeof(*sums), compare_sums);
+    return num;
 }
 
 // The order of sums does not matter, as declared, but it rounds them in one way or another, and an
-// order of appends is seen. So nodes that accumulate together keep one.
-static void order_sums(struct audit_scopes *scopes, const braid_graph *graph,
-                       struct audit_scope *scope)
+// order of appends is seen. So nodes that accumulate together keep one. Buffers without a size are
+// whole, so these begin alike.
+static void order_sums(struct audit_scope *scope, const struct sum *sums, size_t num)
 {
     const uint32_t *forward = scope->poset.forward;
-    for (uint32_t i = 0; i < scope->num; i++) {
-        for (uint32_t k = i + 1; k < scope->num; k++) {
-            if (units_share_sums(scopes, graph, scope->units[forward[i]], scope->units[forward[k]]))
-                braid_audit_poset_put(&scope->poset, forward[i], forward[k]);
+    for (size_t i = 0; i < num; i++) {
+        for (size_t k = i + 1; k < num && sums[k].buffer == sums[i].buffer &&
+                               (sums[k].begin < sums[i].end || sums[k].begin == sums[i].begin);
+             k++) {
+            uint32_t one = sums[i].at, other = sums[k].at;
+            if (one != other)
+                braid_audit_poset_put(&scope->poset, forward[one < other ? one : other],
+                                      forward[one < other ? other : one]);
         }
     }
 }
 
-static bool has_sums(const braid_graph *graph)
+static size_t count_sums(const braid_graph *graph)
 {
     const struct graph_access *accesses = graph->accesses.items;
-    size_t i = 0;
-    while (i < graph->accesses.num && accesses[i].mode != BRAID_ACCUMULATE)
-        i++;
-    return i < graph->accesses.num;
+    size_t num = 0;
+    for (size_t i = 0; i < graph->accesses.num; i++)
+        num += accesses[i].mode == BRAID_ACCUMULATE;
+    return num;
 }
 
-void braid_audit_scopes_order(struct audit_scopes *scopes, const braid_graph *graph)
+braid_status braid_audit_scopes_order(struct audit_scopes *scopes, const braid_graph *graph)
 {
+    size_t most = count_sums(graph);
     put_edges(scopes, graph);
-    for (uint32_t i = 0; i < scopes->num && has_sums(graph); i++) {
+    if (!most)
+        return BRAID_OK;
+    struct sum *sums = braid_allocate_zeroed(most, sizeof(*sums));
+    if (!sums)
+        return braid_error_no_memory("the orders of an audit");
+    for (uint32_t i = 0; i < scopes->num; i++) {
         braid_audit_poset_start(&scopes->items[i].poset);
-        order_sums(scopes, graph, &scopes->items[i]);
+        order_sums(&scopes->items[i], sums, find_sums(scopes, graph, &scopes->items[i], sums));
     }
+    free(sums);
+    return BRAID_OK;
 }

@@ -4,48 +4,107 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "exec/audit_pages.h"
 
-static braid_status add(struct audit_state *state, const void *memory, uint64_t bytes,
-                        uint32_t resource)
+// Bytes that the process can read.
+struct range {
+    uintptr_t begin, end;
+};
+
+static braid_status take_readable(void *ranges, uintptr_t begin, uintptr_t end, int rights)
 {
-    if (!memory || !bytes)
+    if (!(rights & PROT_READ))
+        return BRAID_OK;
+    struct range *range = braid_array_append(ranges, 1, sizeof(*range));
+    if (!range)
+        return braid_error_no_memory("the contents of buffers");
+    *range = (struct range){ begin, end };
+    return BRAID_OK;
+}
+
+static braid_status add(struct audit_state *state, struct audit_part added)
+{
+    if (!added.memory || !added.bytes)
         return BRAID_OK;
     struct audit_part *part = braid_array_append(&state->parts, 1, sizeof(*part));
     if (!part)
         return braid_error_no_memory("the contents of buffers");
-    *part =
-        (struct audit_part){ (unsigned char *)(uintptr_t)memory, bytes, state->bytes, resource };
-    state->bytes += bytes;
+    *part = added;
+    part->offset = state->bytes;
+    state->bytes += added.bytes;
     return BRAID_OK;
 }
 
+// A program may declare memory that it never touches.
+static braid_status add_memory(struct audit_state *state, const struct array *readable,
+                               const void *memory, uint64_t bytes, uint32_t resource)
+{
+    const struct range *ranges = readable->items;
+    uintptr_t begin = (uintptr_t)memory, end = begin + bytes;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; begin && i < readable->num && !status; i++) {
+        uintptr_t from = begin > ranges[i].begin ? begin : ranges[i].begin;
+        uintptr_t to = end < ranges[i].end ? end : ranges[i].end;
+        if (from < to)
+            status = add(state, (struct audit_part){ .memory = (unsigned char *)from,
+                                                     .bytes = to - from,
+                                                     .resource = resource,
+                                                     .node = GRAPH_NONE,
+                                                     .skipped = from - begin });
+    }
+    return status;
+}
+
 // Names of earlier versions, and ranges, have the memory of others.
-static braid_status add_resource(struct audit_state *state, const braid_graph *graph,
-                                 const braid_exec *exec, uint32_t index)
+static braid_status add_resource(struct audit_state *state, const struct array *readable,
+                                 const braid_graph *graph, const braid_exec *exec, uint32_t index)
 {
     const struct graph_resource *resource = graph_resource_at(graph, index);
+    void *const *versions = exec->tasks.version_memory + resource->first_version;
     braid_status status = BRAID_OK;
     if (resource->buffer != index || resource->frames_before)
         return BRAID_OK;
     for (uint32_t i = 0; i < resource->num_versions && !status; i++)
-        status = add(state, exec->tasks.version_memory[resource->first_version + i],
-                     resource->bytes, index);
-    return resource->num_versions ? status : add(state, resource->address, resource->bytes, index);
+        status = add_memory(state, readable, versions[i], resource->bytes, index);
+    if (!resource->num_versions)
+        status = add_memory(state, readable, resource->address, resource->bytes, index);
+    return status;
+}
+
+static braid_status add_traps(struct audit_state *state, const braid_exec *exec)
+{
+    braid_trap *trap = braid_exec_traps(exec, 0);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->tasks.num_addresses && !status; i++) {
+        const struct task_address *address = &exec->tasks.addresses[i];
+        if (address->trap)
+            status = add(state, (struct audit_part){ .memory = (unsigned char *)trap++,
+                                                     .bytes = sizeof(*trap),
+                                                     .resource = GRAPH_NONE,
+                                                     .node = address->node });
+    }
+    return status;
 }
 
 static braid_status add_all(struct audit_state *state, const braid_graph *graph,
                             const braid_exec *exec)
 {
     const struct exec_arena *arena = exec->memory.arenas;
-    braid_status status = BRAID_OK;
+    struct array readable = { 0 };
+    braid_status status = braid_audit_pages_list(take_readable, &readable);
     for (uint32_t i = 0; i < graph->resources.num && !status; i++)
-        status = add_resource(state, graph, exec, i);
+        status = add_resource(state, &readable, graph, exec, i);
+    braid_array_finish(&readable);
     if (!status && arena)
-        status = add(state, arena->begin, exec->memory.plan.info.arena_bytes, GRAPH_NONE);
-    return status;
+        status = add(state, (struct audit_part){ .memory = arena->begin,
+                                                 .bytes = exec->memory.plan.info.arena_bytes,
+                                                 .resource = GRAPH_NONE,
+                                                 .node = GRAPH_NONE });
+    return status ? status : add_traps(state, exec);
 }
 
 braid_status braid_audit_state_create(const braid_graph *graph, const braid_exec *exec,
@@ -98,13 +157,14 @@ void braid_audit_state_restore(const struct audit_state *state, enum audit_copy 
 
 static struct audit_difference tell(const struct audit_part *part, const unsigned char *before)
 {
-    struct audit_difference difference = { .resource = part->resource, .memory = part->memory };
+    struct audit_difference difference = { part->resource, part->node,
+                                           .memory = part->memory - part->skipped };
     for (uint64_t i = 0; i < part->bytes; i++) {
         if (part->memory[i] == before[i])
             continue;
         if (!difference.num++)
-            difference.first = i;
-        difference.last = i;
+            difference.first = part->skipped + i;
+        difference.last = part->skipped + i;
     }
     return difference;
 }
@@ -115,7 +175,8 @@ bool braid_audit_state_differs(const struct audit_state *state, enum audit_copy 
     const struct audit_part *parts = state->parts.items;
     for (size_t i = 0; i < state->parts.num; i++) {
         const unsigned char *before = kept(state, &parts[i], copy);
-        if (parts[i].resource == GRAPH_NONE || !memcmp(parts[i].memory, before, parts[i].bytes))
+        bool is_result = parts[i].resource != GRAPH_NONE || parts[i].node != GRAPH_NONE;
+        if (!is_result || !memcmp(parts[i].memory, before, parts[i].bytes))
             continue;
         *out_difference = tell(&parts[i], before);
         return true;

@@ -5,12 +5,14 @@
 
 #include "exec/exec.h"
 
-// The memory of one buffer or version; or of all transient buffers, whose contents nobody reads
-// behind a frame.
+// Memory of one buffer or version; a node's trap; or all transient buffers, whose contents nobody
+// reads behind a frame.
 struct audit_part {
     unsigned char *memory;
     uint64_t bytes, offset; // in a copy
-    uint32_t resource;      // GRAPH_NONE: transient ones
+    uint64_t skipped;       // bytes of the buffer or version before it
+    uint32_t resource;      // GRAPH_NONE: none
+    uint32_t node;          // that has this trap; likewise
 };
 
 enum audit_copy { AUDIT_START, AUDIT_END, AUDIT_NUM_COPIES };
@@ -21,14 +23,14 @@ struct audit_state {
     unsigned char *copies; // of AUDIT_NUM_COPIES
 };
 
-// Bytes of one buffer that differ.
+// Bytes of one buffer that differ; or how a node ends.
 struct audit_difference {
-    uint32_t resource;
+    uint32_t resource, node;     // one is GRAPH_NONE
     const unsigned char *memory; // of the buffer
     uint64_t first, last, num;
 };
 
-// All parts whose address is known, of an exec for one device. Errors: BRAID_NO_MEMORY.
+// All parts that can be read, of an exec for one device. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 braid_status braid_audit_state_create(const braid_graph *graph, const braid_exec *exec,
                                       struct audit_state *out_state);
 void braid_audit_state_finish(struct audit_state *state);
@@ -36,7 +38,7 @@ void braid_audit_state_finish(struct audit_state *state);
 void braid_audit_state_keep(struct audit_state *state, enum audit_copy copy);
 // Gives buffers the contents of the copy. Memory that has them already is not written.
 void braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy);
-// Whether a buffer's contents differ from the copy: the first such buffer.
+// Whether a buffer's contents or a trap differ from the copy: the first that does.
 bool braid_audit_state_differs(const struct audit_state *state, enum audit_copy copy,
                                struct audit_difference *out_difference);
 

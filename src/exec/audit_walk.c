@@ -24,6 +24,16 @@ static braid_status read_condition(const struct audit_walk *walk, const struct w
     return status;
 }
 
+static braid_status run_iteration(const struct audit_walk *walk, const struct program *body)
+{
+    struct audit_loop *loop = walk->loops ? &walk->loops->items[audit_order_of(body)] : NULL;
+    if (loop && loop->num++ >= loop->most) {
+        walk->loops->endless = body->node;
+        return BRAID_TIMEOUT;
+    }
+    return run_program(walk, body);
+}
+
 static braid_status run_region(const struct audit_walk *walk, const struct program *body)
 {
     const struct work_loop *loop = &task_of(walk, body->node)->work.loop;
@@ -39,7 +49,7 @@ static braid_status run_region(const struct audit_walk *walk, const struct progr
             status = read_condition(walk, loop, &is_set);
         if (status || !is_set)
             break;
-        status = run_program(walk, body);
+        status = run_iteration(walk, body);
     }
     return status;
 }
@@ -67,7 +77,8 @@ static braid_status run_program(const struct audit_walk *walk, const struct prog
 
 braid_status braid_audit_walk(const struct audit_walk *walk)
 {
-    return run_program(walk, &walk->exec->program);
+    braid_status status = run_program(walk, &walk->exec->program);
+    return walk->loops && walk->loops->endless != GRAPH_NONE ? BRAID_OK : status;
 }
 
 struct queue_call {

@@ -11,9 +11,21 @@ struct audit_order {
     uint32_t num;
 };
 
+// Iterations of a region in a frame.
+struct audit_loop {
+    uint64_t num, most;
+};
+
+struct audit_loops {
+    struct audit_loop *items; // by audit_order_of
+    uint32_t endless;         // the node of one that took more than its most, which ended the walk;
+                              // GRAPH_NONE: there was none
+};
+
 struct audit_walk {
     const braid_exec *exec;
     const struct audit_order *orders; // of the frame, then of each region; NULL: in issue order
+    struct audit_loops *loops;        // NULL: iterations have no limits of their own
     // Of each node that works in this frame.
     braid_status (*run)(void *context, uint32_t node);
     // Reads a word of the frame's memory. NULL: the host reaches it.

@@ -284,7 +284,7 @@ static bool audit_plan(struct random *random, braid_device *device, struct plan 
         return false;
     uint32_t num_runs = audit_orders(device, plan, &findings, buffers);
     check_found(plan, &findings, buffers);
-    assert_true(num_runs <= num_orders + 1 + 2 * num_halvings(plan->num) + width + 2);
+    assert_true(num_runs <= num_orders + 1 + 2 * num_halvings(plan->num) + 2 + width + 2);
     return true;
 }
 
