@@ -287,6 +287,17 @@ static void build(struct contract *contract, const struct written *written, stru
     add_program(built, written);
 }
 
+static void run_frames_of(braid_exec *exec, uint64_t seed)
+{
+    braid_status status = BRAID_OK;
+    for (int i = 0; i < num_frames && !status; i++)
+        status = braid_exec_launch(exec, NULL);
+    if (!status)
+        status = braid_exec_wait(exec);
+    if (status)
+        fail_msg("seed %" PRIu64 ": %s", seed, braid_error_message());
+}
+
 static void run_program(struct contract *contract, uint64_t seed)
 {
     struct random random = { seed };
@@ -297,7 +308,7 @@ static void run_program(struct contract *contract, uint64_t seed)
     interpret(&written, 0, written.num, &expected);
     build(contract, &written, &built);
     braid_exec *exec = make_exec(contract, built.graph);
-    run_frames(exec);
+    run_frames_of(exec, seed);
     for (uint32_t i = 0; i < NUM_ALL; i++) {
         uint32_t found = contract_number(contract, built.words + i);
         if (found != expected.words[i])
