@@ -170,6 +170,7 @@ static void free_backend(struct gpu_backend *gpu)
     pthread_mutex_destroy(&gpu->record_lock);
     pthread_mutex_destroy(&gpu->lock);
     pthread_mutex_destroy(&gpu->load_lock);
+    pthread_mutex_destroy(&gpu->turn_lock);
     braid_disk_cache_close(gpu->cache);
     free(gpu);
 }
@@ -190,8 +191,10 @@ static void gpu_close(struct backend *backend)
     braid_gpu_modules_finish(gpu, current);
     braid_gpu_island_codes_finish(gpu, current);
     braid_gpu_staging_finish(gpu, current);
-    if (current)
+    if (current) {
+        braid_gpu_turn_finish(gpu);
         braid_gpu_leave(gpu, &scope);
+    }
     braid_gpu_host_records_finish(gpu);
     if (gpu->vendor->close_device)
         gpu->vendor->close_device(gpu);
@@ -292,6 +295,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     pthread_mutex_init(&gpu->load_lock, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->record_lock, NULL);
+    pthread_mutex_init(&gpu->turn_lock, NULL);
     pthread_cond_init(&gpu->callbacks_ended, NULL);
     braid_gpu_blocking_start(gpu);
     status = open_device(gpu);

@@ -276,12 +276,19 @@ static braid_status launch(struct playing *base, braid_stream *stream,
     if (status)
         return status;
     braid_gpu_note_stream(gpu, queue);
-    gpu_result result = gpu->api->executable_launch(playing->executable, queue);
+    const void *slot = &gpu->api->executable_launch;
+    gpu_result result;
+    if (playing->is_conditional) {
+        result =
+            braid_gpu_launch_in_turn(gpu, playing->executable, queue, &out_result->queued, &slot);
+    } else {
+        result = gpu->api->executable_launch(playing->executable, queue);
+        out_result->queued = result == GPU_SUCCESS;
+    }
     braid_gpu_leave(gpu, &scope);
-    out_result->queued = result == GPU_SUCCESS;
     if (out_result->queued && playing->times)
         braid_graph_times_launched(playing->times);
-    return braid_gpu_check(gpu, result, &gpu->api->executable_launch, "launch of a graph");
+    return braid_gpu_check(gpu, result, slot, "launch of a graph");
 }
 
 static braid_status read_times(struct playing *base, struct profile *out_profile)

@@ -28,6 +28,7 @@ struct graph_playing {
     struct graph_times *times;           // NULL: nobody asked for times
     struct graph_prefetches *prefetches; // NULL: no kernel fetches anything
     struct graph_loops *loops;           // NULL: there are none
+    bool is_conditional;                 // it has conditional nodes: no island plays all loops
     struct graph_frames *frames;         // shared; NULL: no nodes of two frames are ordered
     uint32_t num_nodes;                  // for messages
 };

@@ -260,6 +260,7 @@ static braid_status enter(struct graph_builder *builder, struct graph_lane *stat
     if (!status)
         status = braid_graph_loops_add(playing->loops, &behind, program, body, task,
                                        &playing->nodes[op->node], inside);
+    playing->is_conditional = true;
     for (uint32_t i = 0; i <= body->has_else && !status; i++)
         status = build_region(builder, &body[i], inside[i]);
     ranges_end();
