@@ -185,7 +185,8 @@ static braid_status check_origin(const char *path, const struct origin *found,
 static braid_status read_numbers(const char *path, FILE *file, enum list list, uint64_t *numbers,
                                  size_t num)
 {
-    const uint64_t most = list == CROWDING ? UINT16_MAX : MOST_COST_NS;
+    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, UINT32_MAX };
+    const uint64_t least = list == ITERATIONS, most = most_of[list];
     uint64_t sum = 0;
     int end = 0;
     for (size_t i = 0; i < num; i++) {
@@ -197,6 +198,9 @@ static braid_status read_numbers(const char *path, FILE *file, enum list list, u
                                list_names[list], i, num);
         errno = 0;
         numbers[i] = strtoull(digits, NULL, 10);
+        if (numbers[i] < least)
+            return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s[%zu] is 0", path, list_names[list],
+                               i);
         if (errno || numbers[i] > most - (list == COSTS ? sum : 0))
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "%s: the numbers of %s %s more than %" PRIu64, path,

@@ -93,19 +93,31 @@ static braid_status find_delays(const braid_exec *exec, const struct measured_fr
     return braid_measure_delays(frames, expected, out_ns);
 }
 
-// Calls that sleep slow nobody. Nodes of several devices slow each other in ways of their own.
+// Calls that sleep slow nobody. A call of an island takes another time for reasons of its own.
+// Nodes in bodies have no intervals, so on several lanes they may have had others beside them.
+static void describe(const braid_exec *exec, const braid_graph *graph, uint32_t node,
+                     struct measured_crowding *crowding)
+{
+    const uint32_t *island_of = exec->schedule->division.island_of;
+    const bool is_inside = island_of && island_of[node] != PLAN_NONE;
+    const bool is_in_body = braid_graph_region_of(graph, node) != GRAPH_NONE;
+    crowding->counts = exec->tasks.items[node].kind != WORK_EMPTY &&
+                       !graph_node_blocks(graph, node) && !is_inside && !is_in_body;
+    crowding->overlaps = is_in_body && exec->program.num_lanes > 1;
+}
+
+// Nodes of several devices slow each other in ways of their own.
 static braid_status find_crowding(const braid_exec *exec, const braid_graph *graph,
                                   const braid_timings *timings,
                                   const struct measured_frames *frames,
                                   struct measured_crowding *nodes)
 {
     const uint64_t *alone_ns = graph->alone_ns.items;
-    for (uint32_t i = 0; i < frames->num_nodes; i++)
-        nodes[i] = (struct measured_crowding){
-            .alone_ns = alone_ns[i],
-            .added_ns = find_added(exec, timings->nodes[i].timed_by),
-            .counts = exec->tasks.items[i].kind != WORK_EMPTY && !graph_node_blocks(graph, i),
-        };
+    for (uint32_t i = 0; i < frames->num_nodes; i++) {
+        nodes[i].alone_ns = alone_ns[i];
+        nodes[i].added_ns = find_added(exec, timings->nodes[i].timed_by);
+        describe(exec, graph, i, &nodes[i]);
+    }
     return frames->num_lanes < 2 || exec->placed ? BRAID_OK : braid_measure_crowding(frames, nodes);
 }
 

@@ -3,7 +3,9 @@
 //
 // Of a node's time, `alone` has nothing beside it, and during the rest `others` nodes run beside it
 // in the mean. While k others run, it takes 1 + c * k times as long. So its time alone would be
-// alone + rest / (1 + c * others). That gives c, of which the median of the frames counts.
+// alone + rest / (1 + c * others). That gives c, of which the median of the frames counts. A frame
+// counts if others run for half of the node's time. The rest is at most MOST_SLOWER times as long
+// as it would be alone, since a cold cache may slow the node as well.
 #include "exec/measure_crowding.h"
 
 #include <stdlib.h>
@@ -12,7 +14,9 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-enum { ONE = GRAPH_CROWDING_ONE, SHARE_OF_OVERLAP = 8, MOST_CROWDING = UINT16_MAX };
+enum { ONE = GRAPH_CROWDING_ONE, MOST_CROWDING = UINT16_MAX };
+
+#define MOST_SLOWER 4.0
 
 struct event {
     uint64_t at_ns;
@@ -82,9 +86,8 @@ static double crowding_in(const struct measured_crowding *node, const braid_inte
     const double crowded = (double)sums->crowded_ns, alone = length - crowded;
     const double others = ((double)sums->nodes_ns - (double)(at->end_ns - at->start_ns)) / crowded;
     const double left = (double)node->alone_ns - alone; // of its time, while others run
-    if ((double)node->alone_ns >= length)
-        return 0;
-    return left <= 0 ? MOST_CROWDING : (crowded / left - 1) / others;
+    const double slower = left * MOST_SLOWER > crowded ? crowded / left : MOST_SLOWER;
+    return (double)node->alone_ns >= length ? 0 : (slower - 1) / others;
 }
 
 static int compare(const void *a, const void *b)
@@ -96,6 +99,8 @@ static int compare(const void *a, const void *b)
 // `told` has a number of each frame, negative where the node had too little beside it.
 static void take_median(struct measured_crowding *node, double *told, uint32_t num_frames)
 {
+    if (!node->counts)
+        return;
     qsort(told, num_frames, sizeof(*told), compare);
     const double crowding = told[num_frames / 2] * ONE;
     node->overlaps = crowding >= 0;
@@ -109,8 +114,7 @@ static void tell_frame(const struct measured_frames *frames, uint32_t frame,
     const braid_interval *at = frames->intervals + (size_t)frame * frames->num_nodes;
     for (uint32_t i = 0; i < frames->num_nodes; i++) {
         const bool is_timed = nodes[i].counts && at[i].end_ns > at[i].start_ns;
-        const bool overlaps =
-            is_timed && sums[i].crowded_ns > (at[i].end_ns - at[i].start_ns) / SHARE_OF_OVERLAP;
+        const bool overlaps = is_timed && sums[i].crowded_ns >= (at[i].end_ns - at[i].start_ns) / 2;
         told[(size_t)i * frames->num_frames + frame] =
             overlaps ? crowding_in(&nodes[i], &at[i], &sums[i]) : -1;
     }

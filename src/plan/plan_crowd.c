@@ -96,9 +96,18 @@ static void go_on(const struct crowd *crowd, struct lane *lane)
                                          crowd->costs->model.node_ns);
 }
 
+// Calls that sleep and empty nodes slow no other node.
+static bool is_beside_others(const struct crowd *crowd, uint32_t node)
+{
+    const bool *blocks = crowd->costs->unit_blocks;
+    return crowd->costs->node_ns[node] && !(blocks && blocks[plan_unit_of(crowd->plan, node)]);
+}
+
 // How long a node takes now for ONE of its cost.
 static uint64_t pace(const struct crowd *crowd, uint32_t node)
 {
+    if (!is_beside_others(crowd, node))
+        return ONE;
     const uint64_t others = crowd->num_running - 1;
     return least(ONE + crowd->costs->crowding[node] * others, MOST_PACE);
 }
@@ -141,8 +150,8 @@ static void end_nodes(struct crowd *crowd)
         crowd->end_ns[lane->node] = crowd->now_ns;
         crowd->last_ns = crowd->now_ns;
         lane->planned_ns = planned_end(crowd, lane->node);
+        crowd->num_running -= is_beside_others(crowd, lane->node);
         lane->node = PLAN_NONE;
-        crowd->num_running--;
         go_on(crowd, lane);
     }
 }
@@ -162,7 +171,7 @@ static void start_nodes(struct crowd *crowd)
         lane->start_ns = NEVER;
         lane->next++;
         crowd->start_ns[lane->node] = crowd->now_ns;
-        crowd->num_running++;
+        crowd->num_running += is_beside_others(crowd, lane->node);
     }
 }
 

@@ -262,6 +262,26 @@ static void wrong_numbers_are_named(void **state)
     braid_graph_destroy(graph);
 }
 
+static void wrong_iterations_are_named(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = { "0", "4294967296" };
+    static const char *const reasons[] = { "iterations[0] is 0",
+                                           "have one of more than 4294967295" };
+    braid_graph *graph = make_loop();
+    const uint64_t length = length_of(graph);
+    char digest[32], text[512];
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), HEAD ORIGIN "\"costs_ns\": [0, 7], \"iterations\": [%s]}",
+                 digest, numbers[i]);
+        write_text(text);
+        check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT, reasons[i]);
+        assert_int_equal(length_of(graph), length);
+    }
+    braid_graph_destroy(graph);
+}
+
 // Of files in the folder whose names begin with that of the file.
 static unsigned num_files(void)
 {
@@ -392,6 +412,7 @@ int main(void)
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
         cmocka_unit_test(wrong_numbers_are_named),
+        cmocka_unit_test(wrong_iterations_are_named),
         cmocka_unit_test(a_full_disk_leaves_the_file_as_it_was),
         cmocka_unit_test(a_disk_that_was_full_for_a_while_leaves_it_too),
         cmocka_unit_test(what_is_given_up_leaves_the_file_as_it_was),

@@ -13,6 +13,11 @@ static void crowd(braid_graph *graph, uint16_t crowding)
         braid_graph_set_measured(graph, i, graph_nodes(graph)[i].cost_ns, crowding);
 }
 
+static void do_nothing(void *user)
+{
+    (void)user;
+}
+
 static const braid_schedule_options three_lanes = { .max_lanes = 3, .fixed_lanes = true };
 
 static void nodes_at_once_are_longer(void **state)
@@ -46,6 +51,22 @@ static void only_the_time_beside_others_counts(void **state)
     assert_int_equal(placement_of(schedule, lone).end_ns, 4000); // half of 2000, and 2000 alone
     assert_int_equal(placement_of(schedule, behind).start_ns, 4000);
     assert_int_equal(info_of(schedule).makespan_ns, 4100);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
+static void calls_that_sleep_slow_nobody(void **state)
+{
+    (void)state;
+    braid_graph *graph = chains(1, 10, 1000);
+    braid_node call;
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .node.cost_ns = 10000, .call = do_nothing, .blocking = true },
+        &call));
+    crowd(graph, ONE);
+    braid_schedule *schedule = plan_with(graph, &three_lanes);
+    assert_int_equal(info_of(schedule).makespan_ns, 10000);
+    assert_int_equal(placement_of(schedule, call).end_ns, 10000);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
 }
@@ -125,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_at_once_are_longer),
         cmocka_unit_test(only_the_time_beside_others_counts),
+        cmocka_unit_test(calls_that_sleep_slow_nobody),
         cmocka_unit_test(overheads_stay),
         cmocka_unit_test(lanes_that_gain_nothing_are_not_taken),
         cmocka_unit_test(plans_for_concurrency_are_timed_too),
