@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/whole_file.h"
+#include "exec/exec_idle.h"
 #include "graph/graph_ranks.h"
 #include "graph/links.h"
 #include "plan/schedule.h"
@@ -139,6 +140,7 @@ braid_status braid_exec_capture(braid_exec *exec, const char *path, uint64_t *ou
     struct capture capture = { .exec = exec, .graph = exec->captured };
     braid_exec_begin_launch(exec);
     status = braid_exec_await_frames(exec);
+    braid_exec_idle_update(exec);
     if (!status)
         status = braid_capture_check_resources(&capture);
     if (!status)

@@ -28,7 +28,9 @@ void braid_capture_put_kernels(struct capture *capture);
 // capture_nodes.c. Errors: BRAID_UNSUPPORTED (a kind of node, memory that no buffer has).
 braid_status braid_capture_put_nodes(struct capture *capture);
 
-// capture_buffers.c: sees that the memory of all resources is known. Errors: BRAID_UNSUPPORTED.
+// capture_buffers.c: of a resource with bytes, in the next frame. NULL: not known.
+const unsigned char *braid_capture_memory_of(const struct capture *capture, uint32_t resource);
+// Sees that the memory of all resources is known. Errors: BRAID_UNSUPPORTED.
 braid_status braid_capture_check_resources(const struct capture *capture);
 void braid_capture_put_resources(struct capture *capture);
 // Behind the frames before. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

@@ -19,7 +19,7 @@ static uint32_t kind_of(const struct capture *capture, uint32_t resource)
 }
 
 // That of a versioned buffer is the next frame's.
-static const unsigned char *memory_of(const struct capture *capture, uint32_t resource)
+const unsigned char *braid_capture_memory_of(const struct capture *capture, uint32_t resource)
 {
     const struct graph_resource *declared = graph_resource_at(capture->graph, resource);
     uint32_t num = declared->num_versions;
@@ -33,7 +33,7 @@ braid_status braid_capture_check_resources(const struct capture *capture)
 {
     char buffer[160];
     for (uint32_t i = 0; i < capture->graph->resources.num; i++) {
-        if (kind_of(capture, i) == KIND_BUFFER && !memory_of(capture, i))
+        if (kind_of(capture, i) == KIND_BUFFER && !braid_capture_memory_of(capture, i))
             return braid_error(
                 BRAID_UNSUPPORTED,
                 "a capture cannot find the contents of buffer '%s', which was "
@@ -69,7 +69,7 @@ void braid_capture_put_resources(struct capture *capture)
 
 static braid_status put_content(struct capture *capture, uint32_t resource)
 {
-    const unsigned char *memory = memory_of(capture, resource);
+    const unsigned char *memory = braid_capture_memory_of(capture, resource);
     uint64_t bytes = graph_resource_at(capture->graph, resource)->bytes;
     braid_device *device = capture->exec->device;
     braid_status status = BRAID_OK;

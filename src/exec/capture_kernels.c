@@ -8,17 +8,41 @@
 #include "base/pointer_map.h"
 #include "exec/capture.h"
 
-// 0: not known. Text ends in a zero; an ELF file, such as a cubin, in its table of sections.
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+// Behind both tables, and the bytes of all sections.
+static uint64_t elf_bytes(const unsigned char *data)
+{
+    Elf64_Ehdr head;
+    Elf64_Shdr section;
+    memcpy(&head, data, sizeof(head));
+    uint64_t end = larger(head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize,
+                          head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize);
+    for (uint32_t i = 0; i < head.e_shnum && head.e_shentsize == sizeof(section); i++) {
+        memcpy(&section, data + head.e_shoff + i * sizeof(section), sizeof(section));
+        if (section.sh_type != SHT_NULL && section.sh_type != SHT_NOBITS)
+            end = larger(end, section.sh_offset + section.sh_size);
+    }
+    return end;
+}
+
+static bool is_text(const unsigned char *data)
+{
+    return data[0] && strchr("./ \t\r\n", data[0]);
+}
+
+// Without the zero at the end of a text. 0: not known.
 static uint64_t image_bytes(const braid_image *image)
 {
     const unsigned char *data = image->data;
-    Elf64_Ehdr head;
-    if (!data || image->bytes)
+    if (is_text(data))
+        return strnlen(image->data, image->bytes ? image->bytes : SIZE_MAX);
+    if (image->bytes)
         return image->bytes;
-    if (memcmp(data, ELFMAG, 1) != 0)
-        return data[0] && strchr("./ \t\r\n", data[0]) ? strlen(image->data) + 1 : 0;
-    memcpy(&head, data, sizeof(head));
-    return head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+    return memcmp(data, ELFMAG, SELFMAG) == 0 ? elf_bytes(data) : 0;
 }
 
 // A loaded function is no code that a file could hold.
@@ -27,6 +51,12 @@ static braid_status check_kernel(const struct capture *capture, uint32_t node,
 {
     const braid_image *images[] = { &kernel->cuda, &kernel->hip };
     bool has_code = kernel->cpu || kernel->source;
+    if (kernel->user && strcmp(capture->exec->device->backend->ops->name, "cpu") == 0)
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "node %s: its kernel has data of the program at braid_kernel.user, which "
+            "a capture cannot hold",
+            braid_node_text(node, kernel->name).text);
     for (int i = 0; i < 2; i++) {
         if (images[i]->data && !image_bytes(images[i]))
             return braid_error(BRAID_UNSUPPORTED,
@@ -84,9 +114,11 @@ static void put_texts(struct capture_file *file, const char *const *texts, size_
 static void put_image(struct capture_file *file, const braid_image *image)
 {
     uint64_t bytes = image->data ? image_bytes(image) : 0;
+    uint32_t num_zeros = image->data && is_text(image->data);
     braid_capture_put_text(file, image->entry);
-    braid_capture_put_size(file, bytes);
+    braid_capture_put_size(file, bytes + num_zeros);
     braid_capture_put(file, image->data, bytes);
+    braid_capture_put_number(file, 0, num_zeros);
 }
 
 static void put_kernel(struct capture_file *file, const braid_kernel *kernel)

@@ -40,6 +40,19 @@ static struct word find_buffer(const struct capture *capture, const void *addres
                           (uintptr_t)address - extents->items[i].begin };
 }
 
+// In memory of a versioned buffer, as the version that the next frame has there.
+static struct word find_version(const struct capture *capture, const void *address)
+{
+    bool has_versions = capture->exec->tasks.num_version_memory > 0;
+    for (uint32_t i = 0; has_versions && i < capture->graph->resources.num; i++) {
+        const struct graph_resource *declared = graph_resource_at(capture->graph, i);
+        uintptr_t begin = (uintptr_t)braid_capture_memory_of(capture, i);
+        if (declared->num_versions && (uintptr_t)address - begin < declared->bytes)
+            return (struct word){ WORD_ADDRESS, i, (uintptr_t)address - begin };
+    }
+    return (struct word){ .kind = WORD_NUMBER };
+}
+
 static struct word find_word(const struct capture *capture, uint32_t node, uint64_t offset,
                              const unsigned char *bytes)
 {
@@ -48,7 +61,8 @@ static struct word find_word(const struct capture *capture, uint32_t node, uint6
     if (row)
         return (struct word){ row->trap ? WORD_TRAP : WORD_ADDRESS, row->resource, 0 };
     memcpy(&address, bytes, sizeof(address));
-    return find_buffer(capture, address);
+    struct word word = find_version(capture, address);
+    return word.kind == WORD_ADDRESS ? word : find_buffer(capture, address);
 }
 
 static void put_word(struct capture_file *file, const struct word *word, const unsigned char *bytes)
@@ -134,8 +148,8 @@ static braid_status put_end(struct capture *capture, uint32_t node, size_t place
     if (word.kind != WORD_ADDRESS ||
         graph_resource_at(capture->graph, word.resource)->bytes - word.offset < num)
         return braid_error(BRAID_UNSUPPORTED,
-                           "node %s uses memory that no buffer declares, so a capture cannot hold "
-                           "its contents",
+                           "node %s uses memory that no single buffer declares, so a capture "
+                           "cannot hold its contents",
                            braid_node_text(node, braid_graph_name(capture->graph, node)).text);
     put_word(&capture->file, &word, bytes);
     return BRAID_OK;
@@ -194,11 +208,12 @@ static braid_status put_node(struct capture *capture, uint32_t index)
     const struct graph_node *node = &graph_nodes(capture->graph)[index];
     const struct task_control *control = tasks_control(&capture->exec->tasks, index);
     bool has_work = node->kind != WORK_KERNEL || has_blocks(&control->grid);
+    bool is_enabled = control->enabled && has_work && !control->rests;
     braid_capture_put_text(&capture->file, braid_graph_name(capture->graph, index));
     braid_capture_put_number(&capture->file, node->kind, 1);
     braid_capture_put_number(&capture->file, node->role, 1);
     braid_capture_put_number(&capture->file, node->main, 4);
-    braid_capture_put_number(&capture->file, control->enabled && has_work, 1);
+    braid_capture_put_number(&capture->file, is_enabled, 1);
     braid_capture_put_number(&capture->file, node->cost_ns, 8);
     braid_capture_put_number(&capture->file, node->lane_hint, 4);
     put_accesses(capture, node);

@@ -129,34 +129,60 @@ static void code_that_a_file_cannot_hold_is_named(void **state)
     finish(&world);
 }
 
-// The size of an ELF file stands in it.
+static void data_of_a_kernel_is_named(void **state)
+{
+    struct world world = make_world();
+    (void)state;
+    const braid_kernel closure = { .name = "closure", .cpu = do_nothing, .user = world.words };
+    check_ok(braid_graph_add_kernel(
+        world.graph, &(braid_kernel_node){ .kernel = &closure, .grid = { 1 } }, NULL));
+    refuses(&world, &captures, BRAID_UNSUPPORTED, "node 0 'closure'");
+    finish(&world);
+}
+
+static uint64_t bytes_with(const struct world *world, const void *cubin, size_t bytes)
+{
+    const braid_kernel kernel = { .name = "in cubin",
+                                  .cpu = do_nothing,
+                                  .cuda = { .data = cubin, .bytes = bytes } };
+    braid_graph *graph;
+    braid_exec *exec;
+    uint64_t captured;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel, .grid = { 1 } },
+                                    NULL));
+    check_ok(braid_exec_create(world->device, graph, &captures, &exec));
+    check_ok(braid_exec_capture(exec, NULL, &captured));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    return captured;
+}
+
+// The size of an ELF file stands in it: behind either table or a section, whichever ends last.
 static void code_of_known_size_is_held(void **state)
 {
     struct world world = make_world();
-    Elf64_Ehdr cubin = { .e_shoff = sizeof(cubin), .e_shentsize = 64, .e_shnum = 0 };
-    uint64_t sizes[2];
+    enum { SPACE = 640, MIDDLE = 160 };
     (void)state;
-    memcpy(cubin.e_ident, ELFMAG, SELFMAG);
-    for (int i = 0; i < 2; i++) {
-        const braid_kernel kernel = { .name = "in cubin",
-                                      .cpu = do_nothing,
-                                      .cuda = { .data = &cubin,
-                                                .bytes = i ? sizeof(cubin) + 160 : 0 } };
-        const unsigned char room[sizeof(cubin) + 160] = { 0x7f, 'E', 'L', 'F' };
-        const braid_kernel larger = { .name = "in cubin",
-                                      .cpu = do_nothing,
-                                      .cuda = { .data = room, .bytes = sizeof(room) } };
-        braid_graph *graph;
-        braid_exec *exec;
-        check_ok(braid_graph_create(&graph));
-        check_ok(braid_graph_add_kernel(
-            graph, &(braid_kernel_node){ .kernel = i ? &larger : &kernel, .grid = { 1 } }, NULL));
-        check_ok(braid_exec_create(world.device, graph, &captures, &exec));
-        check_ok(braid_exec_capture(exec, NULL, &sizes[i]));
-        braid_exec_destroy(exec);
-        braid_graph_destroy(graph);
+    for (int i = 0; i < 3; i++) {
+        unsigned char cubin[SPACE] = { 0 };
+        Elf64_Shdr sections[2] = { { .sh_type = SHT_PROGBITS, .sh_size = 8 },
+                                   { .sh_type = SHT_NOBITS, .sh_size = 1 << 20 } };
+        Elf64_Ehdr head = { .e_shentsize = sizeof(*sections),
+                            .e_phentsize = sizeof(Elf64_Phdr),
+                            .e_phnum = 3 };
+        memcpy(head.e_ident, ELFMAG, SELFMAG);
+        head.e_phoff = i == 0 ? SPACE - 3 * sizeof(Elf64_Phdr) : sizeof(head);
+        head.e_shnum = i == 1 ? 0 : 2;
+        head.e_shoff = i == 1 ? SPACE : sizeof(head) + 3 * sizeof(Elf64_Phdr);
+        sections[0].sh_offset = i == 2 ? SPACE - 8 : MIDDLE;
+        memcpy(cubin, &head, sizeof(head));
+        if (i != 1)
+            memcpy(cubin + head.e_shoff, sections, sizeof(sections));
+        assert_int_equal(bytes_with(&world, cubin, 0), bytes_with(&world, cubin, SPACE));
+        assert_int_equal(bytes_with(&world, cubin, MIDDLE) + SPACE - MIDDLE,
+                         bytes_with(&world, cubin, SPACE));
     }
-    assert_int_equal(sizes[1] - sizes[0], 160);
     finish(&world);
 }
 
@@ -199,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_copy_of_undeclared_memory_is_named),
         cmocka_unit_test(a_buffer_without_an_address_is_named),
         cmocka_unit_test(code_that_a_file_cannot_hold_is_named),
+        cmocka_unit_test(data_of_a_kernel_is_named),
         cmocka_unit_test(code_of_known_size_is_held),
         cmocka_unit_test(a_file_that_cannot_be_written_is_named),
         cmocka_unit_test(a_graph_on_several_devices_is_refused),

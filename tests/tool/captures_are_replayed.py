@@ -45,10 +45,17 @@ def kernels_of_the_cpu_need_a_plug_in():
         assert "none.so" in missing.err and missing.err.count("\n") == 1, missing.err
 
 
-def a_race_is_named():
+def a_race_is_named_by_the_nodes_that_ran():
     with tempfile.TemporaryDirectory() as folder:
         result = replay(capture(folder, "cpu", "race"), "--kernels", KERNELS, status=1)
-        assert "node 1 'reads': buffer 'out' differs from byte 2 on" in result.err, result.err
+        assert ("one of 2 nodes from 2 'reads' to 3 'goes on': buffer 'out' differs from byte 2 on"
+                in result.err), result.err
+
+
+def functions_of_other_libraries_are_no_part_of_a_plug_in():
+    with tempfile.TemporaryDirectory() as folder:
+        result = replay(capture(folder, "cpu", "race"), "--kernels", KERNELS, status=1)
+        assert "'abs', a host call, is left out" in result.out, result.out
 
 
 def a_frame_of_cuda_is_replayed():
@@ -97,7 +104,8 @@ if __name__ == "__main__":
     sys.exit(run([
         a_frame_of_the_cpu_is_replayed,
         kernels_of_the_cpu_need_a_plug_in,
-        a_race_is_named,
+        a_race_is_named_by_the_nodes_that_ran,
+        functions_of_other_libraries_are_no_part_of_a_plug_in,
         a_frame_of_cuda_is_replayed,
         a_node_that_differs_on_another_device_is_named,
         numbers_within_the_tolerance_are_equal,

@@ -81,23 +81,31 @@ static const braid_kernel kernel = { .name = "all",
                                      .cpu = do_nothing,
                                      .source = "void all();",
                                      .cuda = { .data = "\x7f\x45LF and the rest", .bytes = 17 },
+                                     .hip = { .data = ".text", .bytes = 5 },
                                      .options = options,
                                      .num_options = 1,
                                      .headers = headers,
                                      .num_headers = 1 };
 
+static void capture_and_read(braid_exec *exec, struct capture_file *out_file)
+{
+    char path[] = "/tmp/braid_capture_XXXXXX";
+    close(mkstemp(path));
+    check_ok(braid_exec_capture(exec, path, NULL));
+    assert_int_equal(capture_file_read(path, out_file), EXIT_DONE);
+    unlink(path);
+}
+
 // Of a number, the end of a buffer, a pointer that is set later, and one that nobody checks. A node
 // that no output needs is left out, and another one has no block.
 static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t number)
 {
-    char path[] = "/tmp/braid_capture_XXXXXX";
     const uint32_t *end = words + 4, *second = words + 1, *far = words + 100;
     braid_device *device;
     braid_graph *graph;
     braid_exec *exec;
     braid_resource buffer, local;
     braid_node node;
-    close(mkstemp(path));
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
@@ -128,12 +136,10 @@ static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t 
     check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
     check_ok(braid_exec_set_arg(exec, node, 4, BRAID_ARG(second)));
     check_fails(braid_exec_capture(exec, NULL, NULL), BRAID_INVALID_ARGUMENT, "path");
-    check_ok(braid_exec_capture(exec, path, NULL));
+    capture_and_read(exec, out_file);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));
-    assert_int_equal(capture_file_read(path, out_file), EXIT_DONE);
-    unlink(path);
 }
 
 static void values_and_code_are_held(void **state)
@@ -160,12 +166,98 @@ static void values_and_code_are_held(void **state)
     assert_string_equal(file.kernels[0].headers[0].text, "#define HEIGHT 5");
     assert_int_equal(file.kernels[0].cuda.bytes, 17);
     assert_memory_equal(file.kernels[0].cuda.data, kernel.cuda.data, 17);
+    assert_int_equal(file.kernels[0].hip.bytes, 6); // with a zero
+    assert_string_equal(file.kernels[0].hip.data, ".text");
     capture_file_finish(&file);
+}
+
+// A pointer to the memory of a version that is not the next frame's first, and a trap at the end.
+static void pointers_to_versions_and_traps_are_held(void **state)
+{
+    static uint32_t versions[2][4];
+    void *memory[2] = { versions[0], versions[1] };
+    const uint32_t *second = versions[1] + 2;
+    struct capture_file file;
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_resource buffer, before;
+    (void)state;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_versioned_buffer(graph, "state", memory, 2, 16, &buffer));
+    check_ok(braid_graph_add_earlier_version(graph, buffer, 1, &before));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &kernel,
+                              BRAID_ACCESSES({ buffer, BRAID_WRITE }, { before, BRAID_READ }),
+                              BRAID_ARGS(BRAID_ARG(second), BRAID_TRAP()) },
+        NULL));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    for (int i = 0; i < 2; i++) {
+        capture_and_read(exec, &file);
+        const struct capture_argument *arguments = file.arguments.items;
+        const struct capture_word *held = file.words.items;
+        assert_int_equal(arguments[0].num_words, 1);
+        assert_string_equal(file.resources[held[0].resource].name, i ? "state" : "state[-1]");
+        assert_int_equal(held[0].offset, 8);
+        assert_true(held[1].is_trap);
+        capture_file_finish(&file);
+        check_ok(braid_exec_launch(exec, NULL));
+    }
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+// By a value of the next frame, which no launch has taken yet.
+static void nodes_that_nothing_needs_are_disabled(void **state)
+{
+    static uint32_t words[4];
+    const uint32_t is_off = 0, is_on = 1;
+    struct capture_file file;
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_resource buffer, local;
+    braid_parameter on;
+    braid_node needs;
+    (void)state;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
+    check_ok(braid_graph_add_transient(graph, "local", 16, 0, &local));
+    const braid_kernel maker = { .name = "makes", .cpu = do_nothing };
+    check_ok(braid_graph_add_kernel(
+        graph, &(braid_kernel_node){ .kernel = &maker, BRAID_ARGS(BRAID_OUT(local)) }, NULL));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &kernel, BRAID_ARGS(BRAID_INOUT(buffer), BRAID_IN(local)) },
+        &needs));
+    check_ok(braid_graph_set_output(graph, buffer));
+    check_ok(braid_graph_add_parameter(graph, "on", sizeof(is_off), &on));
+    check_ok(braid_graph_use_parameter(
+        graph, on, &(braid_parameter_use){ .node = needs, .target = BRAID_TARGET_ENABLED }));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    check_ok(braid_exec_set_param(exec, on, &is_on));
+    capture_and_read(exec, &file);
+    assert_true(node_named(&file, "makes")->is_enabled);
+    capture_file_finish(&file);
+    check_ok(braid_exec_set_param(exec, on, &is_off));
+    capture_and_read(exec, &file);
+    assert_false(node_named(&file, "makes")->is_enabled);
+    capture_file_finish(&file);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_frame_is_held),
-                                        cmocka_unit_test(values_and_code_are_held) };
+                                        cmocka_unit_test(values_and_code_are_held),
+                                        cmocka_unit_test(pointers_to_versions_and_traps_are_held),
+                                        cmocka_unit_test(nodes_that_nothing_needs_are_disabled) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

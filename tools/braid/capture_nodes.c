@@ -46,7 +46,8 @@ static void read_word(struct capture_reader *reader, uint64_t place, uint32_t si
 static void read_value(struct capture_reader *reader, uint32_t bytes, bool is_unchecked)
 {
     struct capture_file *file = reader->file;
-    if (reader->status == EXIT_DONE && (bytes == 0 || bytes > reader->end - reader->at))
+    uint32_t least = bytes / 8 + bytes % 8; // the word of a trap is a byte
+    if (reader->status == EXIT_DONE && (bytes == 0 || least > reader->end - reader->at))
         capture_refuse(reader, "a value of %" PRIu32 " bytes does not fit", bytes);
     struct capture_argument argument = { .place = file->values.num,
                                          .bytes = bytes,
@@ -66,13 +67,18 @@ static void read_value(struct capture_reader *reader, uint32_t bytes, bool is_un
         *slot = argument;
 }
 
-// A pointer of a node that is no kernel: an address of `bytes` bytes, which its buffer has.
-static void read_end(struct capture_reader *reader, bool is_needed)
+// A value that is an address in a buffer, or else a number if none is needed.
+static void read_pointer(struct capture_reader *reader, uint32_t bytes, bool is_unchecked,
+                         bool is_needed, const char *what)
 {
-    size_t num_words = reader->file->words.num;
-    read_value(reader, 8, false);
-    if (is_needed && reader->status == EXIT_DONE && reader->file->words.num == num_words)
-        capture_refuse(reader, "an end of a copy or fill is no address");
+    const struct capture_file *file = reader->file;
+    size_t first = file->words.num;
+    read_value(reader, bytes, is_unchecked);
+    const struct capture_word *words = file->words.items;
+    bool is_number = file->words.num == first;
+    if (reader->status == EXIT_DONE &&
+        (bytes != 8 || (is_number ? is_needed : words[first].is_trap)))
+        capture_refuse(reader, "%s is no address in a buffer", what);
 }
 
 static void check_ends(struct capture_reader *reader, const struct capture_node *node,
@@ -82,8 +88,7 @@ static void check_ends(struct capture_reader *reader, const struct capture_node 
     const struct capture_word *words = file->words.items;
     for (uint32_t i = 0; i < node->num_arguments && reader->status == EXIT_DONE; i++) {
         const struct capture_word *word = &words[file->words.num - 1 - i];
-        if (word->is_trap || bytes == 0 ||
-            bytes > file->resources[word->resource].bytes - word->offset)
+        if (bytes == 0 || bytes > file->resources[word->resource].bytes - word->offset)
             capture_refuse(reader, "%" PRIu64 " bytes reach beyond resource %" PRIu32, bytes,
                            word->resource);
     }
@@ -111,21 +116,20 @@ static void read_kernel(struct capture_reader *reader, struct capture_node *node
     for (uint32_t i = 0; i < node->num_arguments && reader->status == EXIT_DONE; i++) {
         uint32_t bytes = (uint32_t)capture_take_number(reader, 4);
         bool is_unchecked = capture_take_below(reader, 1, 2, "truth value") != 0;
-        size_t num_words = reader->file->words.num;
-        read_value(reader, bytes, is_unchecked);
-        if (node->has_grid_from && i + 1 == node->num_arguments &&
-            (bytes != 8 || reader->file->words.num == num_words))
-            capture_refuse(reader, "the grid of a kernel is at no address");
+        if (node->has_grid_from && i + 1 == node->num_arguments)
+            read_pointer(reader, bytes, is_unchecked, true, "the grid of a kernel");
+        else
+            read_value(reader, bytes, is_unchecked);
     }
     if (node->has_grid_from && node->num_arguments == 0)
-        capture_refuse(reader, "the grid of a kernel is at no address");
+        capture_refuse(reader, "a kernel has no argument for its grid");
 }
 
 static void read_copy(struct capture_reader *reader, struct capture_node *node)
 {
     node->num_arguments = 2;
-    read_end(reader, true);
-    read_end(reader, true);
+    for (int i = 0; i < 2; i++)
+        read_pointer(reader, 8, false, true, "an end of a copy");
     node->num = capture_take_number(reader, 8);
     check_ends(reader, node, node->num);
 }
@@ -133,7 +137,7 @@ static void read_copy(struct capture_reader *reader, struct capture_node *node)
 static void read_fill(struct capture_reader *reader, struct capture_node *node)
 {
     node->num_arguments = 1;
-    read_end(reader, true);
+    read_pointer(reader, 8, false, true, "the end of a fill");
     node->value = (uint32_t)capture_take_number(reader, 4);
     node->value_bytes = capture_take_below(reader, 4, 5, "size of a value");
     node->num = capture_take_number(reader, 8);
@@ -184,7 +188,7 @@ static void read_node(struct capture_reader *reader, uint32_t index)
         break;
     case CAPTURE_HOST:
         node->num_arguments = 1;
-        read_end(reader, false);
+        read_pointer(reader, 8, false, false, "the data of a host call");
         break;
     case CAPTURE_EMPTY:
         break;

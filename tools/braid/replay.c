@@ -2,6 +2,7 @@
 // braid replay: runs a captured frame node by node, and finds the first node whose output differs.
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,10 +112,16 @@ static void *open_plug_in(const char *path)
     return dlopen(here, RTLD_NOW | RTLD_LOCAL);
 }
 
-// ISO C has no cast from what dlsym returns.
+// In the plug-in itself, as dlsym also looks in the libraries that it needs. ISO C has no cast from
+// an object's address to that of a function.
 static void find_function(void *plug_in, const char *name, void *out_function)
 {
+    const struct link_map *map = NULL;
+    Dl_info info = { 0 };
     void *symbol = dlsym(plug_in, name);
+    if (!symbol || dlinfo(plug_in, RTLD_DI_LINKMAP, (void *)&map) || !dladdr(symbol, &info) ||
+        strcmp(info.dli_fname, map->l_name) != 0)
+        symbol = NULL;
     memcpy(out_function, &symbol, sizeof(symbol));
 }
 
@@ -173,6 +180,33 @@ static enum exit_status allocate_room(struct replaying *replaying)
                : fail(EXIT_FAILED, "out of memory for the buffers of %s", file->path);
 }
 
+// A plan is compared once all its nodes have run: then any that writes the byte may be at fault.
+struct who {
+    char text[256];
+};
+
+static struct who find_who(const struct replaying *replaying, uint32_t node, uint32_t buffer,
+                           uint64_t at)
+{
+    const struct capture_file *file = &replaying->file;
+    uint32_t num_writers = 0, last = node;
+    struct who who;
+    for (uint32_t i = 0; replaying->contents && i < file->num_nodes; i++) {
+        if (!replay_graph_writes(&replaying->graph, file->order[i], buffer, at))
+            continue;
+        num_writers++;
+        last = file->order[i];
+    }
+    struct printable first_name = printable_name(file->nodes[node].name);
+    if (num_writers <= 1)
+        snprintf(who.text, sizeof(who.text), "node %" PRIu32 " '%s'", node, first_name.text);
+    else
+        snprintf(who.text, sizeof(who.text),
+                 "one of %" PRIu32 " nodes from %" PRIu32 " '%s' to %" PRIu32 " '%s'", num_writers,
+                 node, first_name.text, last, printable_name(file->nodes[last].name).text);
+    return who;
+}
+
 // Compares bytes in `room`. `node` is NULL: no node declares that it writes them.
 static enum exit_status compare(const struct replaying *replaying, const uint32_t *node,
                                 uint32_t buffer, uint64_t begin, uint64_t bytes)
@@ -186,12 +220,11 @@ static enum exit_status compare(const struct replaying *replaying, const uint32_
         replay_show_value(replaying->room[0], at, bytes, &replaying->tolerance);
     struct replay_value right =
         replay_show_value(replaying->room[1], at, bytes, &replaying->tolerance);
-    char who[128] = "no node that writes it";
+    struct who who = { "no node that writes it" };
     if (node)
-        snprintf(who, sizeof(who), "node %" PRIu32 " '%s'", *node,
-                 printable_name(file->nodes[*node].name).text);
-    return fail(EXIT_FAILED, "%s: buffer '%s' differs from byte %" PRIu64 " on: %s %s, %s %s", who,
-                printable_name(file->resources[buffer].name).text, begin + at, left.text,
+        who = find_who(replaying, *node, buffer, begin + at);
+    return fail(EXIT_FAILED, "%s: buffer '%s' differs from byte %" PRIu64 " on: %s %s, %s %s",
+                who.text, printable_name(file->resources[buffer].name).text, begin + at, left.text,
                 replaying->left_name, right.text, replaying->right_name);
 }
 
@@ -199,7 +232,7 @@ typedef enum exit_status read_bytes(const struct replaying *replaying, uint32_t 
                                     uint64_t begin, uint64_t bytes);
 
 // Reads what both sides have in the buffers that the node writes, and compares. Without `node` that
-// is all buffers.
+// is all buffers. A node that rests writes nothing.
 static enum exit_status compare_written(const struct replaying *replaying, const uint32_t *node,
                                         read_bytes *read)
 {
@@ -208,6 +241,8 @@ static enum exit_status compare_written(const struct replaying *replaying, const
     enum exit_status status = EXIT_DONE;
     bool only_kept = !node || replaying->contents; // a plan keeps no transient buffers
     uint32_t num = node ? file->nodes[*node].num_accesses : file->num_resources;
+    if (node && replay_graph_rests(&replaying->graph, *node))
+        return EXIT_DONE;
     for (uint32_t i = 0; i < num && status == EXIT_DONE; i++) {
         const struct capture_access *access =
             node ? &accesses[file->nodes[*node].first_access + i] : NULL;
@@ -215,8 +250,7 @@ static enum exit_status compare_written(const struct replaying *replaying, const
         uint32_t resource = access ? access->resource : i;
         uint32_t buffer = capture_buffer_of(file, resource, &begin);
         bool is_kept = file->resources[buffer].kind == CAPTURE_BUFFER;
-        bool is_written =
-            !access || (access->mode != BRAID_READ && access->mode != BRAID_EXCLUSIVE);
+        bool is_written = !access || replay_access_writes(access);
         if (!replaying->left.memory[buffer] || !is_written || (only_kept && !is_kept))
             continue;
         status = read(replaying, buffer, begin, file->resources[resource].bytes);

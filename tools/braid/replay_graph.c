@@ -23,6 +23,28 @@ bool replay_graph_rests(const struct replay_graph *replay, uint32_t node)
            (it->kind == CAPTURE_HOST && !replay->host_calls[node]);
 }
 
+bool replay_access_writes(const struct capture_access *access)
+{
+    return access->mode != BRAID_READ && access->mode != BRAID_EXCLUSIVE;
+}
+
+bool replay_graph_writes(const struct replay_graph *replay, uint32_t node, uint32_t buffer,
+                         uint64_t at)
+{
+    const struct capture_file *file = replay->file;
+    const struct capture_node *it = &file->nodes[node];
+    const struct capture_access *accesses = file->accesses.items;
+    for (uint32_t i = 0; i < it->num_accesses && !replay_graph_rests(replay, node); i++) {
+        const struct capture_access *access = &accesses[it->first_access + i];
+        uint64_t begin;
+        if (replay_access_writes(access) &&
+            capture_buffer_of(file, access->resource, &begin) == buffer && at >= begin &&
+            at - begin < file->resources[access->resource].bytes)
+            return true;
+    }
+    return false;
+}
+
 static braid_status add_resource(struct building *building, uint32_t index)
 {
     const struct capture_resource *it = &building->file->resources[index];

@@ -21,4 +21,9 @@ enum exit_status replay_graph_create(const struct replay_graph *replay, braid_gr
 // Whether a node does nothing.
 bool replay_graph_rests(const struct replay_graph *replay, uint32_t node);
 
+bool replay_access_writes(const struct capture_access *access);
+// Whether a node runs, and declares that it writes this byte of a buffer.
+bool replay_graph_writes(const struct replay_graph *replay, uint32_t node, uint32_t buffer,
+                         uint64_t at);
+
 #endif
