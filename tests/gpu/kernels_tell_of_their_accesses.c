@@ -126,6 +126,36 @@ static void accesses_without_an_address_are_told(void **state)
     assert_string_equal(reason.text, "it launches kernels itself");
 }
 
+// Where the predicate holds, a copy reads nothing.
+static void copies_that_may_ignore_their_source_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *registers, *operand;
+        bool is_predicate;
+    } cases[] = {
+        { ".reg .pred %p<4>;", "%p3", true },
+        { ".reg .b32 %q;\n.reg .pred %p1, %ignored;", "%ignored", true },
+        { ".reg .pred %p1<20>;", "%p12", true },
+        { ".reg .pred %p<4>;\n.reg .b32 %pq;", "%pq", false },
+        { ".reg .pred %p<4>;\n.reg .b32 %r<9>;", "%r3", false },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[400];
+        struct ptx_reason reason = { .text = "" };
+        snprintf(text, sizeof(text),
+                 HEAD ".entry a()\n{\n%s\ncp.async.ca.shared.global [%%r1], [%%rd1], 16, %s;\nret;"
+                      "\n}\n",
+                 cases[i].registers, cases[i].operand);
+        char *changed = braid_gpu_ptx_with_audit(text, 0, &reason);
+        assert_int_equal(changed == NULL, cases[i].is_predicate);
+        if (!changed)
+            assert_string_equal(reason.text, "it has the instruction 'cp.async.ca.shared.global', "
+                                             "which tells no address");
+        free(changed);
+    }
+}
+
 static void names_too_long_for_a_check_are_refused(void **state)
 {
     (void)state;
@@ -192,6 +222,7 @@ int main(void)
         cmocka_unit_test(accesses_are_found),
         cmocka_unit_test(copies_are_accesses),
         cmocka_unit_test(accesses_without_an_address_are_told),
+        cmocka_unit_test(copies_that_may_ignore_their_source_are_told),
         cmocka_unit_test(names_too_long_for_a_check_are_refused),
         cmocka_unit_test(every_entry_takes_a_table),
         cmocka_unit_test(text_may_be_cut_off),

@@ -98,8 +98,16 @@ static void refuse(struct auditor *auditor, struct ptx_word instruction)
                      length, instruction.at);
 }
 
-static void edit_statement(struct auditor *auditor, const struct ptx_statement *statement,
-                           bool in_loop)
+// A copy that ignores its source where a predicate says so.
+static bool may_ignore(const struct auditor *auditor, const struct ptx_function *function,
+                       const struct ptx_access *access)
+{
+    return access->size.length &&
+           braid_ptx_word_is(braid_ptx_type_of(auditor->ptx, function, access->size), ".pred");
+}
+
+static void edit_statement(struct auditor *auditor, const struct ptx_function *function,
+                           const struct ptx_statement *statement, bool in_loop)
 {
     struct ptx_access access;
     char text[PTX_CHECK_BYTES];
@@ -108,6 +116,8 @@ static void edit_statement(struct auditor *auditor, const struct ptx_statement *
     enum ptx_access_kind kind = braid_ptx_find_access(statement, &access);
     if (kind == PTX_NO_ACCESS)
         return;
+    if (may_ignore(auditor, function, &access))
+        kind = PTX_UNSEEN_ACCESS;
     uint32_t cache =
         in_loop && kind == PTX_ACCESS ? find_cache(auditor, &access) : PTX_CHECK_CACHES;
     if (kind == PTX_ACCESS && braid_ptx_write_check(statement, &access, cache, text))
@@ -174,7 +184,7 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
     memset(auditor->in_loop, 0, function->num);
     mark_loops(statements, function->num, auditor->in_loop);
     for (size_t i = 0; i < function->num && !auditor->is_refused; i++)
-        edit_statement(auditor, &statements[i], auditor->in_loop[i]);
+        edit_statement(auditor, function, &statements[i], auditor->in_loop[i]);
     declare_caches(auditor, edit);
 }
 

@@ -72,24 +72,8 @@ bool braid_ptx_block_reads_parameter(const struct ptx_block *block,
 // 32 of %r5, by how it is declared; 0: it is not.
 static int bits_of_register(const struct ptx_block *block, struct ptx_word word)
 {
-    size_t stem = word.length;
-    while (stem > 0 && isdigit((unsigned char)word.at[stem - 1]))
-        stem--;
-    for (size_t i = 0; i < block->function->num; i++) {
-        const struct ptx_statement *statement =
-            &ptx_statements(block->symbols->ptx, block->function)[i];
-        const char *at = statement->word.at + statement->word.length;
-        if (!braid_ptx_word_is(statement->word, ".reg"))
-            continue;
-        struct ptx_word type = braid_ptx_next_word(&at);
-        for (struct ptx_word name = braid_ptx_next_word(&at); name.at < statement->end;
-             name = braid_ptx_next_word(&at)) {
-            bool is_range = *at == '<';
-            if (ptx_same_word(name, is_range ? (struct ptx_word){ word.at, stem } : word))
-                return (int)strtol(type.at + 2, NULL, 10);
-        }
-    }
-    return 0;
+    struct ptx_word type = braid_ptx_type_of(block->symbols->ptx, block->function, word);
+    return type.length ? (int)strtol(type.at + 2, NULL, 10) : 0;
 }
 
 // A load of one register of 32 or 64 bits from a parameter.

@@ -2,6 +2,7 @@
 // PTX as functions of statements, and the effects of their instructions.
 #include "backends/gpu/gpu_ptx_read.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -295,4 +296,37 @@ void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function
     if (!braid_ptx_word_is(braid_ptx_next_word(&inside), ")"))
         braid_gpu_edit(edits, at, at, ", ");
     braid_gpu_edit(edits, at, at, more);
+}
+
+// ---- registers ----
+
+// %p<4> declares %p0 to %p3.
+static bool has_name(struct ptx_word declared, bool is_range, struct ptx_word name)
+{
+    size_t i = declared.length;
+    if (!is_range)
+        return ptx_same_word(declared, name);
+    if (name.length <= i || memcmp(name.at, declared.at, i) != 0)
+        return false;
+    while (i < name.length && isdigit((unsigned char)name.at[i]))
+        i++;
+    return i == name.length;
+}
+
+struct ptx_word braid_ptx_type_of(const struct ptx *ptx, const struct ptx_function *function,
+                                  struct ptx_word name)
+{
+    for (size_t i = 0; i < function->num; i++) {
+        const struct ptx_statement *statement = &ptx_statements(ptx, function)[i];
+        const char *at = statement->word.at + statement->word.length;
+        if (!braid_ptx_word_is(statement->word, ".reg"))
+            continue;
+        struct ptx_word type = braid_ptx_next_word(&at);
+        for (struct ptx_word word = braid_ptx_next_word(&at);
+             word.length && word.at < statement->end; word = braid_ptx_next_word(&at)) {
+            if (has_name(word, *at == '<', name))
+                return type;
+        }
+    }
+    return (struct ptx_word){ 0 };
 }

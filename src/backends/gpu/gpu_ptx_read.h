@@ -96,6 +96,10 @@ static inline struct ptx_declaration *ptx_declarations(const struct ptx *ptx)
     return ptx->declarations.items;
 }
 
+// How a function declares a register, such as .b32 for %r5 of %r<9>; length 0: it does not.
+struct ptx_word braid_ptx_type_of(const struct ptx *ptx, const struct ptx_function *function,
+                                  struct ptx_word name);
+
 // The effects of an instruction; false: it is in no table.
 bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts);
 
