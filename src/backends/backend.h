@@ -127,6 +127,12 @@ enum kernel_use {
     KERNEL_NOTES,
 };
 
+// An audit. Kernels that it loads from one module share the variables of this module with each
+// other, and with no other audit.
+struct backend_audit {
+    uint64_t most_threads; // of a block of any of its launches
+};
+
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
@@ -201,10 +207,11 @@ struct backend_ops {
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
     // Optional: loads a kernel that tells of its accesses. Behind the launch's arguments it takes
-    // the address of a table (base/audit_table.h). Its threads are at most those of the launch's
-    // block. BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
+    // the address of a table (base/audit_table.h). The audit outlives it.
+    // BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
     braid_status (*kernel_load_audited)(struct backend *backend, const braid_kernel *kernel,
                                         const struct backend_launch *launch,
+                                        const struct backend_audit *audit,
                                         struct backend_kernel **out_kernel);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,

@@ -8,6 +8,7 @@
 #include "exec/audit.h"
 #include "exec/audit_orders.h"
 #include "exec/audit_walk.h"
+#include "exec/exec_memory.h"
 
 // The work that a queue call queues is not judged.
 static braid_status run_node(void *context, uint32_t node)
@@ -30,6 +31,7 @@ static _Thread_local bool is_auditing;
 
 static braid_status judge_frame(struct auditing *auditing)
 {
+    struct error_attempt attempt;
     braid_exec *exec = auditing->exec;
     braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
     if (!status)
@@ -40,16 +42,19 @@ static braid_status judge_frame(struct auditing *auditing)
                                                     .run = run_node,
                                                     .read_word = auditing->way->read_word,
                                                     .context = auditing });
+    braid_error_begin_attempt(&attempt);
     braid_status stopped = auditing->way->stop(auditing);
+    braid_error_end_attempt(&attempt, status ? BRAID_OK : stopped);
     return status ? status : stopped;
 }
 
-// The frame that is judged runs last, so that its results stay.
+// The frame that is judged runs last, so that its results stay. Transient buffers that shared
+// memory would have accesses of each other, and more orders than the graph's.
 static braid_status run_frames(struct auditing *auditing, const braid_audit_options *options)
 {
-    braid_status status = BRAID_OK;
+    braid_status status = braid_exec_part_memory(auditing->exec, auditing->exec->culled.graph);
     is_auditing = true;
-    if (options && options->orders)
+    if (!status && options && options->orders)
         status = braid_audit_orders(auditing->exec, &auditing->orders);
     if (!status)
         status = judge_frame(auditing);

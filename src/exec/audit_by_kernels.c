@@ -2,24 +2,23 @@
 // Audits on CUDA: kernels that tell of their accesses run on one stream.
 //
 // Each launch has a table of its own in one block of memory. When the block is full, the audit
-// waits for the stream and takes the findings of all launches.
+// takes the findings of all launches.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/audit.h"
 
 enum {
     WORD_BYTES = 64, // in front of the tables, for words that are read
     LEAST_BYTES = 1 << 20,
-    MOST_REASON = 400,
 };
 
 // A kernel as a node launches it.
 struct audited {
     const braid_kernel *kernel;
-    uint64_t threads; // of a block
     bool grid_from;
     struct backend_kernel *loaded; // NULL: for the reason
     char *reason;
@@ -32,6 +31,7 @@ struct launched {
 
 struct by_kernels {
     struct backend *backend;
+    struct backend_audit audit;
     struct audit_memory memory;
     void *block;                  // of `memory`
     struct array kernels;         // struct audited
@@ -44,18 +44,12 @@ struct by_kernels {
 
 // ---- kernels ----
 
-static uint64_t count_threads(braid_dim3 block)
-{
-    return (uint64_t)block.x * block.y * block.z;
-}
-
 static struct audited *find_kernel(const struct by_kernels *way, const braid_kernel *kernel,
                                    const struct backend_launch *launch)
 {
     struct audited *items = way->kernels.items;
     for (size_t i = 0; i < way->kernels.num; i++) {
-        if (items[i].kernel == kernel && items[i].grid_from == launch->grid_from &&
-            items[i].threads == count_threads(launch->block))
+        if (items[i].kernel == kernel && items[i].grid_from == launch->grid_from)
             return &items[i];
     }
     return NULL;
@@ -67,8 +61,8 @@ static braid_status load(const struct by_kernels *way, const struct backend_laun
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status = way->backend->ops->kernel_load_audited(way->backend, audited->kernel,
-                                                                 launch, &audited->loaded);
+    braid_status status = way->backend->ops->kernel_load_audited(
+        way->backend, audited->kernel, launch, &way->audit, &audited->loaded);
     bool cannot = status == BRAID_UNSUPPORTED;
     if (cannot)
         audited->reason = strdup(braid_error_message());
@@ -82,7 +76,7 @@ static braid_status find_or_load(struct by_kernels *way, const braid_kernel *ker
                                  const struct backend_launch *launch,
                                  const struct audited **out_audited)
 {
-    struct audited made = { kernel, count_threads(launch->block), launch->grid_from, NULL, NULL };
+    struct audited made = { kernel, launch->grid_from, NULL, NULL };
     *out_audited = find_kernel(way, kernel, launch);
     if (*out_audited)
         return BRAID_OK;
@@ -153,17 +147,27 @@ static braid_status allocate(struct by_kernels *way, size_t bytes)
     return status;
 }
 
+// Kernels may use the memory until the wait, so it follows a copy that fails, too.
+static braid_status copy_and_wait(struct auditing *auditing)
+{
+    const struct by_kernels *way = auditing->own;
+    struct error_attempt attempt;
+    braid_status copied = BRAID_OK;
+    if (way->launches.num)
+        copied = copy(auditing, way->host + WORD_BYTES, way->device + WORD_BYTES,
+                      way->used - WORD_BYTES);
+    braid_error_begin_attempt(&attempt);
+    braid_status waited = wait(auditing);
+    braid_error_end_attempt(&attempt, copied ? BRAID_OK : waited);
+    return copied ? copied : waited;
+}
+
 // Waits for all launches, and takes the accesses of which they told.
 static braid_status take(struct auditing *auditing)
 {
     struct by_kernels *way = auditing->own;
     const struct launched *launches = way->launches.items;
-    braid_status status = BRAID_OK;
-    if (way->launches.num)
-        status = copy(auditing, way->host + WORD_BYTES, way->device + WORD_BYTES,
-                      way->used - WORD_BYTES);
-    if (!status)
-        status = wait(auditing);
+    braid_status status = copy_and_wait(auditing);
     for (size_t i = 0; i < way->launches.num && !status; i++)
         status = braid_audit_table_take(
             &way->memory, launches[i].node,
@@ -235,8 +239,8 @@ static braid_status run_audited(struct auditing *auditing, const struct audited 
     return submit(auditing, &changed);
 }
 
-static braid_status run_node(struct auditing *auditing, uint32_t node,
-                             const struct backend_task *task)
+static braid_status begin_node(struct auditing *auditing, uint32_t node,
+                               const struct backend_task *task)
 {
     const struct audited *audited = NULL;
     if (task->kind != WORK_KERNEL)
@@ -251,6 +255,24 @@ static braid_status run_node(struct auditing *auditing, uint32_t node,
     plain.launch.start = BACKEND_STARTS_IN_ORDER;
     status = braid_audit_findings_add_unseen(&auditing->findings, node, audited->reason);
     return status ? status : submit(auditing, &plain);
+}
+
+// A kernel that faults fails all that is behind it, so each node is awaited by its name.
+static braid_status run_node(struct auditing *auditing, uint32_t node,
+                             const struct backend_task *task)
+{
+    struct error_attempt attempt;
+    braid_status status = begin_node(auditing, node, task);
+    if (status)
+        return status;
+    braid_error_begin_attempt(&attempt);
+    status = wait(auditing);
+    if (status) {
+        const char *name = braid_graph_name(auditing->findings.graph, node);
+        braid_error(status, "node %s: %s", braid_node_text(node, name).text, braid_error_message());
+    }
+    braid_error_end_attempt(&attempt, status);
+    return status;
 }
 
 // ---- begin and end ----
@@ -272,6 +294,18 @@ static braid_status allocate_rooms(struct by_kernels *way, const struct auditing
     return BRAID_OK;
 }
 
+static uint64_t find_most_threads(const braid_exec *exec)
+{
+    const struct backend_task *tasks = exec->frames.slots[0].frame.tasks;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        const braid_dim3 block = tasks[i].launch.block;
+        if (tasks[i].kind == WORK_KERNEL && (uint64_t)block.x * block.y * block.z > most)
+            most = (uint64_t)block.x * block.y * block.z;
+    }
+    return most;
+}
+
 static braid_status start(struct auditing *auditing)
 {
     braid_device *device = auditing->exec->device;
@@ -281,6 +315,7 @@ static braid_status start(struct auditing *auditing)
     auditing->own = way;
     auditing->memory = &way->memory;
     way->backend = device->backend;
+    way->audit.most_threads = find_most_threads(auditing->exec);
     braid_status status = allocate_rooms(way, auditing);
     if (!status)
         status = braid_device_lease_stream(device, &auditing->stream);

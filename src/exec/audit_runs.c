@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/exec_memory.h"
 
 enum { SPARE_ITERATIONS = 1000 };
 
@@ -41,15 +40,12 @@ static braid_status limit_loops(struct audit_runs *runs)
     return status;
 }
 
-// Transient buffers that shared memory would have more orders than the graph's.
 braid_status braid_audit_runs_create(braid_exec *exec, struct audit_runs *out_runs)
 {
     const braid_graph *graph = exec->culled.graph;
     struct audit_runs *runs = out_runs;
     *runs = (struct audit_runs){ .exec = exec };
-    braid_status status = braid_exec_part_memory(exec, graph);
-    if (!status)
-        status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
+    braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
     if (!status)
         status = braid_audit_scopes_create(graph, exec, &runs->scopes);
     if (!status)

@@ -100,10 +100,13 @@ static braid_status take_tallies(const struct audit_memory *memory, uint32_t nod
     static const braid_audit_kind kinds[] = { [AUDIT_READS] = BRAID_AUDIT_READS,
                                               [AUDIT_WRITES] = BRAID_AUDIT_WRITES,
                                               [AUDIT_UPDATES] = BRAID_AUDIT_UPDATES };
-    const struct audit_buffer *buffer = braid_audit_find_buffer(memory, segment->begin);
     braid_status status = BRAID_OK;
-    for (int act = 0; act < AUDIT_NUM_ACTS && buffer && !status; act++) {
+    for (int act = 0; act < AUDIT_NUM_ACTS && !status; act++) {
         const struct audit_tally *tally = &segment->tallies[act];
+        const struct audit_buffer *buffer =
+            tally->num ? braid_audit_find_buffer(memory, segment->begin) : NULL;
+        if (!buffer)
+            continue;
         const struct audit_finding finding = {
             .kind = kinds[act],
             .node = node,
@@ -111,8 +114,7 @@ static braid_status take_tallies(const struct audit_memory *memory, uint32_t nod
             .begin = buffer->begin,
             .count = { tally->num, tally->lowest, tally->lowest, tally->highest },
         };
-        if (tally->num)
-            status = braid_audit_findings_add(findings, finding);
+        status = braid_audit_findings_add(findings, finding);
     }
     return status;
 }

@@ -141,7 +141,7 @@ struct gpu_code {
     const char *source; // to compile
     struct gpu_build build;
     enum gpu_change change;
-    uint32_t most_threads; // of a block of an audited kernel; otherwise 0
+    const struct backend_audit *audit; // of an audited kernel; otherwise NULL
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
@@ -355,6 +355,7 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    uint32_t num_args, struct backend_kernel **out_kernel);
 braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_kernel *kernel,
                                            const struct backend_launch *launch,
+                                           const struct backend_audit *audit,
                                            struct backend_kernel **out_kernel);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is

@@ -282,18 +282,9 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
-// A few sizes of blocks share a module.
-static uint32_t round_threads(braid_dim3 block)
-{
-    uint64_t threads = (uint64_t)block.x * block.y * block.z;
-    uint32_t rounded = 128;
-    while (rounded < threads && rounded < 1024)
-        rounded *= 2;
-    return rounded;
-}
-
 braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_kernel *kernel,
                                            const struct backend_launch *launch,
+                                           const struct backend_audit *audit,
                                            struct backend_kernel **out_kernel)
 {
     struct gpu_backend *gpu = gpu_from(backend);
@@ -303,7 +294,7 @@ braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_
                            "kernel '%s' cannot %s: it is the program's own function", kernel->name,
                            braid_gpu_change_text(GPU_AUDITED));
     code.change = GPU_AUDITED | (launch->grid_from ? GPU_READS_GRID : 0);
-    code.most_threads = round_threads(launch->block);
+    code.audit = audit;
     return load_kernel(gpu, kernel, &code, launch->arg_bytes, launch->num_args, out_kernel);
 }
 

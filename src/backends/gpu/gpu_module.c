@@ -151,15 +151,25 @@ static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_c
                        braid_gpu_change_text(code->change), reason);
 }
 
+// A few limits serve all audits, so that drivers that keep machine code find it.
+static uint32_t round_threads(uint64_t threads)
+{
+    uint32_t rounded = 128;
+    while (rounded < threads && rounded < 1024)
+        rounded *= 2;
+    return rounded;
+}
+
 // The kernel's reads of its grid are checked like others.
 static char *audit_text(const char *text, const struct gpu_code *code,
                         struct ptx_reason *out_reason)
 {
     const bool reads = code->change & GPU_READS_GRID;
     char *reading = reads ? braid_gpu_ptx_with_read_grid(text, out_reason) : NULL;
-    char *made = reads && !reading ? NULL
-                                   : braid_gpu_ptx_with_audit(reading ? reading : text,
-                                                              code->most_threads, out_reason);
+    uint32_t most_threads = round_threads(code->audit->most_threads);
+    char *made = reads && !reading
+                     ? NULL
+                     : braid_gpu_ptx_with_audit(reading ? reading : text, most_threads, out_reason);
     free(reading);
     return made;
 }

@@ -31,7 +31,7 @@ const char *braid_gpu_change_text(enum gpu_change change);
 // Whether both share one loaded module, apart from their entries.
 static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
 {
-    return a->key == b->key && a->change == b->change && a->most_threads == b->most_threads &&
+    return a->key == b->key && a->change == b->change && a->audit == b->audit &&
            memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
 }
 
