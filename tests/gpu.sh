@@ -21,7 +21,7 @@
 #     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
 #     audit      1,000 graphs with a wrong declaration each: the audit names all; its time beside the frame's
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
-#     blackbox   204 failing frames, each in a process of its own: how many name the exact node; the cost of that
+#     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     beside_cpu the same of the CPU's benches replay, Task Bench and set_arguments
