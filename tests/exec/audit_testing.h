@@ -129,4 +129,30 @@ static inline void skip_without_audits(void)
 #endif
 }
 
+// A graph for the CPU with one buffer, "words", of a page.
+struct audited {
+    braid_device *device;
+    braid_graph *graph;
+    uint32_t *words;
+    braid_resource buffer;
+};
+
+static inline void open_audited(struct audited *audited)
+{
+    skip_without_audits();
+    audited->words = map_pages(1);
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 },
+                               &audited->device));
+    check_ok(braid_graph_create(&audited->graph));
+    check_ok(
+        braid_graph_add_buffer(audited->graph, "words", audited->words, PAGE, &audited->buffer));
+}
+
+static inline void close_audited(const struct audited *audited)
+{
+    braid_graph_destroy(audited->graph);
+    check_ok(braid_device_close(audited->device));
+    munmap(audited->words, PAGE);
+}
+
 #endif

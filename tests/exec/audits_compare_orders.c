@@ -11,10 +11,7 @@
 enum { NUM_CHAINS = 4 };
 
 struct world {
-    braid_device *device;
-    braid_graph *graph;
-    uint32_t *words; // of a buffer
-    braid_resource buffer;
+    struct audited base;
     uint32_t outside; // of no buffer
     struct findings findings;
 };
@@ -24,21 +21,15 @@ static struct world world;
 static int setup(void **state)
 {
     (void)state;
-    skip_without_audits();
-    world = (struct world){ .words = map_pages(1) };
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 },
-                               &world.device));
-    check_ok(braid_graph_create(&world.graph));
-    check_ok(braid_graph_add_buffer(world.graph, "words", world.words, PAGE, &world.buffer));
+    world = (struct world){ 0 };
+    open_audited(&world.base);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    braid_graph_destroy(world.graph);
-    check_ok(braid_device_close(world.device));
-    munmap(world.words, PAGE);
+    close_audited(&world.base);
     return 0;
 }
 
@@ -56,7 +47,7 @@ static uint32_t step(uint32_t number)
 
 static void step_into(void *word)
 {
-    *(uint32_t *)word = step((uint32_t)((uint32_t *)word - world.words));
+    *(uint32_t *)word = step((uint32_t)((uint32_t *)word - world.base.words));
 }
 
 // Accesses to one word.
@@ -65,7 +56,7 @@ static void step_into(void *word)
 static braid_resource word_at(uint32_t number)
 {
     braid_resource range;
-    check_ok(braid_graph_add_range(world.graph, world.buffer, number * 4, 4, &range));
+    check_ok(braid_graph_add_range(world.base.graph, world.base.buffer, number * 4, 4, &range));
     return range;
 }
 
@@ -73,10 +64,10 @@ static braid_node add_begin(void)
 {
     braid_node node;
     check_ok(braid_graph_add_host_call(
-        world.graph,
+        world.base.graph,
         &(braid_host_call){ .node.name = "begin",
                             .call = begin,
-                            BRAID_ACCESSES({ world.buffer, BRAID_EXCLUSIVE }) },
+                            BRAID_ACCESSES({ world.base.buffer, BRAID_EXCLUSIVE }) },
         &node));
     return node;
 }
@@ -92,8 +83,8 @@ static braid_node add_step(const char *name, uint32_t number, braid_node_options
     options.accesses = &access;
     options.num_accesses = 1;
     check_ok(braid_graph_add_host_call(
-        world.graph,
-        &(braid_host_call){ .node = options, .call = step_into, .user = &world.words[number] },
+        world.base.graph,
+        &(braid_host_call){ .node = options, .call = step_into, .user = &world.base.words[number] },
         &node));
     return node;
 }
@@ -102,7 +93,7 @@ static braid_status audit_orders(size_t *num)
 {
     world.findings.num = 0;
     return braid_exec_audit(
-        world.device, world.graph,
+        world.base.device, world.base.graph,
         &(braid_audit_options){ .report = keep_finding, .user = &world.findings, .orders = true },
         num);
 }
@@ -142,7 +133,7 @@ static void all_pairs_are_told_and_results_are_of_one_frame(void **state)
            "order",
            "nothing orders nodes 3 'three' and 4 'four', and byte 12 of 'words' depends on their "
            "order");
-    assert_int_equal(world.words[4], ((1 * 31 + 2) * 31 + 3) * 31 + 4);
+    assert_int_equal(world.base.words[4], ((1 * 31 + 2) * 31 + 3) * 31 + 4);
 }
 
 static void no_more_than_sixteen_pairs_are_told(void **state)
@@ -175,16 +166,17 @@ static void nodes_that_accumulate_together_keep_an_order(void **state)
     (void)state;
     add_begin();
     for (uint32_t i = 1; i < 4; i++)
-        check_ok(braid_graph_add_host_call(world.graph,
+        check_ok(braid_graph_add_host_call(world.base.graph,
                                            &(braid_host_call){ .call = step_into,
-                                                               .user = &world.words[i],
+                                                               .user = &world.base.words[i],
                                                                WORD(0, BRAID_ACCUMULATE) },
                                            NULL));
     expect(0, NULL);
-    check_ok(braid_graph_add_host_call(
-        world.graph,
-        &(braid_host_call){ .call = step_into, .user = &world.words[4], WORD(5, BRAID_ACCUMULATE) },
-        NULL));
+    check_ok(braid_graph_add_host_call(world.base.graph,
+                                       &(braid_host_call){ .call = step_into,
+                                                           .user = &world.base.words[4],
+                                                           WORD(5, BRAID_ACCUMULATE) },
+                                       NULL));
     assert_int_equal(audit_orders(&(size_t){ 0 }), BRAID_OK);
     assert_int_equal(world.findings.items[world.findings.num - 1].told.other.index, 4);
 }
@@ -192,20 +184,20 @@ static void nodes_that_accumulate_together_keep_an_order(void **state)
 static void nodes_of_a_body_have_orders_of_their_own(void **state)
 {
     (void)state;
-    world.words[9] = 1;
+    world.base.words[9] = 1;
     add_begin();
-    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .node.name = "loop", .times = 3 },
-                                    NULL));
+    check_ok(braid_graph_begin_loop(world.base.graph,
+                                    &(braid_loop){ .node.name = "loop", .times = 3 }, NULL));
     braid_node one = add_step("one", 1, (braid_node_options){ .lane_hint = 1 });
     check_ok(braid_graph_begin_if(
-        world.graph, &(braid_if){ .node.name = "if", BRAID_AFTER(one), .condition = word_at(9) },
-        NULL));
+        world.base.graph,
+        &(braid_if){ .node.name = "if", BRAID_AFTER(one), .condition = word_at(9) }, NULL));
     add_step("two", 2, (braid_node_options){ 0 });
     add_step("three", 3, (braid_node_options){ 0 });
-    check_ok(braid_graph_else(world.graph));
+    check_ok(braid_graph_else(world.base.graph));
     add_step("four", 4, (braid_node_options){ 0 });
-    check_ok(braid_graph_end(world.graph));
-    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_end(world.base.graph));
+    check_ok(braid_graph_end(world.base.graph));
     EXPECT("nothing orders nodes 4 'two' and 5 'three', and byte 4 of 'words' depends on their "
            "order");
     add_step("five", 5, (braid_node_options){ .lane_hint = 1 });
@@ -224,19 +216,19 @@ static void count_down(void *word)
 static void a_condition_ends_a_loop_in_each_order(void **state)
 {
     (void)state;
-    world.words[3] = 2;
-    check_ok(braid_graph_begin_loop(world.graph,
+    world.base.words[3] = 2;
+    check_ok(braid_graph_begin_loop(world.base.graph,
                                     &(braid_loop){ .condition = word_at(3), .most = 5 }, NULL));
     for (uint32_t i = 3; i < 5; i++)
-        check_ok(braid_graph_add_host_call(world.graph,
+        check_ok(braid_graph_add_host_call(world.base.graph,
                                            &(braid_host_call){ .call = count_down,
-                                                               .user = &world.words[i],
+                                                               .user = &world.base.words[i],
                                                                WORD(i, BRAID_READ_WRITE) },
                                            NULL));
-    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_end(world.base.graph));
     expect(0, NULL);
-    assert_int_equal(world.words[3], 0);
-    assert_int_equal(world.words[4], UINT32_MAX - 1);
+    assert_int_equal(world.base.words[3], 0);
+    assert_int_equal(world.base.words[4], UINT32_MAX - 1);
 }
 
 static uint32_t count;
@@ -251,10 +243,10 @@ static void results_that_never_repeat_are_told_with_their_node(void **state)
     (void)state;
     add_begin();
     add_step("one", 1, (braid_node_options){ 0 });
-    check_ok(braid_graph_add_host_call(world.graph,
+    check_ok(braid_graph_add_host_call(world.base.graph,
                                        &(braid_host_call){ .node.name = "clock",
                                                            .call = count_into,
-                                                           .user = &world.words[2],
+                                                           .user = &world.base.words[2],
                                                            WORD(2, BRAID_WRITE) },
                                        NULL));
     add_step("two", 3, (braid_node_options){ 0 });
@@ -262,7 +254,7 @@ static void results_that_never_repeat_are_told_with_their_node(void **state)
     const braid_audit_finding *found = &world.findings.items[world.findings.num - 1].told;
     assert_int_equal(found->kind, BRAID_AUDIT_UNREPEATABLE);
     assert_int_equal(found->other.graph, 0);
-    assert_ptr_equal(found->address, &world.words[2]);
+    assert_ptr_equal(found->address, &world.base.words[2]);
     assert_int_equal(found->begin, 8);
     assert_int_equal(found->end, 9);
     assert_int_equal(found->num, 1);
@@ -280,7 +272,7 @@ static braid_node add_next(braid_resource from, braid_resource to, uint64_t cost
     static const braid_kernel next = { .name = "next", .cpu = write_next };
     braid_node node;
     check_ok(braid_graph_add_kernel(
-        world.graph,
+        world.base.graph,
         &(braid_kernel_node){
             .node.cost_ns = cost_ns, .kernel = &next, BRAID_ARGS(BRAID_IN(from), BRAID_OUT(to)) },
         &node));
@@ -292,10 +284,10 @@ static braid_node add_next(braid_resource from, braid_resource to, uint64_t cost
 static braid_node add_chain(uint32_t number)
 {
     braid_resource between;
-    check_ok(braid_graph_add_transient(world.graph, "between", 4, 0, &between));
+    check_ok(braid_graph_add_transient(world.base.graph, "between", 4, 0, &between));
     braid_node first = add_next(word_at(2 * number), between, 1);
     add_next(between, word_at(2 * number + 1), 50 - 10 * number);
-    world.words[2 * number] = 10 * number;
+    world.base.words[2 * number] = 10 * number;
     return first;
 }
 
@@ -310,9 +302,9 @@ static void contents_of_transient_buffers_are_no_results(void **state)
     static const braid_kernel counting = { .name = "counting", .cpu = write_count };
     braid_resource kept;
     (void)state;
-    check_ok(braid_graph_add_transient(world.graph, "kept", 4, 0, &kept));
+    check_ok(braid_graph_add_transient(world.base.graph, "kept", 4, 0, &kept));
     check_ok(braid_graph_add_kernel(
-        world.graph, &(braid_kernel_node){ .kernel = &counting, BRAID_ARGS(BRAID_OUT(kept)) },
+        world.base.graph, &(braid_kernel_node){ .kernel = &counting, BRAID_ARGS(BRAID_OUT(kept)) },
         NULL));
     expect(0, NULL);
 }
@@ -328,17 +320,17 @@ static void transient_buffers_do_not_order_nodes(void **state)
     for (uint32_t i = 0; i < NUM_CHAINS; i++)
         firsts[i] = add_chain(i);
     check_ok(braid_graph_add_host_call(
-        world.graph,
+        world.base.graph,
         &(braid_host_call){ .node = { .after = firsts, .num_after = NUM_CHAINS, .cost_ns = 1 },
                             .call = begin },
         NULL));
-    check_ok(braid_exec_create(world.device, world.graph, NULL, &exec));
+    check_ok(braid_exec_create(world.base.device, world.base.graph, NULL, &exec));
     braid_exec_get_info(exec, &info);
     assert_true(info.transient_bytes < info.unshared_transient_bytes);
     braid_exec_destroy(exec);
     expect(0, NULL);
     for (uint32_t i = 0; i < NUM_CHAINS; i++)
-        assert_int_equal(world.words[2 * i + 1], 10 * i + 2);
+        assert_int_equal(world.base.words[2 * i + 1], 10 * i + 2);
 }
 
 // A version that an earlier frame wrote, memory that nobody may write, and work on a stream.
@@ -350,7 +342,7 @@ static braid_status fill_word(braid_device *device, braid_stream *stream, void *
 static void copy_to_version(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;
-    **(uint32_t *const *)args[1] += **(const uint32_t *const *)args[0] + world.words[0];
+    **(uint32_t *const *)args[1] += **(const uint32_t *const *)args[0] + world.base.words[0];
 }
 
 static void versions_queue_calls_and_read_only_memory_take_part(void **state)
@@ -361,13 +353,14 @@ static void versions_queue_calls_and_read_only_memory_take_part(void **state)
     braid_resource constant, turns;
     *fixed = 5;
     mprotect(fixed, PAGE, PROT_READ);
-    check_ok(braid_graph_add_buffer(world.graph, "fixed", fixed, PAGE, &constant));
-    check_ok(braid_graph_add_versioned_buffer(world.graph, "turns", NULL, 2, 4, &turns));
+    check_ok(braid_graph_add_buffer(world.base.graph, "fixed", fixed, PAGE, &constant));
+    check_ok(braid_graph_add_versioned_buffer(world.base.graph, "turns", NULL, 2, 4, &turns));
     check_ok(braid_graph_add_queue_call(
-        world.graph,
-        &(braid_queue_call){ .node.name = "fill", .call = fill_word, .user = world.words }, NULL));
+        world.base.graph,
+        &(braid_queue_call){ .node.name = "fill", .call = fill_word, .user = world.base.words },
+        NULL));
     check_ok(braid_graph_add_kernel(
-        world.graph,
+        world.base.graph,
         &(braid_kernel_node){ .kernel = &copying,
                               BRAID_ARGS(BRAID_IN(constant), BRAID_INOUT(turns)) },
         NULL));
@@ -394,22 +387,24 @@ static void a_failed_run_ends_the_audit(void **state)
     for (uint32_t i = 0; i < 3; i++)
         add_step("step", 1 + i, (braid_node_options){ 0 });
     check_ok(braid_graph_add_queue_call(
-        world.graph, &(braid_queue_call){ .call = fail_later, .user = world.words }, NULL));
+        world.base.graph, &(braid_queue_call){ .call = fail_later, .user = world.base.words },
+        NULL));
     braid_status status = BRAID_IO_ERROR;
     uint32_t nth = 0;
     for (; status; nth++) {
-        world.words[0] = 20;
+        world.base.words[0] = 20;
         calls_before_failure = nth;
         status = audit_orders(&num);
         assert_int_equal(status, status ? BRAID_IO_ERROR : BRAID_OK);
         if (status && nth < 10)
-            assert_int_equal(world.words[0], 20);
+            assert_int_equal(world.base.words[0], 20);
     }
     assert_true(nth > 10);
-    assert_int_equal(world.words[0], 21);
+    assert_int_equal(world.base.words[0], 21);
     // Likewise where a node does not repeat its results.
     check_ok(braid_graph_add_host_call(
-        world.graph, &(braid_host_call){ .call = count_into, .user = &world.words[7] }, NULL));
+        world.base.graph, &(braid_host_call){ .call = count_into, .user = &world.base.words[7] },
+        NULL));
     status = BRAID_IO_ERROR;
     for (nth = 0; status; nth++) {
         calls_before_failure = nth;
@@ -424,7 +419,7 @@ static void too_many_nodes_are_refused(void **state)
     (void)state;
     size_t num = 5;
     for (uint32_t i = 0; i < 4097; i++)
-        check_ok(braid_graph_add_empty(world.graph, &(braid_empty){ 0 }, NULL));
+        check_ok(braid_graph_add_empty(world.base.graph, &(braid_empty){ 0 }, NULL));
     check_fails(audit_orders(&num), BRAID_UNSUPPORTED, "orders of 4097 nodes, and 4096");
     assert_int_equal(num, 5);
 }
@@ -440,13 +435,13 @@ static void any_allocation_may_fail(void **state)
     (void)state;
     braid_resource transient;
     bool failed = true;
-    check_ok(braid_graph_add_transient(world.graph, "between", 4, 0, &transient));
+    check_ok(braid_graph_add_transient(world.base.graph, "between", 4, 0, &transient));
     add_begin();
-    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .times = 2 }, NULL));
+    check_ok(braid_graph_begin_loop(world.base.graph, &(braid_loop){ .times = 2 }, NULL));
     for (uint32_t i = 0; i < 2; i++)
         add_step("step", i, (braid_node_options){ 0 });
-    check_ok(braid_graph_end(world.graph));
-    check_ok(braid_graph_add_fill(world.graph,
+    check_ok(braid_graph_end(world.base.graph));
+    check_ok(braid_graph_add_fill(world.base.graph,
                                   &(braid_fill){ .to_resource = transient,
                                                  .num_values = 4,
                                                  BRAID_ACCESSES({ transient, BRAID_WRITE },

@@ -9,10 +9,7 @@
 enum { NUM_WORDS = PAGE / 4 };
 
 struct world {
-    braid_device *device;
-    braid_graph *graph;
-    uint32_t *words; // of a buffer
-    braid_resource buffer;
+    struct audited base;
     uint32_t calls, calls_before_change;
     bool is_ready; // outside buffers
     struct findings findings;
@@ -23,28 +20,23 @@ static struct world world;
 static int setup(void **state)
 {
     (void)state;
-    skip_without_audits();
-    world = (struct world){ .words = map_pages(1) };
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 },
-                               &world.device));
-    check_ok(braid_graph_create(&world.graph));
-    check_ok(braid_graph_add_buffer(world.graph, "words", world.words, PAGE, &world.buffer));
+    world = (struct world){ 0 };
+    open_audited(&world.base);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    braid_graph_destroy(world.graph);
-    check_ok(braid_device_close(world.device));
-    munmap(world.words, PAGE);
+    close_audited(&world.base);
     return 0;
 }
 
 static braid_resource words_at(uint32_t number, uint32_t num)
 {
     braid_resource range;
-    check_ok(braid_graph_add_range(world.graph, world.buffer, number * 4, num * 4, &range));
+    check_ok(
+        braid_graph_add_range(world.base.graph, world.base.buffer, number * 4, num * 4, &range));
     return range;
 }
 
@@ -54,11 +46,11 @@ static braid_node add_call(const char *name, braid_host_function *call, uint32_t
     const braid_access access = { words_at(number, 1), BRAID_WRITE };
     braid_node node;
     check_ok(braid_graph_add_host_call(
-        world.graph,
+        world.base.graph,
         &(braid_host_call){
             .node = { name, .accesses = &access, 1, .after = after, .num_after = after != NULL },
             .call = call,
-            .user = &world.words[number] },
+            .user = &world.base.words[number] },
         &node));
     return node;
 }
@@ -69,7 +61,7 @@ static const struct finding *audit_orders(size_t *out_num)
     size_t num = 77, first = 0;
     world.findings.num = 0;
     check_ok(braid_exec_audit(
-        world.device, world.graph,
+        world.base.device, world.base.graph,
         &(braid_audit_options){ .report = keep_finding, .user = &world.findings, .orders = true },
         &num));
     assert_int_equal(num, world.findings.num);
@@ -117,7 +109,7 @@ static bool is_told_as_unrepeatable(uint32_t calls_before_change)
         return false;
     assert_int_equal(found->told.kind, BRAID_AUDIT_UNREPEATABLE);
     assert_int_equal(found->told.node.graph, 0);
-    assert_ptr_equal(found->told.address, &world.words[5]);
+    assert_ptr_equal(found->told.address, &world.base.words[5]);
     assert_string_equal(found->text,
                         "the frame does not always repeat its results: byte 20 of 'words' differs");
     return true;
@@ -151,9 +143,9 @@ static void neither_do_those_of_a_body(void **state)
 {
     (void)state;
     add_call("seven", write_seven, 10, NULL);
-    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .times = 1 }, NULL));
+    check_ok(braid_graph_begin_loop(world.base.graph, &(braid_loop){ .times = 1 }, NULL));
     add_clock_among_others();
-    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_end(world.base.graph));
     check_late_changes();
 }
 
@@ -163,11 +155,11 @@ static void memory_that_cannot_be_read_is_left_out(void **state)
     braid_resource resource;
     unsigned char *partly = map_pages(3);
     mprotect(partly + PAGE, PAGE, PROT_NONE);
-    check_ok(braid_graph_add_buffer(world.graph, "nowhere", (void *)PAGE, PAGE, &resource));
-    check_ok(braid_graph_add_buffer(world.graph, "partly", partly, 3 * PAGE, &resource));
+    check_ok(braid_graph_add_buffer(world.base.graph, "nowhere", (void *)PAGE, PAGE, &resource));
+    check_ok(braid_graph_add_buffer(world.base.graph, "partly", partly, 3 * PAGE, &resource));
     for (uint32_t i = 0; i < 2; i++)
         check_ok(braid_graph_add_host_call(
-            world.graph,
+            world.base.graph,
             &(braid_host_call){ .call = i ? write_seven : write_clock, .user = partly + 2 * PAGE },
             NULL));
     world.calls_before_change = UINT32_MAX;
@@ -196,15 +188,15 @@ static void go_on_unless_ready(void *word)
 
 static void add_loop(void)
 {
-    world.words[0] = 1;
+    world.base.words[0] = 1;
     check_ok(braid_graph_begin_loop(
-        world.graph,
+        world.base.graph,
         &(braid_loop){ .node.name = "loop", .condition = words_at(0, 1), .unbounded = true },
         NULL));
     braid_node first = add_call("reset", reset, 1, NULL);
     add_call("ready", get_ready, 2, &first);
     add_call("go on", go_on_unless_ready, 0, &first);
-    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_end(world.base.graph));
 }
 
 static void a_loop_that_another_order_keeps_going_is_ended(void **state)
@@ -229,15 +221,15 @@ static void begin_steps(void *user)
 
 static void step_into(void *word)
 {
-    *(uint32_t *)word = steps = steps * 31 + (uint32_t)((uint32_t *)word - world.words);
+    *(uint32_t *)word = steps = steps * 31 + (uint32_t)((uint32_t *)word - world.base.words);
 }
 
 static void add_begin(void)
 {
     check_ok(braid_graph_add_host_call(
-        world.graph,
+        world.base.graph,
         &(braid_host_call){ .call = begin_steps,
-                            BRAID_ACCESSES({ world.buffer, BRAID_EXCLUSIVE }) },
+                            BRAID_ACCESSES({ world.base.buffer, BRAID_EXCLUSIVE }) },
         NULL));
 }
 
@@ -249,18 +241,18 @@ static void count_down(void *word)
 static void a_long_loop_is_not_ended(void **state)
 {
     (void)state;
-    world.words[0] = 5000;
+    world.base.words[0] = 5000;
     check_ok(braid_graph_begin_loop(
-        world.graph, &(braid_loop){ .condition = words_at(0, 1), .unbounded = true }, NULL));
+        world.base.graph, &(braid_loop){ .condition = words_at(0, 1), .unbounded = true }, NULL));
     add_call("count", count_down, 0, NULL);
     add_call("seven", write_seven, 1, NULL);
-    check_ok(braid_graph_end(world.graph));
+    check_ok(braid_graph_end(world.base.graph));
     add_begin();
     for (uint32_t i = 1; i < 3; i++)
         add_call("step", step_into, i, NULL);
     expect_one("nothing orders nodes 4 'step' and 5 'step', and byte 4 of 'words' depends on their "
                "order");
-    assert_int_equal(world.words[0], 0);
+    assert_int_equal(world.base.words[0], 0);
 }
 
 static void trap_unless_ready(const braid_blocks *blocks, void *const *args)
@@ -278,7 +270,7 @@ static void a_trap_of_another_order_is_no_trap_of_the_frame(void **state)
     braid_node first = add_call("reset", reset, 1, NULL);
     add_call("ready", get_ready, 2, &first);
     check_ok(braid_graph_add_kernel(
-        world.graph,
+        world.base.graph,
         &(braid_kernel_node){ .node = { "checks", .after = &first, .num_after = 1 },
                               .kernel = &trapping,
                               BRAID_ARGS(BRAID_TRAP()) },
@@ -300,11 +292,11 @@ static void the_last_version_of_a_buffer_is_a_result(void **state)
     static const braid_kernel changing = { .name = "changing", .cpu = change_earlier };
     (void)state;
     braid_resource turns, earlier;
-    check_ok(braid_graph_add_versioned_buffer(world.graph, "turns", NULL, 3, 4, &turns));
-    check_ok(braid_graph_add_earlier_version(world.graph, turns, 1, &earlier));
+    check_ok(braid_graph_add_versioned_buffer(world.base.graph, "turns", NULL, 3, 4, &turns));
+    check_ok(braid_graph_add_earlier_version(world.base.graph, turns, 1, &earlier));
     for (uint32_t i = 1; i < 3; i++)
         check_ok(braid_graph_add_kernel(
-            world.graph,
+            world.base.graph,
             &(braid_kernel_node){ .kernel = &changing,
                                   BRAID_ARGS(BRAID_IN(earlier), BRAID_ARG(i)) },
             NULL));
@@ -315,10 +307,10 @@ static void the_last_version_of_a_buffer_is_a_result(void **state)
 static void add_sum(uint32_t number, const braid_access *accesses, uint32_t num)
 {
     check_ok(braid_graph_add_host_call(
-        world.graph,
+        world.base.graph,
         &(braid_host_call){ .node = { .accesses = accesses, .num_accesses = num },
                             .call = step_into,
-                            .user = &world.words[number] },
+                            .user = &world.base.words[number] },
         NULL));
 }
 
@@ -328,7 +320,7 @@ static void sums_that_share_bytes_keep_an_order(void **state)
     (void)state;
     braid_resource tokens;
     add_begin();
-    check_ok(braid_graph_add_resource(world.graph, "tokens", &tokens));
+    check_ok(braid_graph_add_resource(world.base.graph, "tokens", &tokens));
     const braid_access far = { words_at(24, 2), BRAID_ACCUMULATE },
                        own = { words_at(20, 2), BRAID_ACCUMULATE },
                        next = { words_at(22, 2), BRAID_ACCUMULATE },
