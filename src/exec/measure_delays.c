@@ -2,8 +2,8 @@
 // How much later nodes begin than a cost model expects, from the intervals of frames.
 //
 // A model has one delay for all kernels. Those that write much memory let the next ones wait for
-// longer. The least of several frames counts: it has no delay by other work of the machine. At most
-// the time of a wait counts: a node that begins later yet waits for room on the device.
+// longer. The median of several frames counts. At most the time of two waits counts: a node that
+// begins later yet waits for room on the device.
 #include "exec/measure_delays.h"
 
 #include <stdbool.h>
@@ -22,8 +22,9 @@ static uint64_t later(uint64_t a, uint64_t b)
 #define UNKNOWN UINT64_MAX
 
 static void walk(const struct measured_frames *frames, struct expected_delays expected,
-                 const braid_interval *at, uint64_t *ready_ns, uint64_t *least_ns)
+                 const braid_interval *at, uint64_t *ready_ns, uint64_t *delays_ns)
 {
+    const uint64_t most_ns = 2 * expected.wait_ns;
     for (size_t i = 0; i < frames->num_steps; i++) {
         const braid_step *step = &frames->steps[i];
         const braid_interval *node = &at[step->node];
@@ -36,29 +37,45 @@ static void walk(const struct measured_frames *frames, struct expected_delays ex
             continue;
         }
         uint64_t delay = *ready && node->start_ns > *ready ? node->start_ns - *ready : 0;
-        delay = delay < expected.wait_ns ? delay : expected.wait_ns;
-        if (delay < least_ns[step->node])
-            least_ns[step->node] = delay;
+        delays_ns[step->node] = delay < most_ns ? delay : most_ns;
         *ready = is_timed ? node->end_ns + expected.lane_ns : UNKNOWN;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+// delays_ns: of each node in each frame. The lower one of two in the middle.
+static void find_medians(const struct measured_frames *frames, const uint64_t *delays_ns,
+                         uint64_t *sorted_ns, uint64_t *out_ns)
+{
+    for (uint32_t i = 0; i < frames->num_nodes; i++) {
+        for (uint32_t frame = 0; frame < frames->num_frames; frame++)
+            sorted_ns[frame] = delays_ns[(size_t)frame * frames->num_nodes + i];
+        qsort(sorted_ns, frames->num_frames, sizeof(*sorted_ns), compare);
+        out_ns[i] = frames->num_frames ? sorted_ns[(frames->num_frames - 1) / 2] : 0;
     }
 }
 
 braid_status braid_measure_delays(const struct measured_frames *frames,
                                   struct expected_delays expected, uint64_t *out_ns)
 {
-    uint64_t *ready_ns = braid_allocate_zeroed(frames->num_lanes, sizeof(*ready_ns));
-    if (!ready_ns)
+    const size_t num = (size_t)frames->num_frames * frames->num_nodes;
+    const size_t num_sorted = frames->num_frames, num_lanes = frames->num_lanes;
+    uint64_t *delays_ns = braid_allocate_zeroed(num + num_sorted + num_lanes, sizeof(*delays_ns));
+    if (!delays_ns)
         return braid_error_no_memory("the delays of a frame");
-    for (uint32_t i = 0; i < frames->num_nodes; i++)
-        out_ns[i] = UINT64_MAX;
+    uint64_t *sorted_ns = delays_ns + num, *ready_ns = sorted_ns + num_sorted;
     for (uint32_t frame = 0; frame < frames->num_frames; frame++) {
-        for (uint32_t lane = 0; lane < frames->num_lanes; lane++)
+        const size_t first = (size_t)frame * frames->num_nodes;
+        for (uint32_t lane = 0; lane < num_lanes; lane++)
             ready_ns[lane] = 0;
-        walk(frames, expected, frames->intervals + (size_t)frame * frames->num_nodes, ready_ns,
-             out_ns);
+        walk(frames, expected, frames->intervals + first, ready_ns, delays_ns + first);
     }
-    for (uint32_t i = 0; i < frames->num_nodes; i++)
-        out_ns[i] = out_ns[i] == UINT64_MAX ? 0 : out_ns[i];
-    free(ready_ns);
+    find_medians(frames, delays_ns, sorted_ns, out_ns);
+    free(delays_ns);
     return BRAID_OK;
 }

@@ -21,7 +21,7 @@ struct measured_frames {
     uint32_t num_frames, num_nodes, num_lanes;
 };
 
-// Writes for each node the least delay of the frames, over the expected one, and wait_ns at most.
+// Writes for each node the median delay of the frames over the expected one, twice wait_ns at most.
 // It is 0 for nodes that begin as expected, stand behind no other node, or were not timed. Errors:
 // BRAID_NO_MEMORY.
 braid_status braid_measure_delays(const struct measured_frames *frames,
