@@ -94,20 +94,24 @@ static uint64_t play_frames(const struct frames_clock *clock)
     return (last - first) / (2 * num);
 }
 
-// All that the device must run of a frame, if it were full all the time.
+// All that the device must run of a frame, if it were full all the time. The driver of a GPU makes
+// calls that compute one after another, on a thread of its own.
 static uint64_t find_busy_ns(const struct braid_schedule *schedule, const braid_graph *graph)
 {
     const braid_cost_model *model = &schedule->options.costs;
-    uint64_t awake_ns = 0, area_ns = 0;
+    uint64_t awake_ns = 0, area_ns = 0, calls_ns = 0;
     for (uint32_t i = 0; i < schedule->info.num_nodes; i++) {
         if (graph_node_blocks(graph, i) || braid_graph_region_of(graph, i) != GRAPH_NONE)
             continue; // the cost of a loop has that of its body
         awake_ns += schedule->cost_ns[i];
-        if (model->max_threads)
+        if (model->max_threads && graph_nodes(graph)[i].kind == WORK_HOST)
+            calls_ns += schedule->cost_ns[i];
+        else if (model->max_threads)
             area_ns += schedule->cost_ns[i] / PLAN_WHOLE_DEVICE *
                        braid_plan_share_of_node(graph, i, model->max_threads);
     }
-    return later_of(area_ns, model->max_concurrent ? awake_ns / model->max_concurrent : 0);
+    return later_of(later_of(area_ns, calls_ns),
+                    model->max_concurrent ? awake_ns / model->max_concurrent : 0);
 }
 
 braid_status braid_exec_find_period(const braid_exec *exec, const braid_graph *graph,

@@ -10,16 +10,23 @@
 // Two buffers are shared by all frames, the last is each frame's own.
 enum { MOST_ACCESSES = 3, OWN = 2, NUM_BUFFERS = 3 };
 
-// Buffers by number, read and changed; -1 ends. With `times` it is the body of a loop.
+// Buffers by number, read and changed; -1 ends. With `times` it is the body of a loop. A host call
+// computes, on a device with threads.
 struct task {
     uint64_t cost_ns;
     int reads[MOST_ACCESSES], changes[MOST_ACCESSES];
     uint64_t times;
+    bool is_host_call;
 };
 
 static void do_nothing(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks, (void)args;
+}
+
+static void call_nothing(void *user)
+{
+    (void)user;
 }
 
 // A frame begins its own buffer anew, and goes on with those that frames share.
@@ -37,12 +44,15 @@ static void add_task(braid_graph *graph, const struct task *task, const braid_re
         accesses[num++] =
             (braid_access){ buffers[task->changes[i]], begins ? BRAID_WRITE : BRAID_READ_WRITE };
     }
-    check_ok(braid_graph_add_kernel(
-        graph,
-        &(braid_kernel_node){
-            .node = { .cost_ns = task->cost_ns, .accesses = accesses, .num_accesses = num },
-            .kernel = &kernel },
-        NULL));
+    const braid_node_options node = { .cost_ns = task->cost_ns,
+                                      .accesses = accesses,
+                                      .num_accesses = num };
+    if (task->is_host_call)
+        check_ok(braid_graph_add_host_call(
+            graph, &(braid_host_call){ .node = node, .call = call_nothing }, NULL));
+    else
+        check_ok(braid_graph_add_kernel(
+            graph, &(braid_kernel_node){ .node = node, .kernel = &kernel }, NULL));
 }
 
 static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t num_frames,
@@ -69,7 +79,9 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
     }
     const braid_exec_options options = {
         .frames = num_frames,
-        .plan.costs = { .default_cost_ns = 1, .max_concurrent = max_concurrent },
+        .plan.costs = { .default_cost_ns = 1,
+                        .max_concurrent = max_concurrent,
+                        .max_threads = tasks[0].is_host_call ? 1024 : 0 },
     };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_exec_get_info(exec, &info);
@@ -154,6 +166,16 @@ static void a_loop_takes_what_its_iterations_take(void **state)
     assert_int_equal(info_of(&loop, 1, 4, 1).frame_period_ns, 4000);
 }
 
+static void a_gpu_makes_calls_that_compute_one_after_another(void **state)
+{
+    (void)state;
+    const struct task calls[] = { { 4000, { -1 }, { OWN, -1 }, .is_host_call = true },
+                                  { 4000, { -1 }, { OWN, -1 }, .is_host_call = true } };
+    braid_exec_info info = info_of(calls, 2, 4, 0);
+    assert_int_equal(info.frame_alone_ns, 8000);
+    assert_int_equal(info.frame_period_ns, 8000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +186,7 @@ int main(void)
         cmocka_unit_test(a_node_that_may_start_later_holds_nothing_up),
         cmocka_unit_test(frames_that_share_nothing_divide_the_time),
         cmocka_unit_test(a_loop_takes_what_its_iterations_take),
+        cmocka_unit_test(a_gpu_makes_calls_that_compute_one_after_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
