@@ -104,9 +104,11 @@ static uint64_t find_busy_ns(const struct braid_schedule *schedule, const braid_
         if (graph_node_blocks(graph, i) || braid_graph_region_of(graph, i) != GRAPH_NONE)
             continue; // the cost of a loop has that of its body
         awake_ns += schedule->cost_ns[i];
-        if (model->max_threads && graph_nodes(graph)[i].kind == WORK_HOST)
+        if (!model->max_threads)
+            continue;
+        if (graph_nodes(graph)[i].kind == WORK_HOST)
             calls_ns += schedule->cost_ns[i];
-        else if (model->max_threads)
+        else
             area_ns += schedule->cost_ns[i] / PLAN_WHOLE_DEVICE *
                        braid_plan_share_of_node(graph, i, model->max_threads);
     }
