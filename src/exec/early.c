@@ -88,8 +88,8 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
         if (exec->tasks.items[i].kind == WORK_KERNEL)
             exec->tasks.items[i].launch.start = starts[nodes[i].early];
     }
-    // A kernel that writes its times fetches nothing. On several devices addresses are elsewhere.
-    if (!status && !adjacent && !options->profile && !exec->placed)
+    // On several devices addresses are elsewhere.
+    if (!status && !adjacent && !exec->placed)
         status = braid_plan_choose_prefetch(exec->schedule, graph, nodes);
     exec->tasks.prefetches = exec->schedule->prefetches;
     free(nodes);

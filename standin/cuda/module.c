@@ -98,7 +98,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     function->reads_grid = entry->reads_grid && entry->returns;
     function->notes = entry->notes;
     function->notes_end = entry->notes_end;
-    function->stamps = entry->stamps && entry->num_clock_reads == 2;
+    function->stamps = entry->num_clock_reads == 2 ? entry->stamps : 0;
     if (function->body == NULL)
         function->body = stamps_find_body(entry->name);
     if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)

@@ -14,11 +14,12 @@ struct CUfunc_st {
     char name[MAX_ENTRY_NAME];
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
-    bool waits, triggers, stamps; // see ptx.h; stamps: with a begin and an end
-    bool notes, notes_end;        // see ptx.h
-    bool reads_grid;              // as the code does that Braid puts into PTX
-    standin_kernel body;          // NULL: the program has none by that name
-    struct code *code;            // its PTX, if it is to run as that; or NULL
+    bool waits, triggers;  // see ptx.h
+    size_t stamps;         // see ptx.h; with a begin and an end
+    bool notes, notes_end; // see ptx.h
+    bool reads_grid;       // as the code does that Braid puts into PTX
+    standin_kernel body;   // NULL: the program has none by that name
+    struct code *code;     // its PTX, if it is to run as that; or NULL
     int max_dynamic_shared, carveout, non_portable_cluster; // guarded by the world's lock
 };
 

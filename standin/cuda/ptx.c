@@ -84,7 +84,8 @@ static bool read_parameter(const char **text, struct ptx_entry *entry, char *tok
             count = strtoul(token, NULL, 10);
         else if (size == 0)
             size = type_bytes(token);
-        entry->stamps |= strcmp(token, "braid_mask") == 0;
+        if (strcmp(token, "braid_mask") == 0)
+            entry->stamps = entry->num_parameters + 1;
         entry->notes |= strcmp(token, "braid_node") == 0;
         entry->reads_grid |= strcmp(token, "braid_grid_from") == 0;
     }

@@ -17,7 +17,7 @@ struct ptx_entry {
     struct parameter parameters[MAX_PARAMETERS];
     size_t num_parameters, argument_bytes;
     bool waits, triggers; // somewhere in its body: griddepcontrol.wait, .launch_dependents
-    bool stamps;          // its last parameters are braid_stamps and braid_mask: see stamps.h
+    size_t stamps;        // its parameters up to braid_stamps and braid_mask: see stamps.h; 0: none
     bool notes;           // its last parameters are braid_note, braid_node and braid_block_count
     bool notes_end;       // it reads the last of these
     bool reads_grid;      // its last parameter is braid_grid_from

@@ -21,8 +21,8 @@ uint64_t stamps_now(void)
 // Any stamp that the mask allows will do, as the device's multiprocessors choose.
 static uint64_t *find_stamp(const struct CUfunc_st *function, void **arguments)
 {
-    uint64_t *stamps = *(uint64_t **)arguments[function->num_parameters - 2];
-    uint32_t mask = *(const uint32_t *)arguments[function->num_parameters - 1];
+    uint64_t *stamps = *(uint64_t **)arguments[function->stamps - 2];
+    uint32_t mask = *(const uint32_t *)arguments[function->stamps - 1];
     return stamps + (size_t)2 * APART * (stamps_now() / 64 & mask);
 }
 

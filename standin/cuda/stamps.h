@@ -2,7 +2,7 @@
 // Times that kernels write down, done by host functions: what the code that Braid puts into PTX
 // does, and its kernel that does nothing else.
 //
-// A kernel whose last parameters are called braid_stamps and braid_mask writes into a stamp there
+// A kernel with parameters called braid_stamps and braid_mask writes into a stamp there
 // the complement of when it begins and when it ends, each where that is the greatest so far.
 #ifndef BRAID_STANDIN_STAMPS_H
 #define BRAID_STANDIN_STAMPS_H

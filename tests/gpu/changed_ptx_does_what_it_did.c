@@ -49,6 +49,14 @@ static char *audit(const char *changed, struct ptx_reason *out_reason)
     return braid_gpu_ptx_with_audit(changed, 128, out_reason);
 }
 
+static char *prefetch_timed(const char *changed, struct ptx_reason *out_reason)
+{
+    char *timed = braid_gpu_ptx_with_stamps(changed, out_reason);
+    char *made = timed ? braid_gpu_ptx_with_prefetch(timed, out_reason) : NULL;
+    free(timed);
+    return made;
+}
+
 static const struct variant {
     const char *name;
     pass *change;
@@ -56,7 +64,7 @@ static const struct variant {
                  { "early", braid_gpu_ptx_with_early_start },
                  { "timed", braid_gpu_ptx_with_stamps },
                  { "reading its grid", braid_gpu_ptx_with_read_grid },
-                 { "prefetching", braid_gpu_ptx_with_prefetch },
+                 { "timed and prefetching", prefetch_timed },
                  { "noting", braid_gpu_ptx_with_notes },
                  { "noting its begin", braid_gpu_ptx_with_begin_notes },
                  { "telling", audit } };
@@ -119,10 +127,11 @@ static bool run_text(const char *changed, const struct launch *launch, int varia
     const uint32_t mask = 3;
     for (int i = 0; launch->args[i].data; i++)
         at = put(arguments, at, launch->args[i].data, launch->args[i].bytes);
-    if (variant == TIMED) {
+    if (variant == TIMED || variant == PREFETCHING) {
         at = put(arguments, at, &first, sizeof(first));
-        put(arguments, at, &mask, sizeof(mask));
-    } else if (variant == READING) {
+        at = put(arguments, at, &mask, sizeof(mask));
+    }
+    if (variant == READING) {
         put(arguments, at, &grid_words, sizeof(grid_words));
     } else if (variant == PREFETCHING) {
         at = put(arguments, at, &next.from, sizeof(next.from));
@@ -159,9 +168,10 @@ static void check_stamps(int variant)
         begun = stamps[i].not_begun > begun ? stamps[i].not_begun : begun;
         ended = stamps[i].ended > ended ? stamps[i].ended : ended;
     }
-    assert_int_equal(begun != 0, variant == TIMED);
-    assert_int_equal(ended != 0, variant == TIMED);
-    if (variant == TIMED)
+    const bool is_timed = variant == TIMED || variant == PREFETCHING;
+    assert_int_equal(begun != 0, is_timed);
+    assert_int_equal(ended != 0, is_timed);
+    if (is_timed)
         assert_true(~begun <= ended);
 }
 
@@ -422,35 +432,6 @@ static void the_end_is_noted_behind_the_last_thread(void **state)
     free(changed);
 }
 
-// A part of a block meets by itself: its barrier has a count of threads, or a branch leads round
-// it.
-static void parts_of_a_block_meet_no_others_at_the_end(void **state)
-{
-    (void)state;
-    static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                               ".entry part()\n{\n.reg .pred %p;\n.reg .b32 %r;\n"
-                               "mov.u32 %r, %tid.x;\nsetp.ge.u32 %p, %r, 32;\n";
-    static const struct {
-        const char *body;
-        bool is_changed;
-    } cases[] = {
-        { "@%p bra tail;\nbar.sync 0, 32;\ntail:\nadd.u32 %r, %r, 1;\nret;\n}\n", false },
-        { "@%p bra tail;\nbar.sync 0;\ntail:\nadd.u32 %r, %r, 1;\nret;\n}\n", false },
-        { "@%p bar.sync 0, 32;\nret;\n}\n", false },
-        { "@%p bra tail;\nadd.u32 %r, %r, 1;\ntail:\nbar.sync 0;\nret;\n}\n", true },
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char made[500];
-        struct ptx_reason reason;
-        snprintf(made, sizeof(made), "%s%s", head, cases[i].body);
-        char *changed = braid_gpu_ptx_with_notes(made, &reason);
-        if (!cases[i].is_changed)
-            assert_string_equal(reason.text, "a part of its threads may meet at a barrier");
-        assert_int_equal(changed != NULL, cases[i].is_changed);
-        free(changed);
-    }
-}
-
 // Threads that wait for what never comes, and what is not known, are errors with their line.
 static void mistakes_are_told(void **state)
 {
@@ -493,7 +474,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate_setup_teardown(branches_are_taken, begin, end, folder),
         cmocka_unit_test_prestate_setup_teardown(functions_are_called, begin, end, folder),
         cmocka_unit_test(the_end_is_noted_behind_the_last_thread),
-        cmocka_unit_test(parts_of_a_block_meet_no_others_at_the_end),
         cmocka_unit_test_prestate_setup_teardown(mistakes_are_told, begin, end, folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
 #include "gpu/ptx_assemble.h"
 #include "support/check.h"
 
-enum { NUM_PASSES = 7, EARLY = 0, PREFETCHING = 3, MOST_PATH = 300 };
+enum { EARLY, STAMPING, READING, PREFETCHING, NOTING, NOTING_BEGIN, AUDITING, NUM_PASSES };
+enum { MOST_PATH = 300 };
 
 typedef char *pass(const char *text, struct ptx_reason *out_reason);
 
@@ -198,26 +199,67 @@ static void texts_are_changed_or_left_alone(void **state)
     }
 }
 
-// Each change by itself, and with an early start, as modules are loaded. The texts for devices
-// before sm_90 do not prefetch without one.
+// The changes of a module in their order, as modules are loaded. The texts for devices before sm_90
+// do not prefetch without an early start.
 static void changed_texts_are_assembled(void **state)
 {
     (void)state;
+    enum { NONE = NUM_PASSES, MOST = 4 };
+    static const int ways[][MOST] = {
+        { EARLY, NONE },
+        { STAMPING, EARLY, NONE },
+        { READING, EARLY, NONE },
+        { NOTING, EARLY, NONE },
+        { NOTING_BEGIN, EARLY, NONE },
+        { AUDITING, EARLY, NONE },
+        { EARLY, PREFETCHING, NONE },
+        { STAMPING, EARLY, PREFETCHING, NONE },
+    };
     if (!assembler)
         skip_because("there is no ptxas");
     for (size_t i = 0; i < NUM_TEXTS; i++) {
         char *text = read_text(texts[i].name);
-        for (int which = 0; which < NUM_PASSES; which++) {
-            int first = which == PREFETCHING ? EARLY : which;
-            int second = which == PREFETCHING ? which : EARLY;
-            char *changed = apply(texts[i].name, first, text);
-            char *both = changed && which ? apply(texts[i].name, second, changed) : NULL;
-            if (both || changed)
-                ptx_assemble(assembler, "-O0", texts[i].name, both ? both : changed);
-            free(both);
+        for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
+            char *changed = NULL, *more = apply(texts[i].name, ways[way][0], text);
+            for (int k = 1; more; k++) {
+                free(changed);
+                changed = more;
+                more = ways[way][k] == NONE ? NULL : apply(texts[i].name, ways[way][k], changed);
+            }
+            if (changed)
+                ptx_assemble(assembler, "-O0", texts[i].name, changed);
             free(changed);
         }
         free(text);
+    }
+}
+
+// A part of a block meets by itself: its barrier has a count of threads, or a branch leads round
+// it.
+static void parts_of_a_block_meet_no_others_at_the_end(void **state)
+{
+    (void)state;
+    static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                               ".entry part()\n{\n.reg .pred %p;\n.reg .b32 %r;\n"
+                               "mov.u32 %r, %tid.x;\nsetp.ge.u32 %p, %r, 32;\n";
+    static const struct {
+        const char *body;
+        bool is_changed;
+    } cases[] = {
+        { "@%p bra tail;\nbar.sync 0, 32;\ntail:\nadd.u32 %r, %r, 1;\nret;\n}\n", false },
+        { "@%p bra tail;\nbar.sync 0;\ntail:\nadd.u32 %r, %r, 1;\nret;\n}\n", false },
+        { "@%p bar.sync 0, 32;\nret;\n}\n", false },
+        { "@%p bra tail;\nadd.u32 %r, %r, 1;\ntail:\nbar.sync 0;\nret;\n}\n", true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char made[500];
+        struct ptx_reason reason;
+        snprintf(made, sizeof(made), "%s%s", head, cases[i].body);
+        char *changed = braid_gpu_ptx_with_notes(made, &reason);
+        if (!cases[i].is_changed)
+            assert_string_equal(reason.text, "a part of its threads may meet at a barrier");
+        assert_int_equal(changed != NULL, cases[i].is_changed);
+        free(changed);
     }
 }
 
@@ -244,6 +286,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(facts_are_told),
         cmocka_unit_test(texts_are_changed_or_left_alone),
         cmocka_unit_test(changed_texts_are_assembled),
+        cmocka_unit_test(parts_of_a_block_meet_no_others_at_the_end),
         cmocka_unit_test(an_unknown_instruction_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ enum gpu_change {
     GPU_UNCHANGED = 0,
     GPU_WRITES_TIMES = 1, // gpu_ptx_stamps.h
     GPU_READS_GRID = 2,   // gpu_ptx_grid.h
-    GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h
+    GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h; also of one that writes its times
     GPU_NOTES = 8,        // its begin and end: gpu_ptx_notes.h
     GPU_NOTES_BEGIN = 16, // likewise, only that
     GPU_AUDITED = 32,     // gpu_ptx_audit.h; also of one that reads its grid

@@ -303,12 +303,13 @@ static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kerne
 {
     const braid_kernel named = { .name = kernel->entry };
     struct gpu_code code = kernel->code;
-    if ((!code.image && !code.source) || code.change)
+    const bool is_changed = code.change && code.change != GPU_WRITES_TIMES;
+    if ((!code.image && !code.source) || is_changed)
         return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->entry,
                            braid_gpu_change_text(change),
-                           code.change ? "it is changed already"
-                                       : "it is the program's own function");
-    code.change = change;
+                           is_changed ? "it is changed already"
+                                      : "it is the program's own function");
+    code.change |= change;
     return find_or_load(gpu, &named, &code, out_kernel);
 }
 

@@ -175,7 +175,20 @@ static char *audit_text(const char *text, const struct gpu_code *code,
 }
 
 // A text that waits is not changed to wait again, so the wait of a kernel that prefetches comes
-// first.
+// first. A kernel that also writes its times writes the end before it prefetches.
+static char *prefetching_text(const char *text, const struct gpu_code *code,
+                              struct ptx_reason *out_reason)
+{
+    const bool stays = !(code->change & GPU_WRITES_TIMES);
+    char *writing = stays ? NULL : braid_gpu_ptx_with_stamps(text, out_reason);
+    const char *before = stays ? text : writing;
+    char *waiting = before ? braid_gpu_ptx_with_early_start(before, out_reason) : NULL;
+    char *made = waiting ? braid_gpu_ptx_with_prefetch(waiting, out_reason) : NULL;
+    free(writing);
+    free(waiting);
+    return made;
+}
+
 static char *change_text(const char *text, const struct gpu_code *code,
                          struct ptx_reason *out_reason)
 {
@@ -190,10 +203,7 @@ static char *change_text(const char *text, const struct gpu_code *code,
         return braid_gpu_ptx_with_notes(text, out_reason);
     if (change == GPU_NOTES_BEGIN)
         return braid_gpu_ptx_with_begin_notes(text, out_reason);
-    char *waiting = braid_gpu_ptx_with_early_start(text, out_reason);
-    char *made = waiting ? braid_gpu_ptx_with_prefetch(waiting, out_reason) : NULL;
-    free(waiting);
-    return made;
+    return prefetching_text(text, code, out_reason);
 }
 
 // The text so changed, and with its kernels waiting first where they may.
@@ -201,7 +211,7 @@ static braid_status load_changed_text(const struct gpu_backend *gpu, const braid
                                       const struct gpu_code *code, const char *text,
                                       struct gpu_module *module)
 {
-    const bool waits = code->change == GPU_PREFETCHES;
+    const bool waits = code->change & GPU_PREFETCHES;
     struct ptx_reason reason;
     char *changed = change_text(text, code, &reason);
     if (!changed)

@@ -29,7 +29,7 @@ static void edit_exits(struct putter *putter, const struct ptx_function *functio
         if (!is_exit(statement))
             continue;
         braid_gpu_edit(&putter->edits, statement->word.at,
-                       statement->word.at + statement->word.length, "bra braid_end");
+                       statement->word.at + statement->word.length, putter->ends->leave);
         if (statement->depth > 1)
             putter->reason = "it ends inside a block of its own";
     }

@@ -78,6 +78,7 @@ char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason)
         .decide = DECIDE,
         .begin = BEGIN,
         .end = END,
+        .leave = "bra braid_end",
         .version = "6.0",
         .needs_sm_70 = true,
         .meets = true,

@@ -30,7 +30,7 @@ char *braid_gpu_ptx_with_prefetch(const char *text, struct ptx_reason *out_reaso
     static const struct ptx_ends ends = {
         .parameters = PARAMETERS,
         .begin = "",
-        .end = "\nbraid_end:\n\t{\n\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<3>;\n"
+        .end = "\nbraid_fetch:\n\t{\n\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<3>;\n"
                "\t.reg .b64 %braid_t;\n" IS_FIRST_THREAD
                "\tgriddepcontrol.launch_dependents;\n" NUMBER_OF_BLOCK
                "\tld.param.u32 %braid_i1, [braid_next_blocks];\n"
@@ -41,7 +41,8 @@ char *braid_gpu_ptx_with_prefetch(const char *text, struct ptx_reason *out_reaso
                "\tmad.wide.u32 %braid_t, %braid_i0, %braid_i1, %braid_t;\n"
                "\tcp.async.bulk.prefetch.L2.global [%braid_t], %braid_i1;\n"
                "braid_ended:\n\t}\n\tret;\n",
-        .version = "8.0", // cp.async.bulk came with it
+        .leave = "bra braid_fetch", // behind the code of gpu_ptx_stamps.h, where that is
+        .version = "8.0",           // cp.async.bulk came with it
     };
     return braid_gpu_ptx_with_ends(text, &ends, out_reason);
 }

@@ -54,6 +54,7 @@ char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason)
         .decide = DECIDE,
         .begin = BEGIN,
         .end = END,
+        .leave = "bra braid_end",
         .version = "6.2", // activemask came with it
     };
     return braid_gpu_ptx_with_ends(text, &ends, out_reason);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_prefetch.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
 #include "base/error.h"
 
@@ -19,8 +20,8 @@ struct graph_prefetches {
     struct gpu_backend *gpu;
     const struct tasks *tasks;
     struct gpu_kernel **kernels; // by task, those that fetch; NULL: not loaded
-    void **args;                 // of the launch at hand: its own and GPU_PREFETCH_PARAMETERS more
-    struct gpu_prefetch now;     // of that launch
+    void **args; // of the launch at hand: its own, GPU_STAMP_PARAMETERS and GPU_PREFETCH_PARAMETERS
+    struct gpu_prefetch now; // of that launch
 };
 
 braid_status braid_graph_prefetches_create(const struct stage *stage,
@@ -35,7 +36,8 @@ braid_status braid_graph_prefetches_create(const struct stage *stage,
     prefetches->gpu = gpu_from(stage->device->backend);
     prefetches->tasks = tasks;
     prefetches->kernels = braid_allocate_zeroed(tasks->num, sizeof(*prefetches->kernels));
-    prefetches->args = braid_allocate_zeroed((size_t)tasks->max_args + GPU_PREFETCH_PARAMETERS,
+    prefetches->args = braid_allocate_zeroed((size_t)tasks->max_args + GPU_STAMP_PARAMETERS +
+                                                 GPU_PREFETCH_PARAMETERS,
                                              sizeof(*prefetches->args));
     *out_prefetches = prefetches;
     return prefetches->kernels && prefetches->args ? BRAID_OK : braid_error_no_memory("a program");

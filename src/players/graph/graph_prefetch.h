@@ -15,9 +15,10 @@ braid_status braid_graph_prefetches_create(const struct stage *stage,
 // NULL is destroyed to no effect.
 void braid_graph_prefetches_destroy(struct graph_prefetches *prefetches);
 
-// Has the launch of a task, a kernel, fetch the bytes that the task names. Its args are valid until
-// the next call. The launch stays as it is if it fetches nothing, or its kernel cannot. The device
-// is current. Errors: as loading kernels.
+// Has the launch of a task, a kernel, fetch the bytes that the task names. The kernel may be one
+// that writes its times (braid_graph_times_launch). The launch's args are valid until the next
+// call. The launch stays as it is if it fetches nothing, or its kernel cannot. The device is
+// current. Errors: as loading kernels.
 braid_status braid_graph_prefetch(struct graph_prefetches *prefetches,
                                   const struct backend_task *task, struct backend_launch *launch);
 

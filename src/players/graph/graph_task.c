@@ -153,6 +153,8 @@ static braid_status add_timed(struct graph_builder *builder, const struct backen
     if (!status && !inside)
         return add_between_stamps(builder, task, state, out_node);
     if (!status)
+        status = braid_graph_prefetch(builder->playing->prefetches, task, &launch);
+    if (!status)
         status = braid_graph_build_kernel(builder, task, &launch, state, out_node);
     state->last = *out_node;
     state->last_is_kernel = true;
