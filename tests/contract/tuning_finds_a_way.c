@@ -182,7 +182,7 @@ static void note_plans(void *user, const braid_tune_trial *trial)
 // timed.
 static void few_of_many_plans_are_timed(void **state)
 {
-    enum { num_long = 10, num_short = 40 };
+    enum { num_long = 10, num_short = 24 };
     struct contract *contract = *state;
     uint32_t *numbers = contract_numbers(contract, num_short);
     braid_graph *graph = contract_graph(contract);

@@ -348,7 +348,7 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
 {
     (void)state;
     uint32_t num_planned = 0;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
+    for (uint64_t seed = 1; seed <= 400; seed += corpus_step()) {
         braid_graph *graph = make_graph(seed * 977, false);
         braid_graph *again = draw_and_read(graph);
         braid_schedule *schedule;
@@ -381,7 +381,7 @@ static void places_are_read_back(void **state)
 {
     (void)state;
     num_copies = 0;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
+    for (uint64_t seed = 1; seed <= 400; seed += corpus_step()) {
         braid_graph *graph = make_graph(seed * 577, true);
         braid_graph *again = draw_and_read(graph);
         braid_schedule *schedule;
@@ -411,7 +411,7 @@ static char *draw(const braid_graph *graph)
 static void a_drawing_drawn_again_is_the_same_text(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 50; seed++) {
+    for (uint64_t seed = 1; seed <= 50; seed += corpus_step()) {
         braid_graph *graph = make_graph(seed * 131, seed % 2);
         braid_graph *again = draw_and_read(graph);
         char *first = draw(graph), *second = draw(again);
@@ -428,7 +428,7 @@ static void memory_that_is_chosen_is_read_back(void **state)
 {
     (void)state;
     num_placed = 0;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= 300; seed += corpus_step()) {
         braid_graph *graph = make_graph_with_memory(seed * 331);
         braid_graph *again = draw_and_read(graph);
         char *first = draw(graph), *second = draw(again);
