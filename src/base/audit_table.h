@@ -20,12 +20,16 @@ struct audit_tally {
 
 struct audit_segment {
     uint64_t begin, end;
-    uint32_t allowed, seen; // a bit for each act
+    uint32_t allowed;             // a bit for each act
+    uint8_t seen[AUDIT_NUM_ACTS]; // 1: yes
     struct audit_tally tallies[AUDIT_NUM_ACTS];
 };
 
+enum { AUDIT_NUM_KNOWN = 8 };
+
 struct audit_table {
     uint64_t num, unused;
+    uint64_t known[AUDIT_NUM_KNOWN]; // addresses of segments that the kernel found; 0: none
     struct audit_segment segments[]; // one more than `num`, behind all addresses
 };
 

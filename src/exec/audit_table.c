@@ -81,10 +81,10 @@ static void note_made(const struct audit_memory *memory, const struct graph_node
                       const struct audit_segment *segment)
 {
     struct audit_access *accesses = memory->accesses + node->first_access;
-    bool was_written = segment->seen & (1 << AUDIT_WRITES | 1 << AUDIT_UPDATES);
-    bool was_touched = segment->seen != 0;
+    bool was_written = segment->seen[AUDIT_WRITES] || segment->seen[AUDIT_UPDATES];
+    bool was_touched = false;
     for (int act = 0; act < AUDIT_NUM_ACTS; act++)
-        was_touched |= segment->tallies[act].num != 0;
+        was_touched |= segment->seen[act] || segment->tallies[act].num != 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         if (!overlaps(&accesses[i], segment))
             continue;

@@ -150,6 +150,22 @@ static void accesses_of_all_threads_are_counted(void **state)
     EXPECT(world, "node 1 'given' writes bytes from 20 to 63 of 'first', 132 times" UNDECLARED);
 }
 
+// An access beyond all buffers tells nothing of one in a buffer beside it.
+static void accesses_beside_a_buffer_hide_none(void **state)
+{
+    struct world *world = *state;
+    static const braid_kernel kernel = {
+        .name = "given",
+        .cuda.data = KERNEL("ld.global.u32 %r0, [%a+-4];\nld.global.u32 %r0, [%a];\n"
+                            "st.global.u32 [%a+128], %r0;\nst.global.u32 [%a+124], %r0;\n")
+    };
+    braid_resource part;
+    check_ok(braid_graph_add_range(world->graph, world->first, 4, 8, &part));
+    ADD_GIVEN(world, &kernel, { part, BRAID_EXCLUSIVE });
+    EXPECT(world, "node 0 'given' reads bytes from 0 to 3 of 'first'" UNDECLARED,
+           "node 0 'given' writes bytes from 60 to 63 of 'second'" UNDECLARED);
+}
+
 static void memory_of_the_exec_is_known(void **state)
 {
     struct world *world = *state;
@@ -389,6 +405,7 @@ int main(void)
         cmocka_unit_test(accesses_are_seen_to_their_last_byte),
         TEST(what_is_never_accessed_is_found),
         TEST(accesses_of_all_threads_are_counted),
+        TEST(accesses_beside_a_buffer_hide_none),
         TEST(memory_of_the_exec_is_known),
         TEST(accesses_to_wrong_versions_are_found),
         TEST(loops_end_as_the_device_says),

@@ -195,7 +195,7 @@ static void every_entry_takes_a_table(void **state)
     assert_int_equal(count(changed, ".param .u64 braid_audit)"), 4);
     assert_int_equal(count(changed, "\n.maxntid 256, 1, 1\n{"), 2);
     assert_int_equal(count(changed, "call (braid_r), braid_check"), 4);
-    assert_int_equal(count(changed, "\t.reg .b64 %braid_low<2>, %braid_span<2>;"), 1);
+    assert_int_equal(count(changed, "\t.reg .b64 %braid_low<3>, %braid_span<3>;"), 1);
     assert_int_equal(count(changed, "%braid_span1, %p;"), 1);
     const char *checker = strstr(changed, ".func (.param .align 8 .b8 braid_found[16])");
     assert_non_null(checker);
@@ -206,6 +206,39 @@ static void every_entry_takes_a_table(void **state)
     assert_non_null(changed);
     assert_int_equal(count(changed, ".maxntid"), 0);
     free(changed);
+}
+
+// As compilers unroll a loop: each access has a register of its own, and there are more than
+// caches.
+static void addresses_of_one_origin_share_a_cache(void **state)
+{
+    (void)state;
+    static const char *const unrolled[] = {
+        "cvta.to.global.u64 %rd1, %rd0;\nadd.s64 %rd%d, %rd1, %rd90;\n",
+        "mad.wide.u32 %rd%d, %r1, 4, %rd0;\n",
+        "mul.wide.u32 %rd80, %r1, 4;\nmov.b64 %rd2, %rd0;\nadd.s64 %rd%d, %rd80, %rd2;\n",
+        "ld.param.v2.u64 {%rd1, %rd3}, [x];\nselp.b64 %rd%d, %rd1, 0, %p;\n",
+        "mov.u64 %rd1, own;\nadd.s64 %rd%d, %rd1, %rd90;\n",
+    };
+    for (size_t i = 0; i < sizeof(unrolled) / sizeof(unrolled[0]); i++) {
+        char text[4000];
+        struct ptx_reason reason;
+        int at = snprintf(text, sizeof(text),
+                          HEAD ".entry a(.param .u64 x)\n{\nagain:\n"
+                               "ld.param.u64 %%rd0, [x];\n");
+        const char *number = strstr(unrolled[i], "%d");
+        for (int k = 10; k < 30; k++)
+            at += snprintf(text + at, sizeof(text) - (size_t)at,
+                           "%.*s%d%s ld.global.f32 %%f0, [%%rd%d];\n", (int)(number - unrolled[i]),
+                           unrolled[i], k, number + 2, k);
+        snprintf(text + at, sizeof(text) - (size_t)at, "@%%p bra again;\nret;\n}\n");
+        char *changed = audit(text, &reason);
+        assert_non_null(changed);
+        if (count(changed, "\t.reg .b64 %braid_low<1>") != 1)
+            fail_msg("%s", changed);
+        assert_int_equal(count(changed, "%braid_span0;\n\t@!%braid_q bra braid_checked;"), 20);
+        free(changed);
+    }
 }
 
 static void text_may_be_cut_off(void **state)
@@ -225,6 +258,7 @@ int main(void)
         cmocka_unit_test(copies_that_may_ignore_their_source_are_told),
         cmocka_unit_test(names_too_long_for_a_check_are_refused),
         cmocka_unit_test(every_entry_takes_a_table),
+        cmocka_unit_test(addresses_of_one_origin_share_a_cache),
         cmocka_unit_test(text_may_be_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

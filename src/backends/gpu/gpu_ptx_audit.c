@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_check.h"
+#include "backends/gpu/gpu_ptx_origins.h"
 
 // Each thread writes the same address, so it reads that.
 #define ENTRY_BEGIN                                                                                \
@@ -20,7 +21,8 @@ struct auditor {
     const struct ptx *ptx;
     struct gpu_edits edits;
     struct array texts;                         // char *, of the edits
-    struct ptx_access caches[PTX_CHECK_CACHES]; // an access of each
+    struct ptx_origins origins;                 // of the function
+    struct ptx_access caches[PTX_CHECK_CACHES]; // an access of each, with its origin as base
     uint32_t num_caches;
     bool *in_loop; // by statement of the function
     struct ptx_reason *reason;
@@ -74,19 +76,20 @@ static void mark_loops(const struct ptx_statement *statements, size_t num, bool 
 // ---- sites ----
 
 // The number of the cache for such accesses, or PTX_CHECK_CACHES.
-static uint32_t find_cache(struct auditor *auditor, const struct ptx_access *access)
+static uint32_t find_cache(struct auditor *auditor, struct ptx_access access)
 {
-    if (!access->bytes)
+    if (!access.bytes)
         return PTX_CHECK_CACHES;
+    access.base = braid_ptx_origin_of(&auditor->origins, access.base);
     for (uint32_t i = 0; i < auditor->num_caches; i++) {
         const struct ptx_access *like = &auditor->caches[i];
-        if (like->act == access->act && like->bytes == access->bytes &&
-            ptx_same_word(like->base, access->base))
+        if (like->act == access.act && like->bytes == access.bytes &&
+            ptx_same_word(like->base, access.base))
             return i;
     }
     if (auditor->num_caches == PTX_CHECK_CACHES)
         return PTX_CHECK_CACHES;
-    auditor->caches[auditor->num_caches] = *access;
+    auditor->caches[auditor->num_caches] = access;
     return auditor->num_caches++;
 }
 
@@ -109,6 +112,7 @@ static bool may_ignore(const struct auditor *auditor, const struct ptx_function 
 static void edit_statement(struct auditor *auditor, const struct ptx_function *function,
                            const struct ptx_statement *statement, bool in_loop)
 {
+    struct ptx_cache cache = { PTX_CHECK_CACHES, function->is_entry };
     struct ptx_access access;
     char text[PTX_CHECK_BYTES];
     if (statement->kind != PTX_INSTRUCTION)
@@ -118,8 +122,8 @@ static void edit_statement(struct auditor *auditor, const struct ptx_function *f
         return;
     if (may_ignore(auditor, function, &access))
         kind = PTX_UNSEEN_ACCESS;
-    uint32_t cache =
-        in_loop && kind == PTX_ACCESS ? find_cache(auditor, &access) : PTX_CHECK_CACHES;
+    if (kind == PTX_ACCESS && (in_loop || cache.is_shared))
+        cache.number = find_cache(auditor, access);
     if (kind == PTX_ACCESS && braid_ptx_write_check(statement, &access, cache, text))
         insert(auditor, statement->begin, text);
     else
@@ -151,18 +155,32 @@ static void edit_head(struct auditor *auditor, const struct ptx_function *functi
     insert(auditor, function->body - 1, limit);
 }
 
-// The caches are known once all sites are written, and stand in front of them.
-static void declare_caches(struct auditor *auditor, size_t edit)
+// Accesses in loops take the first caches.
+static void choose_caches(struct auditor *auditor, const struct ptx_statement *statements,
+                          size_t num)
 {
-    char text[80 + PTX_CHECK_CACHES * 80];
+    struct ptx_access access;
+    auditor->num_caches = 0;
+    for (size_t i = 0; i < num; i++) {
+        if (auditor->in_loop[i] && statements[i].kind == PTX_INSTRUCTION &&
+            braid_ptx_find_access(&statements[i], &access) == PTX_ACCESS)
+            find_cache(auditor, access);
+    }
+}
+
+// The caches are known once all sites are written, and stand in front of them.
+static void declare_caches(struct auditor *auditor, bool are_shared, size_t edit)
+{
+    enum { EACH = 640 };
+    char text[80 + PTX_CHECK_CACHES * EACH];
     uint32_t num = auditor->num_caches;
     if (!num || auditor->edits.failed)
         return;
     int at = snprintf(text, sizeof(text), "\n\t.reg .b64 %%braid_low<%u>, %%braid_span<%u>;\n", num,
                       num);
     for (uint32_t i = 0; i < num; i++)
-        at += snprintf(text + at, sizeof(text) - (size_t)at,
-                       "\tmov.b64 %%braid_low%u, 0;\n\tmov.b64 %%braid_span%u, 0;\n", i, i);
+        at += braid_ptx_write_cache(text + at, EACH, (struct ptx_cache){ i, are_shared },
+                                    auditor->caches[i].bytes);
     const char *kept = keep(auditor, text);
     if (kept)
         auditor->edits.items[edit].with = kept;
@@ -180,12 +198,13 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
         braid_gpu_edit(&auditor->edits, function->body, function->body, ENTRY_BEGIN);
     size_t edit = auditor->edits.num;
     braid_gpu_edit(&auditor->edits, function->body, function->body, "");
-    auditor->num_caches = 0;
     memset(auditor->in_loop, 0, function->num);
     mark_loops(statements, function->num, auditor->in_loop);
+    braid_ptx_origins_find(&auditor->origins, statements, function->num);
+    choose_caches(auditor, statements, function->num);
     for (size_t i = 0; i < function->num && !auditor->is_refused; i++)
         edit_statement(auditor, function, &statements[i], auditor->in_loop[i]);
-    declare_caches(auditor, edit);
+    declare_caches(auditor, function->is_entry, edit);
 }
 
 // ---- modules ----
@@ -231,6 +250,7 @@ static void finish(struct auditor *auditor)
         free(texts[i]);
     braid_array_finish(&auditor->texts);
     braid_gpu_edits_finish(&auditor->edits);
+    braid_ptx_origins_finish(&auditor->origins);
     free(auditor->in_loop);
 }
 
@@ -242,10 +262,11 @@ char *braid_gpu_ptx_with_audit(const char *text, uint32_t most_threads,
         return NULL;
     struct auditor auditor = { .ptx = &ptx, .reason = out_reason };
     auditor.in_loop = braid_allocate_zeroed(ptx.statements.num + 1, sizeof(bool));
-    if (auditor.in_loop)
+    bool has_room = auditor.in_loop && braid_ptx_origins_create(&ptx, &auditor.origins);
+    if (has_room)
         edit_all(&auditor, most_threads);
     char *made =
-        auditor.in_loop && !auditor.is_refused ? braid_gpu_apply_edits(&auditor.edits, text) : NULL;
+        has_room && !auditor.is_refused ? braid_gpu_apply_edits(&auditor.edits, text) : NULL;
     finish(&auditor);
     braid_ptx_finish(&ptx);
     return made;

@@ -3,9 +3,11 @@
 //
 // Each entry gets a parameter behind its own: the address of a table. In front of each access to
 // global memory stands a check of its address. It calls a function, unless the access lies where
-// the last one of its kind in the same loop was allowed. The function finds the segments of the
-// access in the table. Memory of other spaces has other addresses, so generic accesses are checked
-// alike.
+// one of its kind was allowed. Accesses are of one kind if they do the same to as many bytes, and
+// their addresses come from one register (gpu_ptx_origins.h). An entry writes the segments that it
+// finds into the table, and its later threads begin with these. The function finds the segments of
+// the access in the table. Memory of other spaces has other addresses, so generic accesses are
+// checked alike.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_AUDIT_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_AUDIT_H
 

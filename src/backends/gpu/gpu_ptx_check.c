@@ -5,9 +5,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-_Static_assert(offsetof(struct audit_table, segments) == 16, "the text below");
+_Static_assert(offsetof(struct audit_table, segments) == 80, "the text below");
+_Static_assert(offsetof(struct audit_table, known) == 16, "likewise");
+_Static_assert(AUDIT_NUM_KNOWN == 8, "likewise");
 _Static_assert(sizeof(struct audit_segment) == 96, "likewise");
 _Static_assert(offsetof(struct audit_segment, allowed) == 16, "likewise");
+_Static_assert(offsetof(struct audit_segment, seen) == 20, "likewise");
 _Static_assert(offsetof(struct audit_segment, tallies) == 24, "likewise");
 _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
 
@@ -28,13 +31,26 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
     "braid_found_it:\n"                                                                            \
     "\tmad.lo.u64 %segment, %low, 96, %table;\n"
 
+// An access between segments: others between these are likewise none of the graph's.
+#define ELSEWHERE                                                                                  \
+    "\tld.global.u64 %begin, [%segment];\n"                                                        \
+    "\tsetp.lt.u64 %q, %begin, %end;\n"                                                            \
+    "\t@%q bra braid_walk;\n"                                                                      \
+    "\tsetp.ne.u64 %q, %low, 0;\n"                                                                 \
+    "\t@%q ld.global.u64 %from, [%segment+-88];\n"                                                 \
+    "\tsub.u64 %span, %begin, %from;\n"                                                            \
+    "\tsub.u64 %span, %span, %bytes;\n"                                                            \
+    "\tbra braid_done;\n"
+
 // Of a segment that allows the access: notes the first one. If it has the whole access, the first
-// and the last address of others that it has are the result.
+// and the last address of others that it has are the result, and the table knows it. All threads
+// store the same there. A multiprocessor sees at least its own stores, so few store twice.
 #define ALLOWED                                                                                    \
-    "\tld.volatile.global.u32 %mask, [%segment+20];\n"                                             \
-    "\tand.b32 %mask, %mask, %bit;\n"                                                              \
+    "\tcvt.u64.u32 %t, %act;\n"                                                                    \
+    "\tadd.u64 %t, %t, %segment;\n"                                                                \
+    "\tld.global.u8 %mask, [%t+20];\n"                                                             \
     "\tsetp.eq.u32 %q, %mask, 0;\n"                                                                \
-    "\t@%q red.global.or.b32 [%segment+20], %bit;\n"                                               \
+    "\t@%q st.global.u8 [%t+20], 1;\n"                                                             \
     "\tld.global.u64 %t, [%segment+8];\n"                                                          \
     "\tsetp.lt.u64 %q, %a, %begin;\n"                                                              \
     "\tsetp.lt.or.u64 %q, %t, %end, %q;\n"                                                         \
@@ -42,6 +58,12 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
     "\tmov.b64 %from, %begin;\n"                                                                   \
     "\tsub.u64 %span, %t, %begin;\n"                                                               \
     "\tsub.u64 %span, %span, %bytes;\n"                                                            \
+    "\tsetp.ge.u32 %q, %cache, 8;\n"                                                               \
+    "\t@%q bra braid_next;\n"                                                                      \
+    "\tmad.wide.u32 %t, %cache, 8, %table;\n"                                                      \
+    "\tld.global.u64 %tally, [%t+-64];\n"                                                          \
+    "\tsetp.eq.u64 %q, %tally, 0;\n"                                                               \
+    "\t@%q st.global.u64 [%t+-64], %segment;\n"                                                    \
     "\tbra braid_next;\n"
 
 #define REFUSED                                                                                    \
@@ -58,24 +80,25 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
 const char braid_ptx_checker[] =
     "\n.global .align 8 .u64 braid_audit_table;\n"
     ".func (.param .align 8 .b8 braid_found[16]) braid_check(.param .b64 braid_address, .param "
-    ".b64 braid_bytes, .param .b32 braid_act)\n{\n"
-    "\t.reg .pred %q;\n\t.reg .b32 %act, %bit, %mask;\n"
+    ".b64 braid_bytes, .param .b32 braid_act, .param .b32 braid_cache)\n{\n"
+    "\t.reg .pred %q;\n\t.reg .b32 %act, %bit, %mask, %cache;\n"
     "\t.reg .b64 %a, %bytes, %end, %table, %low, %high, %middle, %segment, %begin, %t, %tally, "
     "%from, %span;\n"
     "\tld.param.b64 %a, [braid_address];\n"
     "\tld.param.b64 %bytes, [braid_bytes];\n"
     "\tld.param.b32 %act, [braid_act];\n"
+    "\tld.param.b32 %cache, [braid_cache];\n"
     "\tmov.u32 %bit, 1;\n"
     "\tshl.b32 %bit, %bit, %act;\n"
     "\tadd.u64 %end, %a, %bytes;\n"
     "\tld.global.u64 %table, [braid_audit_table];\n"
     "\tmov.u64 %low, 0;\n"
     "\tld.global.u64 %high, [%table];\n"
-    "\tadd.u64 %table, %table, 16;\n"
+    "\tadd.u64 %table, %table, 80;\n"
     "\tmov.u64 %from, 0;\n"
     "\tmov.u64 %span, 0;\n"
     "\tsetp.eq.u64 %q, %bytes, 0;\n"
-    "\t@%q bra braid_done;\n" SEARCH "braid_walk:\n"
+    "\t@%q bra braid_done;\n" SEARCH ELSEWHERE "braid_walk:\n"
     "\tld.global.u64 %begin, [%segment];\n"
     "\tsetp.ge.u64 %q, %begin, %end;\n"
     "\t@%q bra braid_done;\n"
@@ -135,7 +158,7 @@ static int write_size(char *text, size_t size, const struct ptx_access *access)
 }
 
 bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
-                           uint32_t cache, char *text)
+                           struct ptx_cache cache, char *text)
 {
     enum { size = PTX_CHECK_BYTES, MOST_WORDS = size / 4 };
     struct ptx_word guard = find_guard(statement);
@@ -150,21 +173,44 @@ bool braid_ptx_write_check(const struct ptx_statement *statement, const struct p
     if (offset.length)
         at += snprintf(text + at, size - (size_t)at, "\tadd.s64 %%braid_a0, %%braid_a0, %.*s;\n",
                        (int)offset.length, offset.at);
-    at += write_decision(text + at, size - (size_t)at, guard, cache);
+    at += write_decision(text + at, size - (size_t)at, guard, cache.number);
     at += snprintf(text + at, size - (size_t)at,
                    "\t{\n\t.param .b64 braid_p0;\n\t.param .b64 braid_p1;\n\t.param .b32 "
-                   "braid_p2;\n\t.param .align 8 .b8 braid_r[16];\n"
+                   "braid_p2;\n\t.param .b32 braid_p3;\n\t.param .align 8 .b8 braid_r[16];\n"
                    "\tst.param.b64 [braid_p0], %%braid_a0;\n");
     at += write_size(text + at, size - (size_t)at, access);
     at += snprintf(text + at, size - (size_t)at,
                    "\tst.param.b32 [braid_p2], %d;\n"
-                   "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2);\n",
-                   (int)access->act);
-    if (cache < PTX_CHECK_CACHES)
+                   "\tst.param.b32 [braid_p3], %u;\n"
+                   "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2, braid_p3);\n",
+                   (int)access->act, cache.is_shared ? cache.number : PTX_CHECK_CACHES);
+    if (cache.number < PTX_CHECK_CACHES)
         at += snprintf(text + at, size - (size_t)at,
                        "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"
                        "\tld.param.b64 %%braid_span%u, [braid_r+8];\n",
-                       cache, cache);
+                       cache.number, cache.number);
     snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n\t}\n\t");
     return true;
+}
+
+int braid_ptx_write_cache(char *text, size_t size, struct ptx_cache cache, uint32_t bytes)
+{
+    const uint32_t n = cache.number;
+    int at = snprintf(text, size,
+                      "\tmov.b64 %%braid_low%u, 0;\n"
+                      "\tmov.b64 %%braid_span%u, 0;\n",
+                      n, n);
+    if (!cache.is_shared)
+        return at;
+    return at + snprintf(text + at, size - (size_t)at,
+                         "\t{\n\t.reg .pred %%braid_q;\n\t.reg .b64 %%braid_a<2>;\n"
+                         "\tld.param.u64 %%braid_a0, [braid_audit];\n"
+                         "\tld.global.u64 %%braid_a1, [%%braid_a0+%zu];\n"
+                         "\tsetp.ne.u64 %%braid_q, %%braid_a1, 0;\n"
+                         "\t@%%braid_q ld.global.u64 %%braid_low%u, [%%braid_a1];\n"
+                         "\t@%%braid_q ld.global.u64 %%braid_span%u, [%%braid_a1+8];\n"
+                         "\t@%%braid_q sub.u64 %%braid_span%u, %%braid_span%u, %%braid_low%u;\n"
+                         "\t@%%braid_q sub.u64 %%braid_span%u, %%braid_span%u, %u;\n\t}\n",
+                         offsetof(struct audit_table, known) + n * sizeof(uint64_t), n, n, n, n, n,
+                         n, n, bytes);
 }

@@ -8,17 +8,25 @@
 #include "backends/gpu/gpu_ptx_access.h"
 
 enum {
-    PTX_CHECK_CACHES = 8, // of a function: each takes registers
+    PTX_CHECK_CACHES = AUDIT_NUM_KNOWN, // of a function: each takes registers
     PTX_CHECK_BYTES = 2048,
 };
 
 // A variable for the address of the table, and the function that looks into the table.
 extern const char braid_ptx_checker[];
 
-// Writes the text to PTX_CHECK_BYTES. The registers %braid_low and %braid_span of that number tell
-// where such accesses are allowed. The first has an address, the second how far behind it an access
-// may begin. PTX_CHECK_CACHES: there are none. False: the statement is too long.
+// Where accesses of one kind are allowed, in the registers %braid_low and %braid_span of a number.
+// The first has an address, the second how far behind it an access may begin.
+struct ptx_cache {
+    uint32_t number; // PTX_CHECK_CACHES: there are no registers
+    bool is_shared;  // through the table, which knows it by its number
+};
+
+// Writes the text to PTX_CHECK_BYTES. False: the statement is too long.
 bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
-                           uint32_t cache, char *text);
+                           struct ptx_cache cache, char *text);
+
+// Writes how a thread begins with a cache. If it is shared, it begins as another thread left it.
+int braid_ptx_write_cache(char *text, size_t size, struct ptx_cache cache, uint32_t bytes);
 
 #endif
