@@ -115,6 +115,10 @@ static bool is_empty(const braid_exec *exec, uint32_t node)
     return exec->tasks.items[node].kind == WORK_EMPTY;
 }
 
+static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
+                                         [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
+                                         [PROFILE_NOT] = BRAID_TIMED_NOT };
+
 // Of a node in a loop or branch.
 static braid_node_timing add_tallies(const struct exec_times *times, uint32_t node)
 {
@@ -138,15 +142,12 @@ static braid_node_timing add_tallies(const struct exec_times *times, uint32_t no
         .time = { all.least_ns, times->scratch[num / 2], all.most_ns },
         .mean_ns = all.sum_ns / all.num,
         .num_runs = all.num,
-        .timed_by = BRAID_TIMED_AROUND,
+        .timed_by = timers[times->profile.tally_timers[node]],
     };
 }
 
 static braid_node_timing find_node(const braid_exec *exec, uint32_t node)
 {
-    static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
-                                             [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
-                                             [PROFILE_NOT] = BRAID_TIMED_NOT };
     const struct exec_times *times = braid_exec_get_times(exec);
     size_t op = times->op_of_node[node];
     if (is_empty(exec, node) || !times->num_frames)

@@ -18,7 +18,9 @@ braid_status braid_profile_create(const struct program *program, uint32_t num_fr
         braid_allocate_zeroed((size_t)num_frames * profile.num_nodes, sizeof(*profile.tallies));
     profile.frames = braid_allocate_zeroed(num_frames, sizeof(*profile.frames));
     profile.timers = braid_allocate_zeroed(num_ops, sizeof(*profile.timers));
-    if (!profile.ops || !profile.frames || !profile.timers || !profile.tallies) {
+    profile.tally_timers = braid_allocate_zeroed(profile.num_nodes, sizeof(*profile.tally_timers));
+    if (!profile.ops || !profile.frames || !profile.timers || !profile.tallies ||
+        !profile.tally_timers) {
         braid_profile_finish(&profile);
         return braid_error_no_memory("the times of frames");
     }
@@ -32,6 +34,7 @@ void braid_profile_finish(struct profile *profile)
     free(profile->tallies);
     free(profile->frames);
     free(profile->timers);
+    free(profile->tally_timers);
     *profile = (struct profile){ 0 };
 }
 
@@ -39,7 +42,7 @@ static struct profile_span find_frame(const struct program *program, const struc
 {
     struct profile_span frame = { 0 };
     for (size_t i = 0; i < program->num_ops; i++) {
-        if (!program_runs(program, &program->ops[i]) || !ops[i].end)
+        if (!program_takes_time(program, &program->ops[i]) || !ops[i].end)
             continue;
         if (!frame.begin || ops[i].begin < frame.begin)
             frame.begin = ops[i].begin;

@@ -59,6 +59,7 @@ struct profile {
     uint32_t num_nodes;            // of the graph, where it has loops or branches; else 0
     struct profile_tally *tallies; // room * num_nodes; zero of a node that is in none
     uint8_t *timers;               // enum profile_timer, by operation
+    uint8_t *tally_timers;         // likewise, by node
 };
 
 // Errors: BRAID_NO_MEMORY.

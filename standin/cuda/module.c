@@ -105,7 +105,8 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
         function->body = do_nothing;
     function->carveout = -1;
     bool is_walked = island_is(function) && island_has_bodies(module); // by host functions
-    if (function->body == NULL && (setting(SETTING_PTX) || entry->sets_conditions) && !is_walked)
+    bool is_read = entry->sets_conditions || strcmp(entry->name, "braid_tally") == 0;
+    if (function->body == NULL && (setting(SETTING_PTX) || is_read) && !is_walked)
         function->code = read_code(image, entry->name);
     return true;
 }

@@ -49,10 +49,13 @@ static braid_exec *exec_with_times(struct contract *contract, const braid_graph 
                                          .profile = kept };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
-    if (!contract_is_on_host() || !plays_loops(contract)) {
+    if (!plays_loops(contract)) {
         check_fails(status, BRAID_UNSUPPORTED, "plays no ");
         skip_because(braid_error_message());
     }
+    if (status == BRAID_UNSUPPORTED && !contract_is_on_host() &&
+        contract->mode == BRAID_MODE_STREAMS) // the streams of a driver
+        skip_because(braid_error_message());
     check_ok(status);
     contract_own_exec(contract, exec);
     return exec;
@@ -62,7 +65,7 @@ static void check_runs(const braid_timings *timings, braid_node node, uint64_t n
 {
     const braid_node_timing *timing = &timings->nodes[node.index];
     assert_int_equal(timing->num_runs, kept * num_a_frame);
-    assert_int_equal(timing->timed_by, num_a_frame ? BRAID_TIMED_AROUND : BRAID_TIMED_NOT);
+    assert_int_equal(timing->timed_by == BRAID_TIMED_NOT, num_a_frame == 0);
     assert_true(timing->time.least_ns <= timing->mean_ns);
     assert_true(timing->mean_ns <= timing->time.most_ns);
     assert_in_range(timing->time.median_ns, timing->time.least_ns, timing->time.most_ns);

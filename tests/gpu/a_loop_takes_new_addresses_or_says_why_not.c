@@ -42,7 +42,7 @@ static bool fail_nth(braid_exec_mode mode, int nth)
     if (failed)
         assert_non_null(strstr(braid_error_message(), function));
     run(&loop);
-    braid_exec_destroy(loop.exec);
+    life_finish_loop(&loop);
     check_ok(braid_device_close(device));
     check_nothing_is_left();
     return failed;
@@ -87,7 +87,7 @@ static void a_driver_without_the_call(void **state)
     gpu->api = api;
     check_ok(life_grow_loop(&loop));
     run(&loop);
-    braid_exec_destroy(loop.exec);
+    life_finish_loop(&loop);
     check_ok(braid_device_close(device));
     check_nothing_is_left();
 }

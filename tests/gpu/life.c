@@ -372,7 +372,7 @@ void life_live(struct life *life)
         life->before_destroying(life);
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
-    braid_exec_destroy(world.loop.exec);
+    life_finish_loop(&world.loop);
     life_finish_prefetch(world.frame.device, &world.prefetch);
     braid_exec_destroy(world.changes.exec);
     braid_exec_destroy(world.timed);

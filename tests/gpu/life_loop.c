@@ -76,6 +76,8 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
         status = braid_graph_begin_loop(graph, &outer, &loop->node);
     if (!status)
         status = add_sum(graph, left, less);
+    if (!status) // first, since sweeps fail the first and the last call of each kind
+        status = add_branch(graph, left, other, less);
     if (!status)
         status = braid_graph_begin_loop(graph, &inner, NULL);
     if (!status)
@@ -84,8 +86,6 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
         status = add_scratch(graph, other, &loop->scratch);
     if (!status)
         status = braid_graph_end(graph);
-    if (!status)
-        status = add_branch(graph, left, other, less);
     return status ? status : braid_graph_end(graph);
 }
 
@@ -93,12 +93,19 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
 {
     braid_graph *graph = NULL;
     const braid_exec_options options = { .mode = mode, .black_box = true };
+    const braid_exec_options timed = { .mode = mode, .profile = 1 };
     braid_status status = braid_graph_create(&graph);
     if (!status)
         status = fill_graph(graph, loop);
     if (!status)
         status = braid_exec_create(device, graph, &options, &loop->exec);
+    if (!status && mode == BRAID_MODE_GRAPH)
+        status = braid_exec_create(device, graph, &timed, &loop->timed);
     braid_graph_destroy(graph);
+    if (status) {
+        braid_exec_destroy(loop->exec);
+        loop->exec = NULL;
+    }
     loop->scratch_bytes = LIFE_SCRATCH_BYTES;
     return status;
 }
@@ -114,5 +121,19 @@ braid_status life_run_loop(struct life_loop *loop, braid_stream *stream)
     braid_status status = braid_exec_launch(loop->exec, stream);
     if (!status)
         status = braid_exec_wait(loop->exec);
-    return status ? status : braid_exec_get_iterations(loop->exec, loop->node, &loop->num);
+    if (!status)
+        status = braid_exec_get_iterations(loop->exec, loop->node, &loop->num);
+    if (status || !loop->timed)
+        return status;
+    braid_timings timings;
+    status = braid_exec_launch(loop->timed, stream);
+    if (!status)
+        status = braid_exec_wait(loop->timed);
+    return status ? status : braid_exec_get_timings(loop->timed, &timings);
+}
+
+void life_finish_loop(struct life_loop *loop)
+{
+    braid_exec_destroy(loop->exec);
+    braid_exec_destroy(loop->timed);
 }

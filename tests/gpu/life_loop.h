@@ -7,6 +7,7 @@
 
 struct life_loop {
     braid_exec *exec;
+    braid_exec *timed; // the same graph with times; NULL: the player takes none in loops
     braid_node node;
     braid_resource scratch; // that a node of the body has
     uint64_t scratch_bytes;
@@ -15,13 +16,15 @@ struct life_loop {
 
 enum { LIFE_BODIES = 4, LIFE_ITERATIONS = 3, LIFE_SCRATCH_BYTES = 64 };
 
-// An exec of a graph with a loop and a branch inside a loop. Errors as braid_exec_create.
+// Execs of a graph with a loop and a branch inside a loop. Errors as braid_exec_create.
 braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct life_loop *loop);
 
-// Launches, waits, and asks for the iterations.
+// Launches, waits, and asks for the iterations and times.
 braid_status life_run_loop(struct life_loop *loop, braid_stream *stream);
 
 // The next launch finds new addresses for all memory of the frame.
 braid_status life_grow_loop(struct life_loop *loop);
+
+void life_finish_loop(struct life_loop *loop);
 
 #endif

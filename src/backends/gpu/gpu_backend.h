@@ -29,6 +29,11 @@ enum gpu_own_index {
     // of the frame that the counter stands for, of `room` rows, and all are zeroed. The kernel adds
     // the number of its blocks to the counter.
     GPU_OWN_KEEP,
+    // (stamps, tallies, counter, places, uint32_t num, uint32_t room, uint32_t blocks,
+    // uint32_t first, uint32_t end), one block. The arguments are those of GPU_OWN_KEEP, `blocks`
+    // its number of blocks. The kernel adds the times of places `first` to `end` - 1 to their
+    // tallies (struct gpu_tally) of the frame. Then it zeroes the stamps.
+    GPU_OWN_TALLY,
     GPU_OWN_WAIT, // only waits for the kernels that it was launched early behind
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,
     // cancelled): clears the loop's count, and all counters of `num` loops from this one on. The

@@ -84,7 +84,7 @@ static bool is_collected(const struct graph_builder *builder, gpu_node node)
 }
 
 // Collects the predecessors of the lane's next node: the node before it and the waits between.
-static void collect_after(struct graph_builder *builder, const struct graph_lane *state)
+void braid_graph_collect_after(struct graph_builder *builder, const struct graph_lane *state)
 {
     const struct program *program = builder->stage->program;
     uint32_t lane = (uint32_t)(state - builder->lanes);
@@ -126,7 +126,7 @@ static braid_status begin_island(struct graph_builder *builder, struct graph_lan
                                                    state->island, playing->times);
     if (status || !item->island)
         return status;
-    collect_after(builder, state);
+    braid_graph_collect_after(builder, state);
     status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
     if (status)
         return status;
@@ -152,7 +152,7 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
     if (status || (island && builder->playing->islands.items[state->island].island) ||
         !program_runs(program, op))
         return status;
-    collect_after(builder, state);
+    braid_graph_collect_after(builder, state);
     return braid_graph_build_task(builder, state, op->node);
 }
 
@@ -161,7 +161,7 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
 static braid_status publish(struct graph_builder *builder, struct graph_lane *state,
                             const braid_step *op)
 {
-    collect_after(builder, state);
+    braid_graph_collect_after(builder, state);
     braid_status status = BRAID_OK;
     if (builder->num_after > 1 || (builder->num_after == 1 && !state->last)) {
         const struct gpu_behind behind = graph_behind_here(builder);
@@ -182,7 +182,7 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
                                  const braid_step *op)
 {
     gpu_node node;
-    collect_after(builder, state);
+    braid_graph_collect_after(builder, state);
     const struct gpu_behind behind = graph_behind_here(builder);
     braid_status status =
         braid_graph_frames_add(builder->playing->frames, builder->stage, &behind, op, &node);
@@ -195,81 +195,6 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
         state->first_wait = state->num_done + 1;
     }
     return BRAID_OK;
-}
-
-static braid_status build_region(const struct graph_builder *from, const struct program *program,
-                                 gpu_graph graph);
-
-// The loop is one kernel; *out_done false: it cannot be.
-static braid_status enter_island(struct graph_builder *builder, struct graph_lane *state,
-                                 const struct program *body, bool *out_done)
-{
-    struct graph_playing *playing = builder->playing;
-    struct graph_island *item = NULL;
-    bool is_inside = builder->stage->program->region != PLAN_NONE;
-    braid_status status = braid_graph_islands_make_loop(&playing->islands, builder->gpu,
-                                                        builder->stage, body, is_inside, &item);
-    *out_done = item != NULL;
-    if (!item)
-        return status;
-    collect_after(builder, state);
-    status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
-    state->last = item->node;
-    state->last_is_kernel = false; // its successor would wait on the device for all iterations
-    state->last_task = body->node;
-    state->first_wait = state->num_done + 1;
-    playing->num_nodes++;
-    playing->base.num_islands++;
-    for (size_t i = 0; i < body->num_ops; i++)
-        playing->base.num_island_nodes += program_runs(body, &body->ops[i]);
-    return status;
-}
-
-// If two loops stand side by side in the body of a third, the driver may hang. Two of 100 random
-// programs did on an H100 and an H200 with driver 580. So each loop or branch is behind the one
-// before.
-static void collect_last_loop(struct graph_builder *builder)
-{
-    size_t i = 0;
-    if (builder->stage->program->region == PLAN_NONE || !builder->last_loop)
-        return;
-    while (i < builder->num_after && builder->after[i] != builder->last_loop)
-        i++;
-    if (i == builder->num_after)
-        builder->after[builder->num_after++] = builder->last_loop;
-}
-
-// A loop or branch is one node, and its bodies are built into the graphs of that.
-static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
-                          const braid_step *op)
-{
-    const struct program *program = builder->stage->program;
-    const struct program *body = &program->bodies[op->position];
-    bool done = false;
-    braid_status made = body->is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
-    if (made || done)
-        return made;
-    const struct backend_task *task = &builder->stage->frame->tasks[op->node];
-    struct graph_playing *playing = builder->playing;
-    gpu_graph inside[2] = { NULL };
-    collect_after(builder, state);
-    collect_last_loop(builder);
-    ranges_begin(task->name);
-    braid_status status = braid_graph_build_begin_note(builder, state, task);
-    const struct gpu_behind behind = graph_behind_here(builder);
-    if (!status)
-        status = braid_graph_loops_add(playing->loops, &behind, program, body, task,
-                                       &playing->nodes[op->node], inside);
-    playing->is_conditional = true;
-    for (uint32_t i = 0; i <= body->has_else && !status; i++)
-        status = build_region(builder, &body[i], inside[i]);
-    ranges_end();
-    state->last = builder->last_loop = playing->nodes[op->node];
-    state->last_is_kernel = false;
-    state->last_task = op->node;
-    state->first_wait = state->num_done + 1;
-    playing->num_nodes += 2;
-    return status ? status : braid_graph_build_end_note(builder, state, task);
 }
 
 static braid_status walk_ops(struct graph_builder *builder)
@@ -285,7 +210,7 @@ static braid_status walk_ops(struct graph_builder *builder)
         else if (op->kind == BRAID_STEP_RECORD)
             status = publish(builder, state, op);
         else if (op->kind == BRAID_STEP_LOOP)
-            status = enter(builder, state, op);
+            status = braid_graph_enter(builder, state, op);
         else if (op->kind != BRAID_STEP_WAIT)
             status = order_frames(builder, state, op);
         state->num_done++;
@@ -307,14 +232,30 @@ static const struct graph_lane *collect_ends(struct graph_builder *builder)
     return last;
 }
 
+// The only node collected then.
+static braid_status add_tally(struct graph_builder *builder)
+{
+    gpu_node tally = NULL;
+    const struct gpu_behind behind = graph_behind_here(builder);
+    braid_status status = braid_graph_times_add_tally(builder->playing->times, &behind,
+                                                      builder->stage->program->region, &tally);
+    builder->playing->num_nodes++;
+    builder->after[0] = tally;
+    builder->num_after = 1;
+    return status;
+}
+
 // The node that ends an iteration starts early behind a kernel, as others do behind it.
 static braid_status end_iteration(struct graph_builder *builder)
 {
     const struct stage *stage = builder->stage;
     struct graph_playing *playing = builder->playing;
     const struct graph_lane *last = collect_ends(builder);
+    bool starts_early = builder->num_after == 1 && last->last_is_kernel && !playing->times;
+    braid_status added = playing->times ? add_tally(builder) : BRAID_OK;
+    if (added)
+        return added;
     const struct gpu_behind behind = graph_behind_here(builder);
-    bool starts_early = builder->num_after == 1 && last->last_is_kernel;
     braid_status status = braid_graph_loops_add_next(
         playing->loops, &behind, &stage->frame->tasks[stage->program->node], &starts_early);
     if (starts_early)
@@ -329,12 +270,14 @@ static braid_status add_end(struct graph_builder *builder)
     struct graph_playing *playing = builder->playing;
     bool is_body = stage->program->region != PLAN_NONE;
     bool is_arm = is_body && stage->frame->tasks[stage->program->node].kind == WORK_BRANCH;
-    if (is_arm || (!is_body && !playing->times))
+    if (!playing->times && (is_arm || !is_body))
         return BRAID_OK;
     playing->num_nodes++;
-    if (is_body)
+    if (is_body && !is_arm)
         return end_iteration(builder);
     collect_ends(builder);
+    if (is_arm)
+        return add_tally(builder);
     const struct gpu_behind behind = graph_behind_here(builder);
     return braid_graph_times_add_keep(playing->times, &behind);
 }
@@ -351,9 +294,8 @@ static braid_status build(struct graph_builder *builder)
     return status ? status : left;
 }
 
-// Builds the frame, or a body, into a graph, for the stage and the playing of `from`.
-static braid_status build_region(const struct graph_builder *from, const struct program *program,
-                                 gpu_graph graph)
+braid_status braid_graph_build_region(const struct graph_builder *from,
+                                      const struct program *program, gpu_graph graph)
 {
     struct stage stage = *from->stage;
     struct graph_builder builder = {
@@ -387,5 +329,5 @@ braid_status braid_graph_playing_build(const struct stage *stage, struct graph_p
     const struct graph_builder from = { .stage = stage,
                                         .playing = playing,
                                         .capture_streams = capture_streams };
-    return build_region(&from, stage->program, playing->graph);
+    return braid_graph_build_region(&from, stage->program, playing->graph);
 }

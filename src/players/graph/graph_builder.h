@@ -40,6 +40,16 @@ static inline struct gpu_behind graph_behind_here(const struct graph_builder *bu
                                 .num_after = builder->num_after };
 }
 
+// graph_build.c: collects all nodes that the next one of a lane is behind.
+void braid_graph_collect_after(struct graph_builder *builder, const struct graph_lane *state);
+// Builds the frame, or a body, into a graph, for the stage and the playing of `from`.
+braid_status braid_graph_build_region(const struct graph_builder *from,
+                                      const struct program *program, gpu_graph graph);
+
+// graph_enter.c: adds the nodes of a loop or branch, with its bodies and times.
+braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane *state,
+                               const braid_step *op);
+
 // graph_task.c: adds a kernel behind the nodes collected.
 braid_status braid_graph_build_kernel(struct graph_builder *builder,
                                       const struct backend_task *task,
@@ -51,6 +61,9 @@ braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct 
                                           const struct backend_task *task);
 braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
                                         const struct backend_task *task);
+// Adds a node behind the nodes collected that writes when a task begins, or has ended.
+braid_status braid_graph_build_stamp(struct graph_builder *builder, const struct backend_task *task,
+                                     bool ended, gpu_node *out_node);
 // Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                     uint32_t index);

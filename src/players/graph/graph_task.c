@@ -117,8 +117,8 @@ static braid_status add_node(struct graph_builder *builder, const struct backend
     return status ? status : braid_graph_add_plain(builder->gpu, &behind, task, out_node);
 }
 
-static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
-                              bool ended, gpu_node *out_node)
+braid_status braid_graph_build_stamp(struct graph_builder *builder, const struct backend_task *task,
+                                     bool ended, gpu_node *out_node)
 {
     const struct gpu_behind behind = graph_behind_here(builder);
     builder->playing->num_nodes++;
@@ -132,13 +132,13 @@ static braid_status add_between_stamps(struct graph_builder *builder,
 {
     gpu_node stamp;
     state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
-    braid_status status = add_stamp(builder, task, false, &stamp);
+    braid_status status = braid_graph_build_stamp(builder, task, false, &stamp);
     builder->after[0] = stamp;
     builder->num_after = 1;
     if (!status)
         status = add_node(builder, task, state, out_node);
     builder->after[0] = *out_node;
-    return status ? status : add_stamp(builder, task, true, &state->last);
+    return status ? status : braid_graph_build_stamp(builder, task, true, &state->last);
 }
 
 // A kernel that can writes its times itself.

@@ -10,6 +10,7 @@
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "players/graph/graph_tally.h"
 
 enum {
     MOST_STAMPS = 32,               // of a node; its blocks spread over them
@@ -21,7 +22,7 @@ enum {
 
 static const char what_times[] = "the times of frames";
 
-// The stamps of a node, as the kernel that keeps them reads it.
+// The stamps of a node, as the kernels that read them find it.
 struct stamp_row {
     uint32_t first, num;
 };
@@ -40,6 +41,8 @@ struct graph_times {
     struct graph_time *nodes; // by task
     struct stamp_row *rows;
     uint32_t num_rows;
+    struct stamp_row *bodies;      // rows of its nodes, by region
+    struct graph_tallies *tallies; // NULL: the program has no body
     struct gpu_kernel stamp, keep; // GPU_OWN_STAMP and GPU_OWN_KEEP
     void **args;                   // of the launch at hand: its own and GPU_STAMP_PARAMETERS more
     void *stamps;                  // of that launch
@@ -62,30 +65,35 @@ static uint32_t spread_of(const struct backend_task *task, uint32_t most)
     return num;
 }
 
-static uint32_t span_of_stamps(uint32_t num)
+// Gives each task its stamps, those of an island one each, in the order of its calls. *end: how far
+// the stamps reach.
+static void lay_out_program(struct graph_times *times, const struct stage *stage,
+                            const struct program *program, uint32_t most, uint64_t *end)
 {
-    return num == 1 ? 1 : num * GPU_STAMPS_APART;
-}
-
-// Gives each task its stamps, those of an island one each, in the order of its calls. Returns how
-// far they reach.
-static uint64_t lay_out_stamps(struct graph_times *times, const struct stage *stage, uint32_t most)
-{
-    const struct program *program = times->program;
-    uint64_t end = 0;
-    uint32_t island = 0;
-    times->num_rows = 0;
+    uint32_t island = 0, first = times->num_rows;
     for (size_t i = 0; i < program->num_ops; i++) {
         const braid_step *op = &program->ops[program->lane_ops[i]];
-        if (!program_runs(program, op))
+        if (!program_takes_time(program, op))
             continue;
         const struct backend_task *task = &stage->frame->tasks[op->node];
         struct stamp_row *row = &times->rows[times->num_rows];
-        row->first = (uint32_t)end;
+        row->first = (uint32_t)*end;
         row->num = program_in_island(program, i, &island) ? 1 : spread_of(task, most);
         times->nodes[op->node].row = times->num_rows++;
-        end += span_of_stamps(row->num);
+        *end += row->num == 1 ? 1 : row->num * GPU_STAMPS_APART;
     }
+    if (program->region != PLAN_NONE)
+        times->bodies[program->region] = (struct stamp_row){ first, times->num_rows - first };
+    for (uint32_t i = 0; i < program->num_bodies; i++)
+        lay_out_program(times, stage, &program->bodies[i], most, end);
+}
+
+// Returns how many stamps there are.
+static uint64_t lay_out_stamps(struct graph_times *times, const struct stage *stage, uint32_t most)
+{
+    uint64_t end = 0;
+    times->num_rows = 0;
+    lay_out_program(times, stage, times->program, most, &end);
     return end;
 }
 
@@ -139,20 +147,36 @@ static braid_status find_kernels(struct graph_times *times)
                        gpu->label);
 }
 
+static uint32_t count_keep_blocks(const struct graph_times *times)
+{
+    uint32_t blocks = (times->num_rows + ROWS_A_BLOCK - 1) / ROWS_A_BLOCK;
+    return blocks > MOST_KEEP_BLOCKS ? MOST_KEEP_BLOCKS : blocks ? blocks : 1;
+}
+
 static braid_status fill(struct graph_times *times, const struct stage *stage)
 {
     const struct tasks *tasks = stage->program->tasks;
     times->nodes = braid_allocate_zeroed(tasks->num, sizeof(*times->nodes));
     times->rows = braid_allocate_zeroed(tasks->num, sizeof(*times->rows));
+    times->bodies = braid_allocate_zeroed(tasks->num_regions, sizeof(*times->bodies));
     times->args =
         braid_allocate_zeroed((size_t)tasks->max_args + GPU_STAMP_PARAMETERS, sizeof(*times->args));
-    if (!times->nodes || !times->rows || !times->args)
+    if (!times->nodes || !times->rows || !times->bodies || !times->args)
         return braid_error_no_memory(what_times);
     braid_status status = find_kernels(times);
     if (status)
         return status;
     lay_out(times, stage);
-    return upload(times);
+    status = upload(times);
+    if (status || !times->program->num_bodies)
+        return status;
+    const struct graph_stamps stamps = { .stamps = times->memory + times->stamps_at,
+                                         .rows = times->memory,
+                                         .counter = times->memory + times->counter_at,
+                                         .num_rows = times->num_rows,
+                                         .room = times->room,
+                                         .keep_blocks = count_keep_blocks(times) };
+    return braid_graph_tallies_create(times->gpu, &stamps, &times->tallies);
 }
 
 braid_status braid_graph_times_create(const struct stage *stage, struct graph_times **out_times)
@@ -185,8 +209,10 @@ void braid_graph_times_destroy(struct graph_times *times)
     if (times->stream)
         braid_device_return_stream(times->device, times->stream);
     braid_gpu_island_memory_leave(times->gpu, times->memory);
+    braid_graph_tallies_destroy(times->tallies);
     free(times->nodes);
     free(times->rows);
+    free(times->bodies);
     free(times->args);
     free(times);
 }
@@ -268,11 +294,9 @@ braid_status braid_graph_times_add_keep(struct graph_times *times, const struct 
     void *stamps = times->memory + times->stamps_at, *kept = times->memory + times->kept_at;
     void *counter = times->memory + times->counter_at, *rows = times->memory;
     void *args[] = { &stamps, &kept, &counter, &rows, &times->num_rows, &times->room };
-    uint32_t blocks = (times->num_rows + ROWS_A_BLOCK - 1) / ROWS_A_BLOCK;
-    blocks = blocks > MOST_KEEP_BLOCKS ? MOST_KEEP_BLOCKS : blocks ? blocks : 1;
     const struct backend_launch launch = {
         .kernel = &times->keep.base,
-        .grid = { blocks, 1, 1 },
+        .grid = { count_keep_blocks(times), 1, 1 },
         .block = { KEEP_THREADS, 1, 1 },
         .num_args = 6,
         .args = args,
@@ -282,6 +306,13 @@ braid_status braid_graph_times_add_keep(struct graph_times *times, const struct 
     gpu_result result =
         times->gpu->vendor->nodes->add_kernel(times->gpu, behind, &launch, &node, &slot);
     return braid_gpu_check(times->gpu, result, slot, "adding the end of a graph");
+}
+
+braid_status braid_graph_times_add_tally(struct graph_times *times, const struct gpu_behind *behind,
+                                         uint32_t region, gpu_node *out_node)
+{
+    const struct stamp_row *rows = &times->bodies[region];
+    return braid_graph_tallies_add(times->tallies, behind, rows->first, rows->num, out_node);
 }
 
 void braid_graph_times_launched(struct graph_times *times)
@@ -304,12 +335,30 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
     struct profile_span *ops = &profile->ops[profile->num_frames * profile->num_ops];
     for (size_t i = 0; i < program->num_ops; i++) {
         const struct graph_time *time = &times->nodes[program->ops[i].node];
-        if (!program_runs(program, &program->ops[i]))
+        if (!program_takes_time(program, &program->ops[i]))
             continue;
         ops[i] = span_of(&kept[time->row]);
         profile->timers[i] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
     }
     return braid_profile_fill_in(program, ops, &profile->frames[profile->num_frames++]);
+}
+
+static void read_bodies(const struct graph_times *times, const struct program *program,
+                        const struct gpu_tally *read, uint64_t frame, struct profile *profile)
+{
+    struct profile_tally *to = &profile->tallies[(size_t)profile->num_frames * profile->num_nodes];
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        const struct program *body = &program->bodies[i];
+        for (size_t k = 0; k < body->num_ops; k++) {
+            const uint32_t node = body->ops[k].node;
+            const struct graph_time *time = &times->nodes[node];
+            if (!program_takes_time(body, &body->ops[k]))
+                continue;
+            to[node] = braid_graph_tally_of(times->tallies, read, frame, time->row);
+            profile->tally_timers[node] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
+        }
+        read_bodies(times, body, read, frame, profile);
+    }
 }
 
 braid_status braid_graph_times_read(const struct graph_times *times, struct profile *out_profile)
@@ -319,6 +368,7 @@ braid_status braid_graph_times_read(const struct graph_times *times, struct prof
     size_t bytes = times->num_bytes - times->kept_at;
     uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
     struct gpu_stamp *kept = malloc(bytes + 1);
+    struct gpu_tally *read = NULL;
     if (!kept)
         return braid_error_no_memory(what_times);
     struct gpu_scope scope;
@@ -326,11 +376,17 @@ braid_status braid_graph_times_read(const struct graph_times *times, struct prof
     if (!status) {
         if (bytes)
             status = braid_gpu_copy_now(gpu, kept, times->memory + times->kept_at, bytes, what);
+        if (!status && times->tallies)
+            status = braid_graph_tallies_read(times->tallies, &read);
         braid_gpu_leave(gpu, &scope);
     }
-    for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++)
+    for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++) {
+        if (read)
+            read_bodies(times, times->program, read, i, out_profile);
         status = read_frame(times, kept + i % times->room * times->num_rows, out_profile);
+    }
     free(kept);
+    free(read);
     return status;
 }
 

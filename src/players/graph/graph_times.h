@@ -40,6 +40,9 @@ void braid_graph_times_note_inside(struct graph_times *times, uint32_t task);
 
 // Adds the node that keeps the times of a frame, behind all others.
 braid_status braid_graph_times_add_keep(struct graph_times *times, const struct gpu_behind *behind);
+// Adds the node that adds up the times of an iteration or arm, behind all others of its body.
+braid_status braid_graph_times_add_tally(struct graph_times *times, const struct gpu_behind *behind,
+                                         uint32_t region, gpu_node *out_node);
 // A frame was launched.
 void braid_graph_times_launched(struct graph_times *times);
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building loops and branches into a driver's graph: as nodes with bodies, or as one kernel.
+#include "base/ranges.h"
+#include "players/graph/graph_builder.h"
+
+// The loop is one kernel; *out_done false: it cannot be.
+static braid_status enter_island(struct graph_builder *builder, struct graph_lane *state,
+                                 const struct program *body, bool *out_done)
+{
+    struct graph_playing *playing = builder->playing;
+    struct graph_island *item = NULL;
+    bool is_inside = builder->stage->program->region != PLAN_NONE;
+    braid_status status = braid_graph_islands_make_loop(&playing->islands, builder->gpu,
+                                                        builder->stage, body, is_inside, &item);
+    *out_done = item != NULL;
+    if (!item)
+        return status;
+    braid_graph_collect_after(builder, state);
+    status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
+    state->last = item->node;
+    state->last_is_kernel = false; // its successor would wait on the device for all iterations
+    state->last_task = body->node;
+    state->first_wait = state->num_done + 1;
+    playing->num_nodes++;
+    playing->base.num_islands++;
+    for (size_t i = 0; i < body->num_ops; i++)
+        playing->base.num_island_nodes += program_runs(body, &body->ops[i]);
+    return status;
+}
+
+// If two loops stand side by side in the body of a third, the driver may hang. Two of 100 random
+// programs did on an H100 and an H200 with driver 580. So each loop or branch is behind the one
+// before.
+static void collect_last_loop(struct graph_builder *builder)
+{
+    size_t i = 0;
+    if (builder->stage->program->region == PLAN_NONE || !builder->last_loop)
+        return;
+    while (i < builder->num_after && builder->after[i] != builder->last_loop)
+        i++;
+    if (i == builder->num_after)
+        builder->after[builder->num_after++] = builder->last_loop;
+}
+
+static braid_status put_stamp_before(struct graph_builder *builder, const struct backend_task *task)
+{
+    gpu_node stamp;
+    braid_status status = braid_graph_build_stamp(builder, task, false, &stamp);
+    builder->after[0] = stamp;
+    builder->num_after = 1;
+    return status;
+}
+
+// *node becomes the stamp.
+static braid_status put_stamp_behind(struct graph_builder *builder, const struct backend_task *task,
+                                     gpu_node *node)
+{
+    builder->after[0] = *node;
+    builder->num_after = 1;
+    return braid_graph_build_stamp(builder, task, true, node);
+}
+
+// A loop or branch is one node, and its bodies are built into the graphs of that.
+braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane *state,
+                               const braid_step *op)
+{
+    const struct program *program = builder->stage->program;
+    const struct program *body = &program->bodies[op->position];
+    bool done = false;
+    // An island that loops keeps no times.
+    bool is_island = body->is_island && !builder->playing->times;
+    braid_status made = is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
+    if (made || done)
+        return made;
+    const struct backend_task *task = &builder->stage->frame->tasks[op->node];
+    struct graph_playing *playing = builder->playing;
+    gpu_graph inside[2] = { NULL };
+    braid_graph_collect_after(builder, state);
+    collect_last_loop(builder);
+    ranges_begin(task->name);
+    braid_status status = braid_graph_build_begin_note(builder, state, task);
+    if (!status && playing->times)
+        status = put_stamp_before(builder, task);
+    const struct gpu_behind behind = graph_behind_here(builder);
+    if (!status)
+        status = braid_graph_loops_add(playing->loops, &behind, program, body, task,
+                                       &playing->nodes[op->node], inside);
+    playing->is_conditional = true;
+    for (uint32_t i = 0; i <= body->has_else && !status; i++)
+        status = braid_graph_build_region(builder, &body[i], inside[i]);
+    ranges_end();
+    state->last = playing->nodes[op->node];
+    if (!status && playing->times)
+        status = put_stamp_behind(builder, task, &state->last);
+    builder->last_loop = state->last;
+    state->last_is_kernel = false;
+    state->last_task = op->node;
+    state->first_wait = state->num_done + 1;
+    playing->num_nodes += 2;
+    return status ? status : braid_graph_build_end_note(builder, state, task);
+}
