@@ -46,6 +46,7 @@ typedef struct braid_cost_model {
     // further round, if blocks of a call do not all run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
+    uint64_t iteration_ns; // of a loop, beyond its nodes
 } braid_cost_model;
 
 // The costs of copies and waits from one place to another.

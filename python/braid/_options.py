@@ -75,6 +75,7 @@ class CostModel:
     island_call_ns: int = 0
     island_start_ns: int = 0
     island_round_ns: int = 0
+    iteration_ns: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -127,8 +127,12 @@ static braid_status fill_parts(struct planner *planner)
 
 static uint64_t cost_of_region(const struct planner *planner, uint32_t index)
 {
-    uint64_t expected = graph_regions(planner->graph)[index].expected;
+    const struct graph_region *region = &graph_regions(planner->graph)[index];
+    const bool is_loop = graph_nodes(planner->graph)[region->node].kind == WORK_LOOP;
+    uint64_t expected = region->expected;
     uint64_t once = planner->parts[index].schedule->info.makespan_ns, cost;
+    uint64_t between = is_loop ? planner->options.costs.iteration_ns : 0;
+    once = between > UINT64_MAX - once ? UINT64_MAX : once + between;
     return __builtin_mul_overflow(expected, once, &cost) || cost > MOST_COST_NS ? MOST_COST_NS
                                                                                 : cost;
 }

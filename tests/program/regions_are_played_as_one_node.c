@@ -301,6 +301,29 @@ static void drawings_nest(void **state)
     braid_graph_destroy(graph);
 }
 
+static uint64_t planned_ns(const braid_graph *graph, uint64_t iteration_ns)
+{
+    const braid_schedule_options options = { .max_lanes = 4, .costs.iteration_ns = iteration_ns };
+    braid_schedule *schedule;
+    braid_schedule_info info;
+    check_ok(braid_schedule_create(graph, &options, &schedule));
+    braid_schedule_get_info(schedule, &info);
+    braid_schedule_destroy(schedule);
+    return info.makespan_ns;
+}
+
+static void iterations_take_time_beyond_their_nodes(void **state)
+{
+    (void)state;
+    enum { ITERATION_NS = 700 };
+    braid_graph *once = make_graph(false), *nested = make_graph(true);
+    assert_int_equal(planned_ns(once, ITERATION_NS), planned_ns(once, 0) + 2 * ITERATION_NS);
+    // Each iteration of the outer loop has two of the inner one.
+    assert_int_equal(planned_ns(nested, ITERATION_NS), planned_ns(nested, 0) + 6 * ITERATION_NS);
+    braid_graph_destroy(once);
+    braid_graph_destroy(nested);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_region_that_hides_an_access_is_found),
         cmocka_unit_test(a_condition_that_is_not_the_loops_own_is_found),
         cmocka_unit_test(drawings_nest),
+        cmocka_unit_test(iterations_take_time_beyond_their_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

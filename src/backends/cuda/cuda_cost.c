@@ -7,7 +7,8 @@
 // Inside a driver graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
 // numbers are those whose choice of lanes was nearest to the best over a sweep of 1 to 128 lanes.
-// Those of islands were measured by bench_gpu_islands and bench_gpu_island_lanes.
+// Those of islands were measured by bench_gpu_islands and bench_gpu_island_lanes, and that of loops
+// by bench_gpu_loops.
 static const braid_cost_model graph_model = {
     .default_cost_ns = 5000,
     .node_ns = 500,
@@ -20,6 +21,7 @@ static const braid_cost_model graph_model = {
     .island_call_ns = 50,
     .island_start_ns = 700,
     .island_round_ns = 600,
+    .iteration_ns = 4500,
 };
 
 // A kernel launched early starts 220 ns sooner behind one of 0.5 to 10 us.
@@ -40,6 +42,7 @@ static const braid_cost_model stream_model = {
     .issue_ns = 3500,
     .issue_wait_ns = 1000,
     .early_ns = 600,
+    .iteration_ns = 4500,
 };
 
 // `starts_early`: the driver has the call that launches a kernel early.
