@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a launch in an audit: the memory that the kernel knows, and the accesses of which it
-// tells.
+// The tables of an audit: the memory that a kernel knows, and the accesses of which it tells.
 //
-// A segment has bytes of the graph's buffers to which the node may do the same. Segments have the
-// order of their addresses, and do not overlap. An access elsewhere is none of the graph's.
+// A segment has bytes to which a node may do the same. Segments have the order of their addresses,
+// and do not overlap. Each node has a table of the memory that it declares. One more table has the
+// memory of all buffers, to which a node may do nothing. An access elsewhere is none of the
+// graph's.
 #ifndef BRAID_BASE_AUDIT_TABLE_H
 #define BRAID_BASE_AUDIT_TABLE_H
 
@@ -28,7 +29,8 @@ struct audit_segment {
 enum { AUDIT_NUM_KNOWN = 8 };
 
 struct audit_table {
-    uint64_t num, unused;
+    uint64_t num;
+    uint64_t rest; // an address: of all buffers' table; of it, a word of the host that becomes 1
     uint64_t known[AUDIT_NUM_KNOWN]; // addresses of segments that the kernel found; 0: none
     struct audit_segment segments[]; // one more than `num`, behind all addresses
 };

@@ -112,18 +112,23 @@ void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *gra
 struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address);
 
 // audit_table.c.
-// The most segments of a node's table.
-size_t braid_audit_count_segments(const struct audit_memory *memory, const struct graph_node *node);
-// Writes it. `room` is for as many addresses as it has segments at most.
-void braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
-                             uintptr_t *room, struct audit_table *table);
+// Writes the table of a node. `room` is for two addresses of each
+// access. NULL: only counts its segments.
+size_t braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
+                               uintptr_t *room, struct audit_table *table);
+// The table of all buffers; NULL: likewise.
+size_t braid_audit_table_write_all(const struct audit_memory *memory, struct audit_table *table);
 static inline size_t audit_table_bytes(size_t num_segments)
 {
     return sizeof(struct audit_table) + (num_segments + 1) * sizeof(struct audit_segment);
 }
-// Takes the accesses of which a run of the node told. Errors: BRAID_NO_MEMORY.
+// Takes the accesses of which a node told in its table, or in the one of all buffers. Errors:
+// BRAID_NO_MEMORY.
 braid_status braid_audit_table_take(const struct audit_memory *memory, uint32_t node,
                                     const struct audit_table *table,
                                     struct audit_findings *findings);
+braid_status braid_audit_table_take_undeclared(const struct audit_memory *memory, uint32_t node,
+                                               const struct audit_table *table,
+                                               struct audit_findings *findings);
 
 #endif

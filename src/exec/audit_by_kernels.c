@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Audits on CUDA: kernels that tell of their accesses run on one stream.
 //
-// Each launch has a table of its own in one block of memory. When the block is full, the audit
-// takes the findings of all launches.
+// One block of memory has the tables of all nodes. It is copied to the device in front of the
+// nodes, and back behind them. The table of all buffers is copied back behind a node that has told
+// of an undeclared access, and is then written anew.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +12,11 @@
 #include "base/node_text.h"
 #include "exec/audit.h"
 
-enum {
-    WORD_BYTES = 64, // in front of the tables, for words that are read
-    LEAST_BYTES = 1 << 20,
+// In front of the tables.
+struct words {
+    uint32_t read;    // of the frame's memory
+    uint64_t is_told; // by a kernel: it has made an undeclared access
+    uint64_t unused[6];
 };
 
 // A kernel as a node launches it.
@@ -24,21 +27,16 @@ struct audited {
     char *reason;
 };
 
-struct launched {
-    uint32_t node;
-    size_t at; // of its table
-};
-
 struct by_kernels {
     struct backend *backend;
     struct backend_audit audit;
     struct audit_memory memory;
     void *block;                  // of `memory`
     struct array kernels;         // struct audited
-    struct array launches;        // struct launched, since the last wait
-    unsigned char *host, *device; // the same bytes of both
-    size_t bytes, used;
-    uintptr_t *room; // for the borders of segments
+    unsigned char *host, *device; // the same bytes of both: words, all buffers' table, others
+    size_t bytes;
+    size_t *tables;  // by node: where its table begins; 0: it has none
+    uintptr_t *room; // for the borders of accesses
     void **args;     // of a launch
 };
 
@@ -110,15 +108,25 @@ static braid_status wait(const struct auditing *auditing)
                                                  device_backend_stream(auditing->stream));
 }
 
+static struct words *words_of(const struct by_kernels *way)
+{
+    return (void *)way->host;
+}
+
+static struct audit_table *table_at(const struct by_kernels *way, size_t at)
+{
+    return (void *)(way->host + at);
+}
+
 static braid_status read_word(void *context, const uint32_t *word, uint32_t *out_value)
 {
     const struct auditing *auditing = context;
     const struct by_kernels *way = auditing->own;
-    braid_status status = copy(auditing, way->host, word, sizeof(*word));
+    braid_status status = copy(auditing, &words_of(way)->read, word, sizeof(*word));
     if (!status)
         status = wait(auditing);
     if (!status)
-        memcpy(out_value, way->host, sizeof(*out_value));
+        *out_value = words_of(way)->read;
     return status;
 }
 
@@ -132,18 +140,79 @@ static void release(struct by_kernels *way)
     way->host = way->device = NULL;
 }
 
-static braid_status allocate(struct by_kernels *way, size_t bytes)
+static braid_status allocate(struct by_kernels *way)
 {
     const struct backend_ops *ops = way->backend->ops;
     void *host = NULL, *device = NULL;
-    braid_status status = ops->allocate(way->backend, BRAID_MEMORY_HOST, bytes, &host);
+    braid_status status = ops->allocate(way->backend, BRAID_MEMORY_HOST, way->bytes, &host);
     if (status)
         return status;
     way->host = host;
-    status = ops->allocate(way->backend, BRAID_MEMORY_DEVICE, bytes, &device);
+    status = ops->allocate(way->backend, BRAID_MEMORY_DEVICE, way->bytes, &device);
     way->device = device;
-    way->bytes = bytes;
-    way->used = WORD_BYTES;
+    return status;
+}
+
+// ---- tables ----
+
+static const struct backend_task *find_task(const struct auditing *auditing, uint32_t node)
+{
+    return &auditing->exec->frames.slots[0].frame.tasks[node];
+}
+
+// Finds where the tables lie, and their bytes.
+static void place_tables(struct auditing *auditing)
+{
+    struct by_kernels *way = auditing->own;
+    const braid_graph *graph = auditing->findings.graph;
+    way->bytes =
+        sizeof(struct words) + audit_table_bytes(braid_audit_table_write_all(&way->memory, NULL));
+    for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
+        if (find_task(auditing, i)->kind != WORK_KERNEL)
+            continue;
+        way->tables[i] = way->bytes;
+        way->bytes += audit_table_bytes(
+            braid_audit_table_write(&way->memory, &graph_nodes(graph)[i], way->room, NULL));
+    }
+}
+
+static size_t write_buffers(struct by_kernels *way)
+{
+    struct audit_table *table = table_at(way, sizeof(struct words));
+    const size_t num = braid_audit_table_write_all(&way->memory, table);
+    table->rest = (uintptr_t)&words_of(way)->is_told;
+    words_of(way)->is_told = 0;
+    return audit_table_bytes(num);
+}
+
+static braid_status write_tables(struct auditing *auditing)
+{
+    struct by_kernels *way = auditing->own;
+    const braid_graph *graph = auditing->findings.graph;
+    write_buffers(way);
+    for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
+        if (!way->tables[i])
+            continue;
+        struct audit_table *table = table_at(way, way->tables[i]);
+        braid_audit_table_write(&way->memory, &graph_nodes(graph)[i], way->room, table);
+        table->rest = (uintptr_t)(way->device + sizeof(struct words));
+    }
+    return copy(auditing, way->device, way->host, way->bytes);
+}
+
+// Of a node that has ended.
+static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
+{
+    struct by_kernels *way = auditing->own;
+    struct audit_table *table = table_at(way, sizeof(struct words));
+    unsigned char *device = way->device + sizeof(struct words);
+    braid_status status = copy(auditing, table, device, audit_table_bytes(table->num));
+    if (!status)
+        status = wait(auditing);
+    if (!status)
+        status = braid_audit_table_take_undeclared(&way->memory, node, table, &auditing->findings);
+    if (!status)
+        status = copy(auditing, device, table, write_buffers(way));
     return status;
 }
 
@@ -152,67 +221,27 @@ static braid_status copy_and_wait(struct auditing *auditing)
 {
     const struct by_kernels *way = auditing->own;
     struct error_attempt attempt;
-    braid_status copied = BRAID_OK;
-    if (way->launches.num)
-        copied = copy(auditing, way->host + WORD_BYTES, way->device + WORD_BYTES,
-                      way->used - WORD_BYTES);
+    braid_status copied = copy(auditing, way->host, way->device, way->bytes);
     braid_error_begin_attempt(&attempt);
     braid_status waited = wait(auditing);
     braid_error_end_attempt(&attempt, copied ? BRAID_OK : waited);
     return copied ? copied : waited;
 }
 
-// Waits for all launches, and takes the accesses of which they told.
+// Takes the accesses of which nodes told in tables of their own.
 static braid_status take(struct auditing *auditing)
 {
-    struct by_kernels *way = auditing->own;
-    const struct launched *launches = way->launches.items;
+    const struct by_kernels *way = auditing->own;
     braid_status status = copy_and_wait(auditing);
-    for (size_t i = 0; i < way->launches.num && !status; i++)
-        status = braid_audit_table_take(
-            &way->memory, launches[i].node,
-            (const struct audit_table *)(const void *)(way->host + launches[i].at),
-            &auditing->findings);
-    way->launches.num = 0;
-    way->used = WORD_BYTES;
+    for (uint32_t i = 0; i < auditing->exec->tasks.num && !status; i++) {
+        if (way->tables[i] && auditing->findings.has_run[i])
+            status = braid_audit_table_take(&way->memory, i, table_at(way, way->tables[i]),
+                                            &auditing->findings);
+    }
     return status;
 }
 
-static braid_status make_room(struct auditing *auditing, size_t bytes)
-{
-    struct by_kernels *way = auditing->own;
-    if (bytes <= way->bytes - way->used)
-        return BRAID_OK;
-    braid_status status = take(auditing);
-    if (status || bytes <= way->bytes - way->used)
-        return status;
-    release(way);
-    return allocate(way, bytes + WORD_BYTES);
-}
-
 // ---- nodes ----
-
-static braid_status put_table(struct auditing *auditing, uint32_t node, void **out_table)
-{
-    struct by_kernels *way = auditing->own;
-    const struct graph_node *graph_node = &graph_nodes(auditing->findings.graph)[node];
-    size_t most = audit_table_bytes(braid_audit_count_segments(&way->memory, graph_node));
-    braid_status status = make_room(auditing, most);
-    if (status)
-        return status;
-    if (!braid_array_reserve(&way->launches, 1, sizeof(struct launched)))
-        return braid_error_no_memory("an audit");
-    struct audit_table *table = (void *)(way->host + way->used);
-    braid_audit_table_write(&way->memory, graph_node, way->room, table);
-    *out_table = way->device + way->used;
-    status = copy(auditing, *out_table, table, audit_table_bytes(table->num));
-    if (status)
-        return status;
-    struct launched *slot = braid_array_append(&way->launches, 1, sizeof(*slot));
-    *slot = (struct launched){ node, way->used };
-    way->used += audit_table_bytes(table->num);
-    return BRAID_OK;
-}
 
 static braid_status submit(const struct auditing *auditing, const struct backend_task *task)
 {
@@ -226,16 +255,14 @@ static braid_status run_audited(struct auditing *auditing, const struct audited 
     struct by_kernels *way = auditing->own;
     struct backend_task changed = *task;
     struct backend_launch *launch = &changed.launch;
-    void *table = NULL;
-    braid_status status = put_table(auditing, task->node, &table);
-    if (status)
-        return status;
+    void *table = way->device + way->tables[task->node];
     if (launch->num_args)
         memcpy(way->args, launch->args, launch->num_args * sizeof(*way->args));
     way->args[launch->num_args] = &table;
     launch->args = way->args;
     launch->kernel = audited->loaded;
     launch->start = BACKEND_STARTS_IN_ORDER;
+    auditing->findings.has_run[task->node] = true;
     return submit(auditing, &changed);
 }
 
@@ -272,7 +299,8 @@ static braid_status run_node(struct auditing *auditing, uint32_t node,
         braid_error(status, "node %s: %s", braid_node_text(node, name).text, braid_error_message());
     }
     braid_error_end_attempt(&attempt, status);
-    return status;
+    const struct by_kernels *way = auditing->own;
+    return status || !words_of(way)->is_told ? status : take_undeclared(auditing, node);
 }
 
 // ---- begin and end ----
@@ -283,24 +311,25 @@ static braid_status allocate_rooms(struct by_kernels *way, const struct auditing
     size_t used = 0;
     braid_audit_memory_place(&way->memory, NULL, &used, graph);
     way->block = braid_allocate_zeroed(used, 1);
-    way->room = braid_allocate_zeroed(2 * (braid_audit_most_buffers(graph) + graph->accesses.num),
-                                      sizeof(*way->room));
+    way->room = braid_allocate_zeroed(2 * graph->accesses.num + 1, sizeof(*way->room));
+    way->tables = braid_allocate_zeroed(auditing->exec->tasks.num, sizeof(*way->tables));
     way->args =
         braid_allocate_zeroed((size_t)auditing->exec->tasks.max_args + 1, sizeof(*way->args));
-    if (!way->block || !way->room || !way->args)
+    if (!way->block || !way->room || !way->tables || !way->args)
         return braid_error_no_memory("an audit");
     used = 0;
     braid_audit_memory_place(&way->memory, way->block, &used, graph);
+    braid_audit_memory_fill(&way->memory, graph, auditing->exec);
     return BRAID_OK;
 }
 
-static uint64_t find_most_threads(const braid_exec *exec)
+static uint64_t find_most_threads(const struct auditing *auditing)
 {
-    const struct backend_task *tasks = exec->frames.slots[0].frame.tasks;
     uint64_t most = 0;
-    for (uint32_t i = 0; i < exec->tasks.num; i++) {
-        const braid_dim3 block = tasks[i].launch.block;
-        if (tasks[i].kind == WORK_KERNEL && (uint64_t)block.x * block.y * block.z > most)
+    for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
+        const struct backend_task *task = find_task(auditing, i);
+        const braid_dim3 block = task->launch.block;
+        if (task->kind == WORK_KERNEL && (uint64_t)block.x * block.y * block.z > most)
             most = (uint64_t)block.x * block.y * block.z;
     }
     return most;
@@ -315,15 +344,15 @@ static braid_status start(struct auditing *auditing)
     auditing->own = way;
     auditing->memory = &way->memory;
     way->backend = device->backend;
-    way->audit.most_threads = find_most_threads(auditing->exec);
+    way->audit.most_threads = find_most_threads(auditing);
     braid_status status = allocate_rooms(way, auditing);
     if (!status)
         status = braid_device_lease_stream(device, &auditing->stream);
-    if (!status)
-        status = allocate(way, LEAST_BYTES);
-    if (!status)
-        braid_audit_memory_fill(&way->memory, auditing->findings.graph, auditing->exec);
-    return status;
+    if (status)
+        return status;
+    place_tables(auditing);
+    status = allocate(way);
+    return status ? status : write_tables(auditing);
 }
 
 static void destroy(struct auditing *auditing)
@@ -340,9 +369,9 @@ static void destroy(struct auditing *auditing)
     if (auditing->stream)
         braid_device_return_stream(auditing->exec->device, auditing->stream);
     braid_array_finish(&way->kernels);
-    braid_array_finish(&way->launches);
     free(way->block);
     free(way->room);
+    free(way->tables);
     free(way->args);
     free(way);
 }

@@ -10,27 +10,18 @@ static const struct audit_access *find_accesses(const struct audit_memory *memor
     return memory->accesses + node->first_access;
 }
 
-size_t braid_audit_count_segments(const struct audit_memory *memory, const struct graph_node *node)
-{
-    return 2 * (memory->num_buffers + node->num_accesses);
-}
-
 static int compare(const void *a, const void *b)
 {
     uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
     return left < right ? -1 : left > right;
 }
 
-// The addresses at which something begins or ends.
+// The addresses at which accesses begin or end.
 static size_t list_borders(const struct audit_memory *memory, const struct graph_node *node,
                            uintptr_t *borders)
 {
     const struct audit_access *accesses = find_accesses(memory, node);
     size_t num = 0;
-    for (size_t i = 0; i < memory->num_buffers; i++) {
-        borders[num++] = memory->buffers[i].begin;
-        borders[num++] = memory->buffers[i].end;
-    }
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         borders[num++] = accesses[i].begin;
         borders[num++] = accesses[i].end;
@@ -45,35 +36,62 @@ static bool overlaps(const struct audit_access *access, const struct audit_segme
     return access->begin < segment->end && segment->begin < access->end;
 }
 
-static struct audit_segment make_segment(const struct audit_memory *memory,
-                                         const struct graph_node *node, uintptr_t begin,
-                                         uintptr_t end)
+// A bit for each act; 0: no access has the memory between two borders.
+static uint32_t find_allowed(const struct audit_memory *memory, const struct graph_node *node,
+                             uintptr_t begin, uintptr_t end)
 {
     enum { READS = 1 << AUDIT_READS, ALL = (1 << AUDIT_NUM_ACTS) - 1 };
     const struct audit_access *accesses = find_accesses(memory, node);
-    struct audit_segment segment = { .begin = begin, .end = end };
-    for (uint32_t i = 0; i < node->num_accesses; i++) {
+    const struct audit_segment segment = { .begin = begin, .end = end };
+    uint32_t allowed = 0;
+    for (uint32_t i = 0; begin < end && i < node->num_accesses; i++) {
         if (overlaps(&accesses[i], &segment))
-            segment.allowed |= accesses[i].may_write ? ALL : READS;
+            allowed |= accesses[i].may_write ? ALL : READS;
     }
-    for (int act = 0; act < AUDIT_NUM_ACTS; act++)
-        segment.tallies[act].lowest = UINT64_MAX;
-    return segment;
+    return allowed;
 }
 
-void braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
-                             uintptr_t *room, struct audit_table *table)
+static void add_segment(struct audit_table *table, size_t *num, struct audit_segment segment)
 {
-    size_t num = list_borders(memory, node, room), extent = 0;
-    *table = (struct audit_table){ .num = 0 };
-    for (size_t i = 1; i < num; i++) {
-        uintptr_t begin = room[i - 1], end = room[i];
-        while (extent < memory->num_extents && memory->extents[extent].end <= begin)
-            extent++;
-        if (begin < end && extent < memory->num_extents && memory->extents[extent].begin <= begin)
-            table->segments[table->num++] = make_segment(memory, node, begin, end);
+    for (int act = 0; act < AUDIT_NUM_ACTS; act++)
+        segment.tallies[act].lowest = UINT64_MAX;
+    if (table)
+        table->segments[*num] = segment;
+    ++*num;
+}
+
+static size_t end_table(struct audit_table *table, size_t num)
+{
+    const struct audit_segment last = { .begin = UINT64_MAX, .end = UINT64_MAX };
+    if (!table)
+        return num;
+    *table = (struct audit_table){ .num = num };
+    table->segments[num] = last;
+    return num;
+}
+
+size_t braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
+                               uintptr_t *room, struct audit_table *table)
+{
+    size_t num = 0, num_borders = list_borders(memory, node, room);
+    for (size_t i = 1; i < num_borders; i++) {
+        const uintptr_t begin = room[i - 1], end = room[i];
+        const uint32_t allowed = find_allowed(memory, node, begin, end);
+        if (allowed)
+            add_segment(table, &num,
+                        (struct audit_segment){ .begin = begin, .end = end, .allowed = allowed });
     }
-    table->segments[table->num] = (struct audit_segment){ .begin = UINT64_MAX, .end = UINT64_MAX };
+    return end_table(table, num);
+}
+
+size_t braid_audit_table_write_all(const struct audit_memory *memory, struct audit_table *table)
+{
+    size_t num = 0;
+    for (size_t i = 0; i < memory->num_buffers; i++)
+        add_segment(table, &num,
+                    (struct audit_segment){ .begin = memory->buffers[i].begin,
+                                            .end = memory->buffers[i].end });
+    return end_table(table, num);
 }
 
 // Declared accesses that were made, also in another way.
@@ -125,10 +143,19 @@ braid_status braid_audit_table_take(const struct audit_memory *memory, uint32_t 
 {
     const struct graph_node *graph_node = &graph_nodes(findings->graph)[node];
     braid_status status = BRAID_OK;
-    findings->has_run[node] = true;
     for (uint64_t i = 0; i < table->num && !status; i++) {
         note_made(memory, graph_node, &table->segments[i]);
         status = take_tallies(memory, node, &table->segments[i], findings);
     }
+    return status;
+}
+
+braid_status braid_audit_table_take_undeclared(const struct audit_memory *memory, uint32_t node,
+                                               const struct audit_table *table,
+                                               struct audit_findings *findings)
+{
+    braid_status status = BRAID_OK;
+    for (uint64_t i = 0; i < table->num && !status; i++)
+        status = take_tallies(memory, node, &table->segments[i], findings);
     return status;
 }

@@ -24,7 +24,7 @@ struct memory {
 };
 
 struct table {
-    uint64_t num, unused, known[AUDIT_NUM_KNOWN];
+    uint64_t num, rest, known[AUDIT_NUM_KNOWN];
     struct audit_segment segments[3];
 };
 

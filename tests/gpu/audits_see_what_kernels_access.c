@@ -361,8 +361,8 @@ static void orders_are_refused_by_name(void **state)
     assert_int_equal(num, 5);
 }
 
-// More than there is room for at once, and a table that is larger than the room.
-static void many_tables_are_taken_in_turn(void **state)
+// Each node tells of its own accesses only, whatever the nodes before it did.
+static void nodes_of_many_buffers_tell_in_turn(void **state)
 {
     struct world *world = *state;
     static const braid_kernel kernel = { .name = "given",
@@ -374,12 +374,68 @@ static void many_tables_are_taken_in_turn(void **state)
     braid_resource resource;
     for (size_t i = 0; i < MANY; i++)
         check_ok(braid_graph_add_buffer(world->graph, "more", more + 8 * i, 4, &resource));
-    for (int i = 0; i < 3; i++)
-        ADD_GIVEN(world, &kernel, { world->second, BRAID_EXCLUSIVE });
+    for (int i = 0; i < 4; i++)
+        ADD_GIVEN(world, &kernel, { i == 1 ? world->first : world->second, BRAID_EXCLUSIVE });
     EXPECT(world, "node 0 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED,
-           "node 1 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED,
-           "node 2 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED);
+           "node 2 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED,
+           "node 3 'given' writes bytes from 60 to 63 of 'first'" UNDECLARED);
     braid_memory_free(world->device, BRAID_MEMORY_DEVICE, more);
+}
+
+static int num_copies;
+
+static void count_copies(const char *function)
+{
+    num_copies += strstr(function, "Memcpy") != NULL;
+}
+
+static int audit_and_count(struct world *world)
+{
+    num_copies = 0;
+    standin_watch(count_copies);
+    expect(world, 0, NULL);
+    standin_watch(NULL);
+    return num_copies;
+}
+
+// As long as nothing undeclared is accessed, nodes cost no copies.
+static void tables_are_copied_once(void **state)
+{
+    struct world *world = *state;
+    static const braid_kernel kernel = { .name = "given",
+                                         .cuda.data = KERNEL("st.global.u32 [%a+60], %r0;\n") };
+    ADD_GIVEN(world, &kernel, { world->first, BRAID_WRITE });
+    const int num_of_one = audit_and_count(world);
+    assert_true(num_of_one > 0);
+    for (int i = 0; i < 10; i++)
+        ADD_GIVEN(world, &kernel, { world->first, BRAID_WRITE });
+    assert_int_equal(audit_and_count(world), num_of_one);
+}
+
+// One access may begin and end outside of the declared bytes.
+static void bytes_around_declared_ones_are_told(void **state)
+{
+    struct world *world = *state;
+    static const braid_kernel kernel = {
+        .name = "given", .cuda.data = KERNEL("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%a+56];\n")
+    };
+    static const braid_kernel earlier = {
+        .name = "given",
+        .cuda.data = KERNEL("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%a+-8];\n"
+                            "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%a+64];\n")
+    };
+    braid_resource left, right, begin;
+    check_ok(braid_graph_add_range(world->graph, world->first, 59, 2, &left));
+    check_ok(braid_graph_add_range(world->graph, world->second, 2, 2, &right));
+    ADD_GIVEN(world, &kernel, { left, BRAID_READ });
+    ADD_GIVEN(world, &kernel, { world->first, BRAID_READ }, { right, BRAID_READ });
+    ADD_GIVEN(world, &kernel, { world->first, BRAID_READ }, { world->second, BRAID_READ });
+    check_ok(braid_graph_add_range(world->graph, world->first, 0, 8, &begin));
+    ADD_GIVEN(world, &earlier, { begin, BRAID_READ });
+    EXPECT(world, "node 0 'given' reads bytes from 56 to 63 of 'first', 2 times" UNDECLARED,
+           "node 0 'given' reads bytes from 0 to 7 of 'second'" UNDECLARED,
+           "node 1 'given' reads bytes from 0 to 7 of 'second', 2 times" UNDECLARED,
+           "node 3 'given' reads bytes from 0 to 15 of 'second'" UNDECLARED);
 }
 
 static void any_allocation_may_fail(void **state)
@@ -413,7 +469,9 @@ int main(void)
         TEST(what_is_not_seen_is_named_and_runs),
         TEST(other_nodes_run_and_are_not_judged),
         TEST(orders_are_refused_by_name),
-        TEST(many_tables_are_taken_in_turn),
+        TEST(nodes_of_many_buffers_tell_in_turn),
+        TEST(tables_are_copied_once),
+        TEST(bytes_around_declared_ones_are_told),
         TEST(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

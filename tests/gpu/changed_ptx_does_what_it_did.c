@@ -37,7 +37,7 @@ static unsigned fetched[sizeof(next_bytes) / 64]; // how often each part
 
 // Of all memory. Nothing is allowed in its first half, where no kernel goes.
 static struct {
-    uint64_t num, unused, known[AUDIT_NUM_KNOWN];
+    uint64_t num, rest, known[AUDIT_NUM_KNOWN];
     struct audit_segment segments[3];
 } table = { .num = 2,
             .segments = { { .end = 4096 },

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 _Static_assert(offsetof(struct audit_table, segments) == 80, "the text below");
+_Static_assert(offsetof(struct audit_table, rest) == 8, "likewise");
 _Static_assert(offsetof(struct audit_table, known) == 16, "likewise");
 _Static_assert(AUDIT_NUM_KNOWN == 8, "likewise");
 _Static_assert(sizeof(struct audit_segment) == 96, "likewise");
@@ -14,33 +15,63 @@ _Static_assert(offsetof(struct audit_segment, seen) == 20, "likewise");
 _Static_assert(offsetof(struct audit_segment, tallies) == 24, "likewise");
 _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
 
-// Finds the first segment that ends behind the address.
-#define SEARCH                                                                                     \
-    "braid_search:\n"                                                                              \
+// Reads a table, and finds the first segment that ends behind an address.
+#define SEARCH(name, table, segment, address)                                                      \
+    "\tld.global.u64 %high, [" table "];\n"                                                        \
+    "\tadd.u64 " table ", " table ", 80;\n"                                                        \
+    "\tmov.u64 %low, 0;\n" name "_search:\n"                                                       \
     "\tsetp.ge.u64 %q, %low, %high;\n"                                                             \
-    "\t@%q bra braid_found_it;\n"                                                                  \
+    "\t@%q bra " name "_found;\n"                                                                  \
     "\tadd.u64 %middle, %low, %high;\n"                                                            \
     "\tshr.u64 %middle, %middle, 1;\n"                                                             \
-    "\tmad.lo.u64 %segment, %middle, 96, %table;\n"                                                \
-    "\tld.global.u64 %t, [%segment+8];\n"                                                          \
-    "\tsetp.gt.u64 %q, %t, %a;\n"                                                                  \
+    "\tmad.lo.u64 " segment ", %middle, 96, " table ";\n"                                          \
+    "\tld.global.u64 %t, [" segment "+8];\n"                                                       \
+    "\tsetp.gt.u64 %q, %t, " address ";\n"                                                         \
     "\tselp.b64 %high, %middle, %high, %q;\n"                                                      \
     "\tadd.u64 %middle, %middle, 1;\n"                                                             \
     "\tselp.b64 %low, %low, %middle, %q;\n"                                                        \
-    "\tbra braid_search;\n"                                                                        \
-    "braid_found_it:\n"                                                                            \
-    "\tmad.lo.u64 %segment, %low, 96, %table;\n"
+    "\tbra " name "_search;\n" name "_found:\n"                                                    \
+    "\tmad.lo.u64 " segment ", %low, 96, " table ";\n"
 
-// An access between segments: others between these are likewise none of the graph's.
-#define ELSEWHERE                                                                                  \
-    "\tld.global.u64 %begin, [%segment];\n"                                                        \
-    "\tsetp.lt.u64 %q, %begin, %end;\n"                                                            \
-    "\t@%q bra braid_walk;\n"                                                                      \
-    "\tsetp.ne.u64 %q, %low, 0;\n"                                                                 \
-    "\t@%q ld.global.u64 %from, [%segment+-88];\n"                                                 \
-    "\tsub.u64 %span, %begin, %from;\n"                                                            \
-    "\tsub.u64 %span, %span, %bytes;\n"                                                            \
-    "\tbra braid_done;\n"
+// Counts bytes of an access, as far as the segment has them.
+#define COUNT(segment, begin, end)                                                                 \
+    "\tmad.wide.u32 %tally, %act, 24, " segment ";\n"                                              \
+    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
+    "\tld.global.u64 %t, [" segment "];\n"                                                         \
+    "\tmax.u64 %t, %t, " begin ";\n"                                                               \
+    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
+    "\tld.global.u64 %t, [" segment "+8];\n"                                                       \
+    "\tmin.u64 %t, %t, " end ";\n"                                                                 \
+    "\tsub.u64 %t, %t, 1;\n"                                                                       \
+    "\tred.global.max.u64 [%tally+40], %t;\n"
+
+// Bytes from %at to %to that the node does not declare, in the table of all buffers. If none of
+// them is there, others between the same segments are likewise none of the graph's. If an access
+// has more bytes, that does not count. The host's word is written once.
+#define UNDECLARED                                                                                 \
+    "\tld.global.u64 %all, [%table+-72];\n" SEARCH(                                                \
+        "braid_all", "%all", "%other",                                                             \
+        "%at") "\tld.global.u64 %t, [%other];\n"                                                   \
+               "\tsetp.lt.u64 %q, %t, %to;\n"                                                      \
+               "\t@%q bra braid_told;\n"                                                           \
+               "\tsub.u64 %middle, %to, %at;\n"                                                    \
+               "\tsetp.ne.u64 %q, %middle, %bytes;\n"                                              \
+               "\t@%q bra braid_declared;\n"                                                       \
+               "\tsetp.ne.u64 %q, %low, 0;\n"                                                      \
+               "\t@%q ld.global.u64 %from, [%other+-88];\n"                                        \
+               "\tsub.u64 %span, %t, %from;\n"                                                     \
+               "\tsub.u64 %span, %span, %bytes;\n"                                                 \
+               "\tbra braid_done;\n"                                                               \
+               "braid_told:\n"                                                                     \
+               "\tld.global.u64 %t, [%all+-64];\n"                                                 \
+               "\tsetp.eq.u64 %q, %t, 0;\n"                                                        \
+               "\t@%q st.global.u64 [%all+-64], 1;\n"                                              \
+               "\t@%q ld.global.u64 %t, [%all+-72];\n"                                             \
+               "\t@%q st.global.u64 [%t], 1;\n"                                                    \
+               "braid_tell:\n" COUNT("%other", "%at", "%to") "\tadd.u64 %other, %other, 96;\n"     \
+                                                             "\tld.global.u64 %t, [%other];\n"     \
+                                                             "\tsetp.lt.u64 %q, %t, %to;\n"        \
+                                                             "\t@%q bra braid_tell;\n"
 
 // Of a segment that allows the access: notes the first one. If it has the whole access, the first
 // and the last address of others that it has are the result, and the table knows it. All threads
@@ -52,66 +83,61 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
     "\tsetp.eq.u32 %q, %mask, 0;\n"                                                                \
     "\t@%q st.global.u8 [%t+20], 1;\n"                                                             \
     "\tld.global.u64 %t, [%segment+8];\n"                                                          \
-    "\tsetp.lt.u64 %q, %a, %begin;\n"                                                              \
+    "\tsub.u64 %middle, %end, %bytes;\n"                                                           \
+    "\tsetp.lt.u64 %q, %middle, %begin;\n"                                                         \
     "\tsetp.lt.or.u64 %q, %t, %end, %q;\n"                                                         \
     "\t@%q bra braid_next;\n"                                                                      \
     "\tmov.b64 %from, %begin;\n"                                                                   \
     "\tsub.u64 %span, %t, %begin;\n"                                                               \
     "\tsub.u64 %span, %span, %bytes;\n"                                                            \
     "\tsetp.ge.u32 %q, %cache, 8;\n"                                                               \
-    "\t@%q bra braid_next;\n"                                                                      \
+    "\t@%q bra braid_done;\n"                                                                      \
     "\tmad.wide.u32 %t, %cache, 8, %table;\n"                                                      \
-    "\tld.global.u64 %tally, [%t+-64];\n"                                                          \
-    "\tsetp.eq.u64 %q, %tally, 0;\n"                                                               \
+    "\tld.global.u64 %middle, [%t+-64];\n"                                                         \
+    "\tsetp.eq.u64 %q, %middle, 0;\n"                                                              \
     "\t@%q st.global.u64 [%t+-64], %segment;\n"                                                    \
-    "\tbra braid_next;\n"
+    "\tbra braid_done;\n"
 
-#define REFUSED                                                                                    \
-    "braid_refused:\n"                                                                             \
-    "\tmad.wide.u32 %tally, %act, 24, %segment;\n"                                                 \
-    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
-    "\tmax.u64 %t, %a, %begin;\n"                                                                  \
-    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
-    "\tld.global.u64 %t, [%segment+8];\n"                                                          \
-    "\tmin.u64 %t, %t, %end;\n"                                                                    \
-    "\tsub.u64 %t, %t, 1;\n"                                                                       \
-    "\tred.global.max.u64 [%tally+40], %t;\n"
-
+// Goes through the access from one segment of the node to the next. %at is how far it came.
 const char braid_ptx_checker[] =
     "\n.global .align 8 .u64 braid_audit_table;\n"
     ".func (.param .align 8 .b8 braid_found[16]) braid_check(.param .b64 braid_address, .param "
     ".b64 braid_bytes, .param .b32 braid_act, .param .b32 braid_cache)\n{\n"
-    "\t.reg .pred %q;\n\t.reg .b32 %act, %bit, %mask, %cache;\n"
-    "\t.reg .b64 %a, %bytes, %end, %table, %low, %high, %middle, %segment, %begin, %t, %tally, "
-    "%from, %span;\n"
-    "\tld.param.b64 %a, [braid_address];\n"
+    "\t.reg .pred %q;\n\t.reg .b32 %act, %mask, %cache;\n"
+    "\t.reg .b64 %at, %to, %bytes, %end, %table, %all, %low, %high, %middle, %segment, %other;\n"
+    "\t.reg .b64 %begin, %t, %tally, %from, %span;\n"
+    "\tld.param.b64 %at, [braid_address];\n"
     "\tld.param.b64 %bytes, [braid_bytes];\n"
     "\tld.param.b32 %act, [braid_act];\n"
     "\tld.param.b32 %cache, [braid_cache];\n"
-    "\tmov.u32 %bit, 1;\n"
-    "\tshl.b32 %bit, %bit, %act;\n"
-    "\tadd.u64 %end, %a, %bytes;\n"
-    "\tld.global.u64 %table, [braid_audit_table];\n"
-    "\tmov.u64 %low, 0;\n"
-    "\tld.global.u64 %high, [%table];\n"
-    "\tadd.u64 %table, %table, 80;\n"
     "\tmov.u64 %from, 0;\n"
     "\tmov.u64 %span, 0;\n"
     "\tsetp.eq.u64 %q, %bytes, 0;\n"
-    "\t@%q bra braid_done;\n" SEARCH ELSEWHERE "braid_walk:\n"
-    "\tld.global.u64 %begin, [%segment];\n"
-    "\tsetp.ge.u64 %q, %begin, %end;\n"
     "\t@%q bra braid_done;\n"
-    "\tld.global.u32 %mask, [%segment+16];\n"
-    "\tand.b32 %mask, %mask, %bit;\n"
-    "\tsetp.eq.u32 %q, %mask, 0;\n"
-    "\t@%q bra braid_refused;\n" ALLOWED REFUSED "braid_next:\n"
-    "\tadd.u64 %segment, %segment, 96;\n"
-    "\tbra braid_walk;\n"
-    "braid_done:\n"
-    "\tst.param.b64 [braid_found+0], %from;\n"
-    "\tst.param.b64 [braid_found+8], %span;\n"
-    "\tret;\n}\n";
+    "\tadd.u64 %end, %at, %bytes;\n"
+    "\tld.global.u64 %table, [braid_audit_table];\n" SEARCH(
+        "braid_node", "%table", "%segment",
+        "%at") "braid_walk:\n"
+               "\tld.global.u64 %begin, [%segment];\n"
+               "\tmin.u64 %to, %begin, %end;\n"
+               "\tsetp.ge.u64 %q, %at, %to;\n"
+               "\t@%q bra braid_declared;\n" UNDECLARED "braid_declared:\n"
+               "\tsetp.ge.u64 %q, %begin, %end;\n"
+               "\t@%q bra braid_done;\n"
+               "\tld.global.u32 %mask, [%segment+16];\n"
+               "\tshr.b32 %mask, %mask, %act;\n"
+               "\tand.b32 %mask, %mask, 1;\n"
+               "\tsetp.eq.u32 %q, %mask, 0;\n"
+               "\t@%q bra braid_refused;\n" ALLOWED "braid_refused:\n" COUNT(
+                   "%segment", "%at", "%end") "braid_next:\n"
+                                              "\tld.global.u64 %at, [%segment+8];\n"
+                                              "\tadd.u64 %segment, %segment, 96;\n"
+                                              "\tsetp.lt.u64 %q, %at, %end;\n"
+                                              "\t@%q bra braid_walk;\n"
+                                              "braid_done:\n"
+                                              "\tst.param.b64 [braid_found+0], %from;\n"
+                                              "\tst.param.b64 [braid_found+8], %span;\n"
+                                              "\tret;\n}\n";
 
 // The guard without its sign, or length 0.
 static struct ptx_word find_guard(const struct ptx_statement *statement)
