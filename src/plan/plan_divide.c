@@ -281,6 +281,8 @@ braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost
     free(divider.is_cut);
     if (!status)
         status = braid_plan_divide_loops(schedule, model, fits, always);
+    if (!status && schedule->program.num_bodies)
+        schedule->division.expected_ns = expected_ns(schedule, model);
     if (!status)
         braid_plan_find_limit(schedule);
     return status;

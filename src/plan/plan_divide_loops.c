@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "plan/plan_divide.h"
 #include "plan/plan_inside.h"
+#include "plan/plan_times.h"
 
 static const char not_narrow[] = "a node of its loop would take longer inside";
 static const char not_all[] = "not all nodes of its loop can be inside";
@@ -111,6 +112,17 @@ static void set_outside(struct loop_divider *divider, uint32_t node, const char 
     divider->failed |= !division->why_outside[node];
 }
 
+// A loop that is one kernel starts its iterations itself.
+static void shorten(const struct loop_divider *divider, const struct program *body)
+{
+    const uint64_t between_ns = divider->model->iteration_ns;
+    uint64_t *cost_ns = &divider->schedule->cost_ns[body->node], saved_ns;
+    if (between_ns <= PLAN_ITERATION_INSIDE_NS ||
+        __builtin_mul_overflow(between_ns - PLAN_ITERATION_INSIDE_NS, body->expected, &saved_ns))
+        return;
+    *cost_ns -= saved_ns < *cost_ns ? saved_ns : *cost_ns;
+}
+
 static void divide_body(struct loop_divider *divider, const struct program *body)
 {
     struct braid_schedule *schedule = divider->schedule;
@@ -139,7 +151,15 @@ braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const brai
                                      const struct island_fit *fits, bool always)
 {
     struct loop_divider divider = { schedule, model, fits, always, false };
-    for (uint32_t i = 0; i < schedule->program.num_bodies; i++)
-        divide_body(&divider, &schedule->program.bodies[i]);
-    return divider.failed ? braid_error_no_memory("the islands of a plan") : BRAID_OK;
+    const uint32_t num_islands = schedule->info.num_islands;
+    for (uint32_t i = 0; i < schedule->program.num_bodies; i++) {
+        const struct program *body = &schedule->program.bodies[i];
+        divide_body(&divider, body);
+        if (schedule->division.why_outside[body->node] == is_one)
+            shorten(&divider, body);
+    }
+    if (divider.failed)
+        return braid_error_no_memory("the islands of a plan");
+    return schedule->info.num_islands > num_islands ? braid_plan_find_times(schedule, model, 0)
+                                                    : BRAID_OK;
 }

@@ -20,6 +20,9 @@ struct plan_room {
     uint64_t wait_busy_ns;
 };
 
+// From an iteration of a loop inside to the next, beyond its calls; measured by bench_gpu_loops.
+#define PLAN_ITERATION_INSIDE_NS 300
+
 // A graph whose nodes are all calls of one island.
 struct plan_inside {
     const struct island_fit *fits; // by node

@@ -188,6 +188,7 @@ static void take_body(const struct planner *planner, uint32_t region, struct pro
     body->region = region;
     body->node = from->node;
     body->most = graph_loop(planner->graph, from->node)->most;
+    body->expected = from->expected;
     body->has_condition = from->condition != GRAPH_NONE;
     body->is_else = graph_region_is_else(from);
     body->has_else = braid_graph_region_else(planner->graph, region) != GRAPH_NONE;

@@ -72,6 +72,7 @@ struct program {
     uint32_t num_nodes;
     uint32_t region;    // of the graph; GRAPH_NONE: the frame
     uint32_t node;      // that a region is from outside
+    uint64_t expected;  // how often the plan expects that it is played
     uint64_t most;      // how often it is played when it is entered, and whether its condition ends
     bool has_condition; // that sooner
     bool has_else;      // the body behind it is played instead, once, where the condition is 0

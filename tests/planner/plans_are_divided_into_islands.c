@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <braid/braid.h>
+
+#include "plan/plan_divide.h"
 #include "plan/plan_inside.h"
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
@@ -274,6 +277,35 @@ static void other_divisions_are_seen(void **state)
     assert_true(num > 30);
 }
 
+static uint64_t length_of_loop(const braid_kernel *kernel, uint32_t num_islands)
+{
+    braid_cost_model costs = model;
+    braid_graph *graph = new_graph();
+    braid_placement placement;
+    braid_node loop;
+    costs.iteration_ns = 4500;
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 10 }, &loop));
+    const braid_kernel_node launch = { .node.cost_ns = 2000, .kernel = kernel };
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan(graph, 1, &costs);
+    check_ok(braid_plan_divide_alone(schedule, graph, &costs));
+    assert_int_equal(schedule->info.num_islands, num_islands);
+    check_ok(braid_schedule_get_placement(schedule, loop, &placement));
+    assert_int_equal(placement.end_ns - placement.start_ns, schedule->info.makespan_ns);
+    assert_int_equal(schedule->info.makespan_ns, schedule->info.expected_ns);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return placement.end_ns - placement.start_ns;
+}
+
+static void a_loop_that_is_one_kernel_is_expected_to_be_shorter(void **state)
+{
+    (void)state;
+    assert_int_equal(length_of_loop(&without, 0), 10 * (2000 + 4500));
+    assert_int_equal(length_of_loop(&with_source, 1), 10 * (2000 + PLAN_ITERATION_INSIDE_NS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +316,7 @@ int main(void)
         cmocka_unit_test(none_are_made_that_do_not_pay),
         cmocka_unit_test(wide_kernels_stay_outside),
         cmocka_unit_test(other_divisions_are_seen),
+        cmocka_unit_test(a_loop_that_is_one_kernel_is_expected_to_be_shorter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,6 @@ enum {
     LANE_BUSY_NS = 115,
     BLOCK_CALL_NS = 60,
     BLOCK_BUSY_NS = 500,
-    ITERATION_NS = 300, // bench_gpu_loops
     LANES_OF_A_BLOCK = 32,
     MOST_LANES = 128,
 };
@@ -38,7 +37,7 @@ static void get_model(struct backend *backend, uint32_t num_lanes, bool in_a_blo
         .root_ns = 20,
         .max_concurrent = num_lanes,
         .island_start_ns = graph.island_start_ns,
-        .iteration_ns = ITERATION_NS,
+        .iteration_ns = PLAN_ITERATION_INSIDE_NS,
     };
     if (num_lanes > 1)
         out_model->node_ns += in_a_block ? LANE_CALL_NS : BLOCK_CALL_NS;
