@@ -38,8 +38,10 @@ typedef struct braid_audit_finding {
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
     const void *address; // of the first access (on CUDA the lowest), or byte; NULL: there is none
     uint64_t begin,
-        end;      // in the buffer; on the CPU, of first bytes of accesses; or bytes that differ
-    uint64_t num; // of accesses, at least; or of these bytes
+        end;          // in the buffer; on the CPU, of first bytes of accesses; or bytes that differ
+    uint64_t num;     // of accesses, at least; or of these bytes
+    const char *file; // of the source, where PTX tells lines; NULL: unknown
+    uint32_t line;    // the first there with such an access
 } braid_audit_finding;
 
 // Receives a finding, whose texts are valid during the call.

@@ -36,6 +36,8 @@ class Finding:
     begin: int
     end: int
     num: int
+    file: Optional[str]
+    line: Optional[int]
 
     def __str__(self) -> str:
         return self.text
@@ -68,7 +70,8 @@ def _tell(user: Any, found: Any) -> None:
         Node(graph, found.other) if found.kind == lib.BRAID_AUDIT_ORDER else None,
         string(found.buffer) if found.buffer != ffi.NULL else None,
         string(found.kernel) if found.kernel != ffi.NULL else None, string(found.text),
-        int(ffi.cast("uintptr_t", found.address)) or None, found.begin, found.end, found.num))
+        int(ffi.cast("uintptr_t", found.address)) or None, found.begin, found.end, found.num,
+        string(found.file) if found.file != ffi.NULL else None, found.line or None))
 
 
 ffi.def_extern(name="braid_python_finding", onerror=stray)(_tell)

@@ -213,6 +213,9 @@ struct backend_ops {
                                         const struct backend_launch *launch,
                                         const struct backend_audit *audit,
                                         struct backend_kernel **out_kernel);
+    // With it: the name of a file of its lines, for the caller to free; NULL: it has none.
+    braid_status (*kernel_file)(struct backend *backend, struct backend_kernel *kernel,
+                                uint32_t file, char **out_name);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
                                  uint64_t *out_num);

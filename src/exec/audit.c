@@ -119,7 +119,7 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
     }
     auditing.way->destroy(&auditing);
     braid_exec_destroy(auditing.exec);
-    braid_array_finish(&auditing.findings.items);
+    braid_audit_findings_finish(&auditing.findings);
     braid_array_finish(&auditing.orders);
     free(auditing.findings.has_run);
     return status;

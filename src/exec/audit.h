@@ -50,6 +50,8 @@ struct audit_finding {
     uintptr_t begin; // of the buffer's memory
     struct audit_count count;
     const char *reason; // of one that is not seen; it outlives the findings
+    uint32_t line;      // of the table's; 0: not known
+    char *file;         // its name, once all are found; NULL: not known
 };
 
 // audit_findings.c: the findings of a graph's nodes.
@@ -66,6 +68,7 @@ braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, ui
 // Behind all: adds declared accesses that were never made. Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_end(struct audit_findings *findings,
                                       const struct audit_memory *memory);
+void braid_audit_findings_finish(struct audit_findings *findings);
 void braid_audit_findings_report(const struct audit_findings *findings,
                                  const braid_audit_options *options);
 

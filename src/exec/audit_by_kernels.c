@@ -16,7 +16,6 @@
 struct words {
     uint32_t read;    // of the frame's memory
     uint64_t is_told; // by a kernel: it has made an undeclared access
-    uint64_t unused[6];
 };
 
 // A kernel as a node launches it.
@@ -228,6 +227,24 @@ static braid_status copy_and_wait(struct auditing *auditing)
     return copied ? copied : waited;
 }
 
+static braid_status find_files(struct auditing *auditing)
+{
+    const struct by_kernels *way = auditing->own;
+    struct audit_finding *items = auditing->findings.items.items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < auditing->findings.items.num && !status; i++) {
+        const uint32_t node = items[i].node, line = items[i].line;
+        if (!line || line == AUDIT_NO_LINE)
+            continue;
+        const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
+        const struct audited *audited =
+            find_kernel(way, kernel, &find_task(auditing, node)->launch);
+        status = way->backend->ops->kernel_file(way->backend, audited->loaded,
+                                                line >> AUDIT_LINE_BITS, &items[i].file);
+    }
+    return status;
+}
+
 // Takes the accesses of which nodes told in tables of their own.
 static braid_status take(struct auditing *auditing)
 {
@@ -238,7 +255,7 @@ static braid_status take(struct auditing *auditing)
             status = braid_audit_table_take(&way->memory, i, table_at(way, way->tables[i]),
                                             &auditing->findings);
     }
-    return status;
+    return status ? status : find_files(auditing);
 }
 
 // ---- nodes ----
@@ -250,20 +267,18 @@ static braid_status submit(const struct auditing *auditing, const struct backend
 }
 
 static braid_status run_audited(struct auditing *auditing, const struct audited *audited,
-                                const struct backend_task *task)
+                                struct backend_task *task)
 {
     struct by_kernels *way = auditing->own;
-    struct backend_task changed = *task;
-    struct backend_launch *launch = &changed.launch;
+    struct backend_launch *launch = &task->launch;
     void *table = way->device + way->tables[task->node];
     if (launch->num_args)
         memcpy(way->args, launch->args, launch->num_args * sizeof(*way->args));
     way->args[launch->num_args] = &table;
     launch->args = way->args;
     launch->kernel = audited->loaded;
-    launch->start = BACKEND_STARTS_IN_ORDER;
     auditing->findings.has_run[task->node] = true;
-    return submit(auditing, &changed);
+    return submit(auditing, task);
 }
 
 static braid_status begin_node(struct auditing *auditing, uint32_t node,
@@ -276,10 +291,10 @@ static braid_status begin_node(struct auditing *auditing, uint32_t node,
     braid_status status = find_or_load(auditing->own, kernel, &task->launch, &audited);
     if (status)
         return status;
-    if (audited->loaded)
-        return run_audited(auditing, audited, task);
     struct backend_task plain = *task;
     plain.launch.start = BACKEND_STARTS_IN_ORDER;
+    if (audited->loaded)
+        return run_audited(auditing, audited, &plain);
     status = braid_audit_findings_add_unseen(&auditing->findings, node, audited->reason);
     return status ? status : submit(auditing, &plain);
 }

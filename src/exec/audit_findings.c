@@ -2,6 +2,7 @@
 // The findings of an audit: one for each node, buffer and kind; and their texts.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -40,6 +41,8 @@ braid_status braid_audit_findings_add(struct audit_findings *findings, struct au
         count->lowest = finding.count.lowest;
     if (finding.count.highest > count->highest)
         count->highest = finding.count.highest;
+    if (finding.line < known->line)
+        known->line = finding.line;
     return BRAID_OK;
 }
 
@@ -88,6 +91,14 @@ braid_status braid_audit_findings_end(struct audit_findings *findings,
     return status;
 }
 
+void braid_audit_findings_finish(struct audit_findings *findings)
+{
+    struct audit_finding *items = findings->items.items;
+    for (size_t i = 0; i < findings->items.num; i++)
+        free(items[i].file);
+    braid_array_finish(&findings->items);
+}
+
 static void write_text(const braid_audit_finding *finding, struct node_text node, char *text,
                        size_t size)
 {
@@ -99,7 +110,7 @@ static void write_text(const braid_audit_finding *finding, struct node_text node
                                          [BRAID_AUDIT_UNSEEN] = "" };
     const char *verb = verbs[finding->kind];
     unsigned long long begin = finding->begin, last = finding->end - 1;
-    char bytes[64], times[40] = "";
+    char bytes[64], times[40] = "", line[160] = "";
     if (finding->kind >= BRAID_AUDIT_NEVER_READS) {
         snprintf(text, size, "node %s declares to %s '%.150s', and never does", node.text, verb,
                  finding->buffer);
@@ -111,8 +122,12 @@ static void write_text(const braid_audit_finding *finding, struct node_text node
         snprintf(bytes, sizeof(bytes), "bytes from %llu to %llu", begin, last);
     if (finding->num > 1)
         snprintf(times, sizeof(times), ", %llu times", (unsigned long long)finding->num);
-    snprintf(text, size, "node %s %s %s of '%.150s'%s, which it does not declare", node.text, verb,
-             bytes, finding->buffer, times);
+    const char *slash = finding->file ? strrchr(finding->file, '/') : NULL;
+    if (finding->file)
+        snprintf(line, sizeof(line), " (%.140s:%u)", slash ? slash + 1 : finding->file,
+                 finding->line);
+    snprintf(text, size, "node %s %s %s of '%.150s'%s, which it does not declare%s", node.text,
+             verb, bytes, finding->buffer, times, line);
 }
 
 static void report(const braid_graph *graph, const struct audit_finding *found,
@@ -135,6 +150,10 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         finding.begin = found->count.lowest - found->begin;
         finding.end = found->count.highest - found->begin + 1;
         finding.num = found->count.num;
+    }
+    if (found->file) {
+        finding.file = found->file;
+        finding.line = found->line & ((1 << AUDIT_LINE_BITS) - 1);
     }
     struct node_text node = braid_node_text(found->node, braid_graph_name(graph, found->node));
     if (found->kind == BRAID_AUDIT_UNSEEN)

@@ -54,7 +54,7 @@ static uint32_t find_allowed(const struct audit_memory *memory, const struct gra
 static void add_segment(struct audit_table *table, size_t *num, struct audit_segment segment)
 {
     for (int act = 0; act < AUDIT_NUM_ACTS; act++)
-        segment.tallies[act].lowest = UINT64_MAX;
+        segment.tallies[act] = (struct audit_tally){ .lowest = UINT64_MAX, .line = AUDIT_NO_LINE };
     if (table)
         table->segments[*num] = segment;
     ++*num;
@@ -130,6 +130,7 @@ static braid_status take_tallies(const struct audit_memory *memory, uint32_t nod
             .node = node,
             .resource = buffer->resource,
             .begin = buffer->begin,
+            .line = tally->line,
             .count = { tally->num, tally->lowest, tally->lowest, tally->highest },
         };
         status = braid_audit_findings_add(findings, finding);

@@ -84,8 +84,10 @@ static inline braid_status fill_second(braid_device *device, braid_stream *strea
 
 static inline void add_what_may_fail(struct world *world)
 {
-    static const braid_kernel kernel = { .name = "given",
-                                         .cuda.data = KERNEL("ld.global.u32 %r0, [%a];\n") };
+    static const braid_kernel kernel = {
+        .name = "given",
+        .cuda.data = KERNEL(".loc 1 2 3\nld.global.u32 %r0, [%a];\n") ".file 1 \"a.cu\"\n"
+    };
     *(uint32_t *)world->memory = 1;
     ADD_GIVEN(world, &kernel, { world->second, BRAID_EXCLUSIVE });
     check_ok(braid_graph_begin_if(world->graph, &(braid_if){ .condition = world->first }, NULL));

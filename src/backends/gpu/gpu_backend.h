@@ -362,6 +362,8 @@ braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_
                                            const struct backend_launch *launch,
                                            const struct backend_audit *audit,
                                            struct backend_kernel **out_kernel);
+braid_status braid_gpu_kernel_file(struct backend *backend, struct backend_kernel *kernel,
+                                   uint32_t file, char **out_name);
 void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
 // told why, once for each kernel. The device is current. Errors: as kernel_load.

@@ -8,6 +8,7 @@
 
 #include "backends/gpu/gpu_module.h"
 #include "backends/gpu/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_lines.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "base/error.h"
 
@@ -296,6 +297,20 @@ braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_
     code.change = GPU_AUDITED | (launch->grid_from ? GPU_READS_GRID : 0);
     code.audit = audit;
     return load_kernel(gpu, kernel, &code, launch->arg_bytes, launch->num_args, out_kernel);
+}
+
+braid_status braid_gpu_kernel_file(struct backend *backend, struct backend_kernel *kernel,
+                                   uint32_t file, char **out_name)
+{
+    const char *text, *reason;
+    *out_name = NULL;
+    braid_status status =
+        braid_gpu_find_text(gpu_from(backend), gpu_kernel_from(kernel), &text, &reason);
+    const struct ptx_word name =
+        status || !text ? (struct ptx_word){ 0 } : braid_ptx_find_file(text, file);
+    if (name.length)
+        *out_name = strndup(name.at, name.length);
+    return name.length && !*out_name ? braid_error_no_memory("the name of a file") : status;
 }
 
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,

@@ -242,7 +242,7 @@ static braid_status load_changed(const struct gpu_backend *gpu, const braid_kern
     braid_status status = compile(gpu, kernel, code, true, module, &text);
     if (!status)
         status = load_changed_text(gpu, kernel, code, text, module);
-    free(text);
+    module->text = text;
     return status;
 }
 

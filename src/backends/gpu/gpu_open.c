@@ -252,6 +252,7 @@ static const struct backend_ops common_ops = {
     .call_capturing = braid_gpu_call_capturing,
     .kernel_load = braid_gpu_kernel_load,
     .kernel_load_audited = braid_gpu_kernel_load_audited,
+    .kernel_file = braid_gpu_kernel_file,
     .kernel_unload = braid_gpu_kernel_unload,
     .count_blocks = braid_gpu_count_blocks,
     .task_prepare = braid_gpu_task_prepare,

@@ -7,6 +7,7 @@
 
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_check.h"
+#include "backends/gpu/gpu_ptx_lines.h"
 #include "backends/gpu/gpu_ptx_origins.h"
 
 // Each thread writes the same address, so it reads that.
@@ -25,6 +26,7 @@ struct auditor {
     struct ptx_access caches[PTX_CHECK_CACHES]; // an access of each, with its origin as base
     uint32_t num_caches;
     bool *in_loop; // by statement of the function
+    uint32_t line; // of the statement at hand
     struct ptx_reason *reason;
     bool is_refused; // and the reason is set
 };
@@ -115,6 +117,8 @@ static void edit_statement(struct auditor *auditor, const struct ptx_function *f
     struct ptx_cache cache = { PTX_CHECK_CACHES, function->is_entry };
     struct ptx_access access;
     char text[PTX_CHECK_BYTES];
+    if (braid_ptx_word_is(statement->word, ".loc"))
+        auditor->line = braid_ptx_read_line(statement);
     if (statement->kind != PTX_INSTRUCTION)
         return;
     enum ptx_access_kind kind = braid_ptx_find_access(statement, &access);
@@ -124,7 +128,7 @@ static void edit_statement(struct auditor *auditor, const struct ptx_function *f
         kind = PTX_UNSEEN_ACCESS;
     if (kind == PTX_ACCESS && (in_loop || cache.is_shared))
         cache.number = find_cache(auditor, access);
-    if (kind == PTX_ACCESS && braid_ptx_write_check(statement, &access, cache, text))
+    if (kind == PTX_ACCESS && braid_ptx_write_check(statement, &access, cache, auditor->line, text))
         insert(auditor, statement->begin, text);
     else
         refuse(auditor, statement->word);
@@ -202,6 +206,7 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
     mark_loops(statements, function->num, auditor->in_loop);
     braid_ptx_origins_find(&auditor->origins, statements, function->num);
     choose_caches(auditor, statements, function->num);
+    auditor->line = AUDIT_NO_LINE;
     for (size_t i = 0; i < function->num && !auditor->is_refused; i++)
         edit_statement(auditor, function, &statements[i], auditor->in_loop[i]);
     declare_caches(auditor, function->is_entry, edit);

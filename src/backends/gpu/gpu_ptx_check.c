@@ -8,12 +8,13 @@
 _Static_assert(offsetof(struct audit_table, segments) == 80, "the text below");
 _Static_assert(offsetof(struct audit_table, rest) == 8, "likewise");
 _Static_assert(offsetof(struct audit_table, known) == 16, "likewise");
-_Static_assert(AUDIT_NUM_KNOWN == 8, "likewise");
-_Static_assert(sizeof(struct audit_segment) == 96, "likewise");
+_Static_assert(AUDIT_NUM_KNOWN == 8 && PTX_CHECK_CACHES < 16, "likewise");
+_Static_assert(AUDIT_NO_LINE < 1 << 26, "likewise");
+_Static_assert(sizeof(struct audit_segment) == 120, "likewise");
 _Static_assert(offsetof(struct audit_segment, allowed) == 16, "likewise");
 _Static_assert(offsetof(struct audit_segment, seen) == 20, "likewise");
 _Static_assert(offsetof(struct audit_segment, tallies) == 24, "likewise");
-_Static_assert(sizeof(struct audit_tally) == 24, "likewise");
+_Static_assert(sizeof(struct audit_tally) == 32, "likewise");
 
 // Reads a table, and finds the first segment that ends behind an address.
 #define SEARCH(name, table, segment, address)                                                      \
@@ -22,20 +23,20 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
     "\tmov.u64 %low, 0;\n" name "_search:\n"                                                       \
     "\tsetp.ge.u64 %q, %low, %high;\n"                                                             \
     "\t@%q bra " name "_found;\n"                                                                  \
-    "\tadd.u64 %middle, %low, %high;\n"                                                            \
-    "\tshr.u64 %middle, %middle, 1;\n"                                                             \
-    "\tmad.lo.u64 " segment ", %middle, 96, " table ";\n"                                          \
+    "\tadd.u64 %half, %low, %high;\n"                                                              \
+    "\tshr.u64 %half, %half, 1;\n"                                                                 \
+    "\tmad.lo.u64 " segment ", %half, 120, " table ";\n"                                           \
     "\tld.global.u64 %t, [" segment "+8];\n"                                                       \
     "\tsetp.gt.u64 %q, %t, " address ";\n"                                                         \
-    "\tselp.b64 %high, %middle, %high, %q;\n"                                                      \
-    "\tadd.u64 %middle, %middle, 1;\n"                                                             \
-    "\tselp.b64 %low, %low, %middle, %q;\n"                                                        \
+    "\tselp.b64 %high, %half, %high, %q;\n"                                                        \
+    "\tadd.u64 %half, %half, 1;\n"                                                                 \
+    "\tselp.b64 %low, %low, %half, %q;\n"                                                          \
     "\tbra " name "_search;\n" name "_found:\n"                                                    \
-    "\tmad.lo.u64 " segment ", %low, 96, " table ";\n"
+    "\tmad.lo.u64 " segment ", %low, 120, " table ";\n"
 
 // Counts bytes of an access, as far as the segment has them.
 #define COUNT(segment, begin, end)                                                                 \
-    "\tmad.wide.u32 %tally, %act, 24, " segment ";\n"                                              \
+    "\tmad.wide.u32 %tally, %act, 32, " segment ";\n"                                              \
     "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
     "\tld.global.u64 %t, [" segment "];\n"                                                         \
     "\tmax.u64 %t, %t, " begin ";\n"                                                               \
@@ -43,7 +44,8 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
     "\tld.global.u64 %t, [" segment "+8];\n"                                                       \
     "\tmin.u64 %t, %t, " end ";\n"                                                                 \
     "\tsub.u64 %t, %t, 1;\n"                                                                       \
-    "\tred.global.max.u64 [%tally+40], %t;\n"
+    "\tred.global.max.u64 [%tally+40], %t;\n"                                                      \
+    "\tred.global.min.u32 [%tally+48], %line;\n"
 
 // Bytes from %at to %to that the node does not declare, in the table of all buffers. If none of
 // them is there, others between the same segments are likewise none of the graph's. If an access
@@ -54,11 +56,11 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
         "%at") "\tld.global.u64 %t, [%other];\n"                                                   \
                "\tsetp.lt.u64 %q, %t, %to;\n"                                                      \
                "\t@%q bra braid_told;\n"                                                           \
-               "\tsub.u64 %middle, %to, %at;\n"                                                    \
-               "\tsetp.ne.u64 %q, %middle, %bytes;\n"                                              \
+               "\tsub.u64 %half, %to, %at;\n"                                                      \
+               "\tsetp.ne.u64 %q, %half, %bytes;\n"                                                \
                "\t@%q bra braid_declared;\n"                                                       \
                "\tsetp.ne.u64 %q, %low, 0;\n"                                                      \
-               "\t@%q ld.global.u64 %from, [%other+-88];\n"                                        \
+               "\t@%q ld.global.u64 %from, [%other+-112];\n"                                       \
                "\tsub.u64 %span, %t, %from;\n"                                                     \
                "\tsub.u64 %span, %span, %bytes;\n"                                                 \
                "\tbra braid_done;\n"                                                               \
@@ -68,7 +70,7 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
                "\t@%q st.global.u64 [%all+-64], 1;\n"                                              \
                "\t@%q ld.global.u64 %t, [%all+-72];\n"                                             \
                "\t@%q st.global.u64 [%t], 1;\n"                                                    \
-               "braid_tell:\n" COUNT("%other", "%at", "%to") "\tadd.u64 %other, %other, 96;\n"     \
+               "braid_tell:\n" COUNT("%other", "%at", "%to") "\tadd.u64 %other, %other, 120;\n"    \
                                                              "\tld.global.u64 %t, [%other];\n"     \
                                                              "\tsetp.lt.u64 %q, %t, %to;\n"        \
                                                              "\t@%q bra braid_tell;\n"
@@ -78,13 +80,13 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
 // store the same there. A multiprocessor sees at least its own stores, so few store twice.
 #define ALLOWED                                                                                    \
     "\tcvt.u64.u32 %t, %act;\n"                                                                    \
-    "\tadd.u64 %t, %t, %segment;\n"                                                                \
+    "\tadd.u64 %t, %t, %own;\n"                                                                    \
     "\tld.global.u8 %mask, [%t+20];\n"                                                             \
     "\tsetp.eq.u32 %q, %mask, 0;\n"                                                                \
     "\t@%q st.global.u8 [%t+20], 1;\n"                                                             \
-    "\tld.global.u64 %t, [%segment+8];\n"                                                          \
-    "\tsub.u64 %middle, %end, %bytes;\n"                                                           \
-    "\tsetp.lt.u64 %q, %middle, %begin;\n"                                                         \
+    "\tld.global.u64 %t, [%own+8];\n"                                                              \
+    "\tsub.u64 %half, %end, %bytes;\n"                                                             \
+    "\tsetp.lt.u64 %q, %half, %begin;\n"                                                           \
     "\tsetp.lt.or.u64 %q, %t, %end, %q;\n"                                                         \
     "\t@%q bra braid_next;\n"                                                                      \
     "\tmov.b64 %from, %begin;\n"                                                                   \
@@ -93,51 +95,54 @@ _Static_assert(sizeof(struct audit_tally) == 24, "likewise");
     "\tsetp.ge.u32 %q, %cache, 8;\n"                                                               \
     "\t@%q bra braid_done;\n"                                                                      \
     "\tmad.wide.u32 %t, %cache, 8, %table;\n"                                                      \
-    "\tld.global.u64 %middle, [%t+-64];\n"                                                         \
-    "\tsetp.eq.u64 %q, %middle, 0;\n"                                                              \
-    "\t@%q st.global.u64 [%t+-64], %segment;\n"                                                    \
+    "\tld.global.u64 %half, [%t+-64];\n"                                                           \
+    "\tsetp.eq.u64 %q, %half, 0;\n"                                                                \
+    "\t@%q st.global.u64 [%t+-64], %own;\n"                                                        \
     "\tbra braid_done;\n"
 
 // Goes through the access from one segment of the node to the next. %at is how far it came.
 const char braid_ptx_checker[] =
     "\n.global .align 8 .u64 braid_audit_table;\n"
     ".func (.param .align 8 .b8 braid_found[16]) braid_check(.param .b64 braid_address, .param "
-    ".b64 braid_bytes, .param .b32 braid_act, .param .b32 braid_cache)\n{\n"
-    "\t.reg .pred %q;\n\t.reg .b32 %act, %mask, %cache;\n"
-    "\t.reg .b64 %at, %to, %bytes, %end, %table, %all, %low, %high, %middle, %segment, %other;\n"
+    ".b64 braid_bytes, .param .b32 braid_kind)\n{\n"
+    "\t.reg .pred %q;\n\t.reg .b32 %act, %mask, %cache, %line;\n"
+    "\t.reg .b64 %at, %to, %bytes, %end, %table, %all, %low, %high, %half, %own, %other;\n"
     "\t.reg .b64 %begin, %t, %tally, %from, %span;\n"
     "\tld.param.b64 %at, [braid_address];\n"
     "\tld.param.b64 %bytes, [braid_bytes];\n"
-    "\tld.param.b32 %act, [braid_act];\n"
-    "\tld.param.b32 %cache, [braid_cache];\n"
+    "\tld.param.b32 %line, [braid_kind];\n"
+    "\tand.b32 %act, %line, 3;\n"
+    "\tshr.u32 %cache, %line, 2;\n"
+    "\tand.b32 %cache, %cache, 15;\n"
+    "\tshr.u32 %line, %line, 6;\n"
     "\tmov.u64 %from, 0;\n"
     "\tmov.u64 %span, 0;\n"
     "\tsetp.eq.u64 %q, %bytes, 0;\n"
     "\t@%q bra braid_done;\n"
     "\tadd.u64 %end, %at, %bytes;\n"
     "\tld.global.u64 %table, [braid_audit_table];\n" SEARCH(
-        "braid_node", "%table", "%segment",
+        "braid_node", "%table", "%own",
         "%at") "braid_walk:\n"
-               "\tld.global.u64 %begin, [%segment];\n"
+               "\tld.global.u64 %begin, [%own];\n"
                "\tmin.u64 %to, %begin, %end;\n"
                "\tsetp.ge.u64 %q, %at, %to;\n"
                "\t@%q bra braid_declared;\n" UNDECLARED "braid_declared:\n"
                "\tsetp.ge.u64 %q, %begin, %end;\n"
                "\t@%q bra braid_done;\n"
-               "\tld.global.u32 %mask, [%segment+16];\n"
+               "\tld.global.u32 %mask, [%own+16];\n"
                "\tshr.b32 %mask, %mask, %act;\n"
                "\tand.b32 %mask, %mask, 1;\n"
                "\tsetp.eq.u32 %q, %mask, 0;\n"
                "\t@%q bra braid_refused;\n" ALLOWED "braid_refused:\n" COUNT(
-                   "%segment", "%at", "%end") "braid_next:\n"
-                                              "\tld.global.u64 %at, [%segment+8];\n"
-                                              "\tadd.u64 %segment, %segment, 96;\n"
-                                              "\tsetp.lt.u64 %q, %at, %end;\n"
-                                              "\t@%q bra braid_walk;\n"
-                                              "braid_done:\n"
-                                              "\tst.param.b64 [braid_found+0], %from;\n"
-                                              "\tst.param.b64 [braid_found+8], %span;\n"
-                                              "\tret;\n}\n";
+                   "%own", "%at", "%end") "braid_next:\n"
+                                          "\tld.global.u64 %at, [%own+8];\n"
+                                          "\tadd.u64 %own, %own, 120;\n"
+                                          "\tsetp.lt.u64 %q, %at, %end;\n"
+                                          "\t@%q bra braid_walk;\n"
+                                          "braid_done:\n"
+                                          "\tst.param.b64 [braid_found+0], %from;\n"
+                                          "\tst.param.b64 [braid_found+8], %span;\n"
+                                          "\tret;\n}\n";
 
 // The guard without its sign, or length 0.
 static struct ptx_word find_guard(const struct ptx_statement *statement)
@@ -184,8 +189,9 @@ static int write_size(char *text, size_t size, const struct ptx_access *access)
 }
 
 bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
-                           struct ptx_cache cache, char *text)
+                           struct ptx_cache cache, uint32_t line, char *text)
 {
+    const uint32_t known = cache.is_shared ? cache.number : PTX_CHECK_CACHES;
     enum { size = PTX_CHECK_BYTES, MOST_WORDS = size / 4 };
     struct ptx_word guard = find_guard(statement);
     if (access->base.length + access->offset.length + access->size.length + guard.length >
@@ -202,14 +208,13 @@ bool braid_ptx_write_check(const struct ptx_statement *statement, const struct p
     at += write_decision(text + at, size - (size_t)at, guard, cache.number);
     at += snprintf(text + at, size - (size_t)at,
                    "\t{\n\t.param .b64 braid_p0;\n\t.param .b64 braid_p1;\n\t.param .b32 "
-                   "braid_p2;\n\t.param .b32 braid_p3;\n\t.param .align 8 .b8 braid_r[16];\n"
+                   "braid_p2;\n\t.param .align 8 .b8 braid_r[16];\n"
                    "\tst.param.b64 [braid_p0], %%braid_a0;\n");
     at += write_size(text + at, size - (size_t)at, access);
     at += snprintf(text + at, size - (size_t)at,
-                   "\tst.param.b32 [braid_p2], %d;\n"
-                   "\tst.param.b32 [braid_p3], %u;\n"
-                   "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2, braid_p3);\n",
-                   (int)access->act, cache.is_shared ? cache.number : PTX_CHECK_CACHES);
+                   "\tst.param.b32 [braid_p2], %u;\n"
+                   "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2);\n",
+                   (uint32_t)access->act | known << 2 | line << 6);
     if (cache.number < PTX_CHECK_CACHES)
         at += snprintf(text + at, size - (size_t)at,
                        "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"

@@ -22,9 +22,10 @@ struct ptx_cache {
     bool is_shared;  // through the table, which knows it by its number
 };
 
-// Writes the text to PTX_CHECK_BYTES. False: the statement is too long.
+// Writes the text to PTX_CHECK_BYTES. The line is that of the source. False: the statement is too
+// long.
 bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
-                           struct ptx_cache cache, char *text);
+                           struct ptx_cache cache, uint32_t line, char *text);
 
 // Writes how a thread begins with a cache. If it is shared, it begins as another thread left it.
 int braid_ptx_write_cache(char *text, size_t size, struct ptx_cache cache, uint32_t bytes);
