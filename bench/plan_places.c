@@ -174,7 +174,8 @@ static void add_graph(const struct corpus_graph *from, const struct setting *set
     for (uint32_t i = 1; i < setting->num_places; i++)
         fastest = setting->speeds[i] > setting->speeds[fastest] ? i : fastest;
     plan_check(braid_plan_graph_create(trial.graph, &trial.plan));
-    plan_check(braid_place_task_create(trial.graph, trial.plan, &trial.options, &trial.task));
+    plan_check(
+        braid_place_task_create(trial.graph, trial.graph, trial.plan, &trial.options, &trial.task));
     trial.place_of = calloc(trial.plan->num_units, 1);
     if (!trial.place_of)
         abort();

@@ -206,12 +206,14 @@ static inline const union work *graph_work_of(const braid_graph *graph, uint32_t
 }
 
 // Whether the access needs the bytes from before it. A write needs them if its node may be left
-// out. A transient buffer has any bytes then.
+// out; a transient buffer has any bytes then. A loop may have no iteration and a branch does not
+// run each arm, so they need what they may leave as it is.
 static inline bool graph_needs_data(const braid_graph *graph, uint32_t node,
                                     const struct graph_access *access)
 {
-    return access->mode != BRAID_WRITE || (graph_nodes(graph)[node].may_rest &&
-                                           !graph_resource_at(graph, access->resource)->alignment);
+    const struct graph_node *of = &graph_nodes(graph)[node];
+    return access->mode != BRAID_WRITE || work_has_body((enum work_kind)of->kind) ||
+           (of->may_rest && !graph_resource_at(graph, access->resource)->alignment);
 }
 
 static inline const struct graph_edge *graph_edges(const braid_graph *graph)

@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/regions.h"
 #include "place/place_build.h"
 #include "place/place_times.h"
+#include "place/place_units.h"
 #include "plan/plan_build.h"
 #include "plan/schedule.h"
 
 struct placing {
     const braid_graph *graph;
     const braid_schedule_options *options;
+    braid_graph *units; // see place_units.h
     struct plan_graph *plan;
     struct place_task task;
     uint8_t *place_of; // per unit, of the candidate at hand
@@ -96,9 +97,13 @@ static braid_status weigh_listed(struct placing *placing)
 
 static braid_status begin(struct placing *placing)
 {
-    braid_status status = braid_plan_graph_create(placing->graph, &placing->plan);
+    braid_status status =
+        braid_place_units_create(placing->graph, placing->options, &placing->units);
+    const braid_graph *units = placing->units ? placing->units : placing->graph;
     if (!status)
-        status = braid_place_task_create(placing->graph, placing->plan, placing->options,
+        status = braid_plan_graph_create(units, &placing->plan);
+    if (!status)
+        status = braid_place_task_create(placing->graph, units, placing->plan, placing->options,
                                          &placing->task);
     if (status)
         return status;
@@ -110,16 +115,14 @@ braid_status braid_graph_place(const braid_graph *graph, const braid_schedule_op
                                struct placed **out_placed)
 {
     struct placing placing = { .graph = graph, .options = options };
-    braid_status status = braid_graph_refuse_regions(graph, "a plan for several devices");
-    if (status)
-        return status;
-    status = begin(&placing);
+    braid_status status = begin(&placing);
     if (!status)
         status = weigh_single_places(&placing);
     if (!status)
         status = weigh_listed(&placing);
     braid_place_task_finish(&placing.task);
     braid_plan_graph_release(placing.plan);
+    braid_graph_destroy(placing.units);
     free(placing.place_of);
     if (status) {
         braid_placed_release(placing.best);

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "graph/segments.h"
-#include "place/place_memory.h"
+#include "place/place_bind.h"
 
 struct build {
     const braid_graph *user;
@@ -210,7 +210,8 @@ static bool keeps_data(const struct build *build, uint32_t resource, uint32_t pl
 }
 
 // All copies for a unit come before the unit, since nothing stands between its nodes. A node may
-// write a part of the data that it reads, so its needs are handled first.
+// write a part of the data that it reads, so its needs are handled first. The node of a region
+// needs and writes all that is touched inside, so that the nodes inside need no copy.
 static braid_status walk_node(struct build *build, uint32_t node, uint32_t place)
 {
     struct graph_node *placed = &((struct graph_node *)build->graph->nodes.items)[node];
@@ -240,6 +241,21 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
     return status;
 }
 
+// A unit that is a region has the main nodes inside, too.
+static braid_status append_unit(struct build *build, uint32_t unit)
+{
+    for (uint32_t i = 0; i < plan_unit_size(build->plan, unit); i++) {
+        uint32_t member = plan_unit_member(build->plan, unit, i);
+        if (graph_nodes(build->user)[member].role != GRAPH_MAIN)
+            continue;
+        uint32_t *next = braid_array_append(&build->graph->sequence, 1, sizeof(*next));
+        if (!next)
+            return braid_error_no_memory("the order of a plan");
+        *next = member;
+    }
+    return BRAID_OK;
+}
+
 static braid_status walk_units(struct build *build)
 {
     const struct plan_graph *plan = build->plan;
@@ -247,12 +263,8 @@ static braid_status walk_units(struct build *build)
     for (uint32_t i = 0; i < plan->num_nodes && !status; i++) {
         uint32_t node = plan_ordered_node(plan, i), unit = plan_unit_of(plan, node);
         status = walk_node(build, node, build->place_of[unit]);
-        if (status || node != plan_last_member(plan, unit))
-            continue;
-        uint32_t *next = braid_array_append(&build->graph->sequence, 1, sizeof(*next));
-        if (!next)
-            return braid_error_no_memory("the order of a plan");
-        *next = plan_main_of(plan, unit);
+        if (!status && node == plan_last_member(plan, unit))
+            status = append_unit(build, unit);
     }
     return status;
 }
@@ -266,47 +278,6 @@ static braid_status return_home(struct build *build)
             status = bring(build, i, home, true);
     }
     return status;
-}
-
-// Addresses of the node at hand: those that frames know, and those that it was given but which now
-// are those of a replica.
-static braid_status add_addresses(struct build *build, const struct array *list, size_t *next,
-                                  uint32_t node, bool were_given)
-{
-    const struct graph_address *addresses = list->items;
-    braid_status status = BRAID_OK;
-    for (; *next < list->num && addresses[*next].node == node && !status; ++*next) {
-        struct graph_address address = addresses[*next];
-        uint32_t resource = address.resource;
-        status = braid_place_memory_at(&build->memory, resource, placed_place(build->graph, node),
-                                       &address.resource);
-        if (status || (were_given && address.resource == resource))
-            continue;
-        struct graph_address *slot = braid_array_append(&build->graph->addresses, 1, sizeof(*slot));
-        if (!slot)
-            return braid_error_no_memory("the addresses of a plan");
-        *slot = address;
-    }
-    return status;
-}
-
-static braid_status bind_addresses(struct build *build)
-{
-    size_t next_known = 0, next_given = 0, num = build->copy_addresses.num;
-    braid_status status = BRAID_OK;
-    build->graph->addresses.num = build->graph->given.num = 0;
-    for (uint32_t node = 0; node < build->plan->num_nodes && !status; node++) {
-        status = add_addresses(build, &build->user->addresses, &next_known, node, false);
-        if (!status)
-            status = add_addresses(build, &build->user->given, &next_given, node, true);
-    }
-    if (status || !num)
-        return status;
-    void *slot = braid_array_append(&build->graph->addresses, num, sizeof(struct graph_address));
-    if (!slot)
-        return braid_error_no_memory("the addresses of a plan");
-    memcpy(slot, build->copy_addresses.items, num * sizeof(struct graph_address));
-    return BRAID_OK;
 }
 
 static braid_status begin(struct build *build, const braid_place_model *model)
@@ -357,9 +328,11 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
     if (!status)
         status = walk_units(&build);
     if (!status)
+        status = braid_place_bind_conditions(&build.memory);
+    if (!status)
         status = return_home(&build);
     if (!status)
-        status = bind_addresses(&build);
+        status = braid_place_bind_addresses(&build.memory, graph, &build.copy_addresses);
     if (build.placed) {
         build.placed->copies = build.copies.items;
         build.placed->num_copies = (uint32_t)build.copies.num;

@@ -6,13 +6,15 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "graph/regions.h"
 #include "place/place_memory.h"
 
 struct rules {
     const braid_graph *graph;
     const struct plan_graph *plan;
     uint32_t num_places;
-    uint64_t *allowed; // per unit
+    uint64_t *allowed;  // per unit
+    uint32_t *fixed_by; // per unit: the first node inside that may be on one place only
     size_t next_known, next_given;
 };
 
@@ -95,6 +97,7 @@ static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resourc
                        name_of(rules, node).text, home, name);
 }
 
+// A loop or branch touches memory by its nodes inside, and has the address of its condition.
 static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_named,
                                   uint64_t *allowed)
 {
@@ -102,6 +105,8 @@ static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_na
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     const struct graph_access *accesses = graph->accesses.items;
     braid_status status = BRAID_OK;
+    if (work_has_body((enum work_kind)graph_node->kind))
+        return BRAID_OK;
     if (is_undeclared(graph, graph_node) && !is_named && *allowed & 1)
         *allowed = 1;
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
@@ -116,7 +121,8 @@ static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_na
     return status;
 }
 
-static braid_status restrict_unit(struct rules *rules, uint32_t main)
+// Where a bundle says that it runs.
+static braid_status find_named(const struct rules *rules, uint32_t main, uint64_t *out_allowed)
 {
     const struct graph_node *nodes = graph_nodes(rules->graph);
     uint64_t all = rules->num_places < 64 ? (UINT64_C(1) << rules->num_places) - 1 : UINT64_MAX;
@@ -125,8 +131,35 @@ static braid_status restrict_unit(struct rules *rules, uint32_t main)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "node %s is to run on device %u, and the plan is for %u devices",
                            name_of(rules, main).text, named - 1, rules->num_places);
-    rules->allowed[plan_unit_of(rules->plan, main)] = named ? UINT64_C(1) << (named - 1) : all;
+    *out_allowed = named ? UINT64_C(1) << (named - 1) : all;
     return BRAID_OK;
+}
+
+// A node may be anywhere, or on one place. So where no place is left, two nodes exclude each other.
+static braid_status restrict_region(struct rules *rules, uint32_t node)
+{
+    uint32_t main = graph_nodes(rules->graph)[node].main, unit = plan_unit_of(rules->plan, node);
+    uint32_t region = braid_graph_lift(rules->graph, node, GRAPH_NONE), other;
+    uint64_t own, both;
+    braid_status status = find_named(rules, main, &own);
+    if (!status)
+        status = restrict_node(rules, node, graph_nodes(rules->graph)[main].place, &own);
+    if (status)
+        return status;
+    both = own & rules->allowed[unit];
+    if (both && both != rules->allowed[unit])
+        rules->fixed_by[unit] = node;
+    other = rules->fixed_by[unit];
+    if (both) {
+        rules->allowed[unit] = both;
+        return BRAID_OK;
+    }
+    return braid_error(
+        BRAID_INVALID_ARGUMENT,
+        "%s %s runs on one device, but node %s in it must be on device %d and node %s on device %d",
+        braid_work_words[graph_nodes(rules->graph)[region].kind].kind, name_of(rules, region).text,
+        name_of(rules, other).text, __builtin_ctzll(rules->allowed[unit]),
+        name_of(rules, node).text, __builtin_ctzll(own));
 }
 
 // Nodes of one hint share a lane, and so a place: the lowest that all of them may have.
@@ -160,17 +193,21 @@ static braid_status join_hints(struct rules *rules)
 braid_status braid_place_find_allowed(const braid_graph *graph, const struct plan_graph *plan,
                                       uint32_t num_places, uint64_t *allowed)
 {
-    struct rules rules = {
-        .graph = graph, .plan = plan, .num_places = num_places, .allowed = allowed
-    };
+    struct rules rules = { .graph = graph,
+                           .plan = plan,
+                           .num_places = num_places,
+                           .allowed = allowed,
+                           .fixed_by = braid_allocate_zeroed(plan->num_units, sizeof(uint32_t)) };
     const struct graph_node *nodes = graph_nodes(graph);
-    braid_status status = check_homes(&rules);
-    for (uint32_t i = 0; i < plan->num_nodes && !status; i++) {
-        if (nodes[i].role == GRAPH_MAIN)
-            status = restrict_unit(&rules, i);
-    }
+    braid_status status =
+        rules.fixed_by ? check_homes(&rules) : braid_error_no_memory("the places of a plan");
+    for (uint32_t unit = 0; unit < plan->num_units && !status; unit++)
+        status = find_named(&rules, plan_main_of(plan, unit), &allowed[unit]);
     for (uint32_t i = 0; i < plan->num_nodes && !status; i++)
-        status =
-            restrict_node(&rules, i, nodes[nodes[i].main].place, &allowed[plan_unit_of(plan, i)]);
+        status = braid_graph_region_of(graph, i) == GRAPH_NONE
+                     ? restrict_node(&rules, i, nodes[nodes[i].main].place,
+                                     &allowed[plan_unit_of(plan, i)])
+                     : restrict_region(&rules, i);
+    free(rules.fixed_by);
     return status ? status : join_hints(&rules);
 }

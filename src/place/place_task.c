@@ -2,6 +2,7 @@
 // The facts of a graph that placing needs: costs of units by place, their accesses to memory, and
 // the data along edges.
 #include "base/error.h"
+#include "graph/regions.h"
 #include "place/place_memory.h"
 #include "place/place_times.h"
 #include "plan/plan_lanes.h"
@@ -23,6 +24,12 @@ static void fill_segments(struct place_task *task, const struct graph_segments *
     }
 }
 
+// What is in a region counts as its node's: its accesses and its time.
+static bool is_inside(const struct place_task *task, uint32_t node)
+{
+    return braid_graph_region_of(task->graph, node) != GRAPH_NONE;
+}
+
 static void fill_uses(struct place_task *task, const struct graph_segments *segments)
 {
     const struct plan_graph *plan = task->plan;
@@ -33,7 +40,8 @@ static void fill_uses(struct place_task *task, const struct graph_segments *segm
         for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
             uint32_t member = plan_unit_member(plan, unit, i);
             const struct graph_node *node = &graph_nodes(task->graph)[member];
-            for (uint32_t k = 0; k < node->num_accesses; k++) {
+            uint32_t num_accesses = is_inside(task, member) ? 0 : node->num_accesses;
+            for (uint32_t k = 0; k < num_accesses; k++) {
                 const struct graph_access *access = &accesses[node->first_access + k];
                 if (!is_tracked(task->graph, access->resource))
                     continue;
@@ -55,7 +63,7 @@ static void fill_costs(struct place_task *task, const struct plan_costs *costs)
         for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
             uint32_t node = plan_unit_member(plan, unit, i);
             bool is_empty = graph_nodes(task->graph)[node].kind == WORK_EMPTY;
-            for (uint32_t p = 0; p < task->num_places; p++)
+            for (uint32_t p = 0; p < task->num_places && !is_inside(task, node); p++)
                 task->cost_ns[(size_t)unit * task->num_places + p] +=
                     costs->model.node_ns +
                     (is_empty ? costs->node_ns[node]
@@ -102,10 +110,11 @@ static braid_status fill(struct place_task *task, const struct graph_segments *s
     return braid_place_find_allowed(task->graph, task->plan, task->num_places, task->allowed);
 }
 
-static braid_status find_costs(struct place_task *task, const braid_schedule_options *options)
+static braid_status find_costs(struct place_task *task, const braid_graph *units,
+                               const braid_schedule_options *options)
 {
     struct plan_costs costs;
-    braid_status status = braid_plan_costs_create(task->plan, task->graph, options, NULL, &costs);
+    braid_status status = braid_plan_costs_create(task->plan, units, options, NULL, &costs);
     if (status)
         return status;
     fill_costs(task, &costs);
@@ -115,7 +124,8 @@ static braid_status find_costs(struct place_task *task, const braid_schedule_opt
     return BRAID_OK;
 }
 
-braid_status braid_place_task_create(const braid_graph *graph, const struct plan_graph *plan,
+braid_status braid_place_task_create(const braid_graph *graph, const braid_graph *units,
+                                     const struct plan_graph *plan,
                                      const braid_schedule_options *options,
                                      struct place_task *out_task)
 {
@@ -129,7 +139,7 @@ braid_status braid_place_task_create(const braid_graph *graph, const struct plan
     if (!status)
         status = fill(&task, &segments);
     if (!status)
-        status = find_costs(&task, options);
+        status = find_costs(&task, units, options);
     braid_graph_segments_finish(&segments);
     if (status)
         braid_place_task_finish(&task);

@@ -18,7 +18,7 @@ struct place_use {
 // The facts of a graph that do not depend on places.
 struct place_task {
     const struct plan_graph *plan;
-    const braid_graph *graph;
+    const braid_graph *graph; // the program's
     struct place_model model;
     uint32_t num_places;
     uint32_t most; // units at once on a place
@@ -33,8 +33,10 @@ struct place_task {
     uint64_t *edge_bytes;    // per edge: what flows along it
 };
 
+// `plan` is of `units`, the graph as place_units.h makes it.
 // Errors: those of braid_place_find_allowed, BRAID_INVALID_ARGUMENT (times beyond 64 bits).
-braid_status braid_place_task_create(const braid_graph *graph, const struct plan_graph *plan,
+braid_status braid_place_task_create(const braid_graph *graph, const braid_graph *units,
+                                     const struct plan_graph *plan,
                                      const braid_schedule_options *options,
                                      struct place_task *out_task);
 void braid_place_task_finish(struct place_task *task);
@@ -63,7 +65,8 @@ braid_status braid_place_list(struct place_times *times);
 
 // Where nodes may run at all: where they say, and where their memory is.
 // Fills allowed[unit], a bit for each place, never 0. Units with one lane hint have one place.
-// Errors: BRAID_INVALID_ARGUMENT (the message names the node, or the buffer), BRAID_NO_MEMORY.
+// Errors: BRAID_INVALID_ARGUMENT (the message names the node, the buffer, or a loop and two nodes
+// in it), BRAID_NO_MEMORY.
 braid_status braid_place_find_allowed(const braid_graph *graph, const struct plan_graph *plan,
                                       uint32_t num_places, uint64_t *allowed);
 

@@ -225,14 +225,16 @@ static bool mark_unknown(const struct plan_graph *plan, const braid_graph *graph
     return true;
 }
 
-// Nodes of a faster device are shorter. The times of copies are known as they are.
+// Nodes of a faster device are shorter. The times of copies are known as they are, and so are those
+// of regions, which were planned on their device.
 static void scale_costs(const struct plan_graph *plan, const braid_graph *graph,
                         struct plan_costs *costs)
 {
     const struct graph_node *nodes = graph_nodes(graph);
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
         bool is_empty = nodes[i].kind == WORK_EMPTY && !nodes[i].cost_ns;
-        if (!is_empty && i < costs->places->num_nodes)
+        bool is_known = work_has_body((enum work_kind)nodes[i].kind);
+        if (!is_empty && !is_known && i < costs->places->num_nodes)
             costs->node_ns[i] =
                 braid_place_cost_ns(costs->places, plan_place_of(plan, i), costs->node_ns[i]);
     }

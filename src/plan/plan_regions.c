@@ -18,8 +18,9 @@
 
 // The nodes directly in a region.
 struct part {
-    braid_graph graph;  // shares all but nodes, edges, accesses and sequence with the whole
-    struct array nodes; // uint32_t: of the whole
+    braid_graph graph;         // shares all but nodes, edges, accesses and sequence with the whole
+    struct place_model places; // of several: the whole's, with the number of its own nodes
+    struct array nodes;        // uint32_t: of the whole
     braid_schedule *schedule;
 };
 
@@ -51,6 +52,11 @@ static const uint32_t *nodes_of(const struct part *part)
 static void begin_part(const struct planner *planner, struct part *part)
 {
     part->graph = *planner->graph;
+    if (planner->graph->places) {
+        part->places = *planner->graph->places;
+        part->places.num_nodes = 0;
+        part->graph.places = &part->places;
+    }
     part->graph.nodes = part->graph.edges = part->graph.accesses = part->graph.sequence =
         part->graph.regions = (struct array){ 0 };
     part->graph.uses = part->graph.addresses = part->graph.given = (struct array){ 0 };
@@ -76,6 +82,7 @@ static bool take_node(struct planner *planner, uint32_t index)
     if (to)
         memcpy(to, &accesses[from->first_access], from->num_accesses * sizeof(*to));
     planner->place_in[index] = (uint32_t)part->nodes.num - 1;
+    part->places.num_nodes += planner->graph->places && index < planner->graph->places->num_nodes;
     *slot = index;
     *node = *from;
     node->first_access = first;
@@ -94,14 +101,15 @@ static bool take_edge(struct planner *planner, uint32_t from, uint32_t to)
     return edge;
 }
 
-// Main nodes, which are all in the root where they have a sequence.
+// The main nodes of the root; those of bodies stand as they were added.
 static bool take_sequence(struct planner *planner)
 {
     const uint32_t *sequence = planner->graph->sequence.items;
     struct array *to = &part_of(planner, GRAPH_NONE)->graph.sequence;
     bool done = true;
     for (size_t i = 0; i < planner->graph->sequence.num && done; i++) {
-        if (graph_nodes(planner->graph)[sequence[i]].is_left_out)
+        if (graph_nodes(planner->graph)[sequence[i]].is_left_out ||
+            braid_graph_region_of(planner->graph, sequence[i]) != GRAPH_NONE)
             continue;
         uint32_t *slot = braid_array_append(to, 1, sizeof(*slot));
         if (slot)

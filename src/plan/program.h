@@ -111,6 +111,12 @@ static inline bool program_has_node(const braid_step *op)
     return op->kind == BRAID_STEP_RUN || op->kind == BRAID_STEP_LOOP;
 }
 
+// The device that all of a region runs on.
+static inline uint32_t program_place(const struct program *region)
+{
+    return region->num_lanes ? region->lanes[0].place : 0;
+}
+
 // The i-th operation of a lane.
 static inline const braid_step *program_lane_op(const struct program *program, uint32_t lane,
                                                 size_t i)

@@ -3,6 +3,11 @@
 // is proved elsewhere, as for any graph. So each node finds the same data in every order as in the
 // one order in which the nodes are walked here. That order must be one that the program's graph
 // allows.
+//
+// The nodes of a loop or branch are on its device and touch the memory that it accesses, as is
+// proved elsewhere. So it is walked as one node. It finds all of that memory as it was written
+// last, and what it may write too: that stays if there is no iteration, or another arm runs. Each
+// iteration leaves the last writes in that memory, where the next one finds them.
 #include "verify/verify_places.h"
 
 #include <string.h>
@@ -11,6 +16,7 @@
 #include "base/node_text.h"
 #include "graph/addresses.h"
 #include "graph/links.h"
+#include "graph/regions.h"
 #include "verify/verify.h"
 
 struct proof {
@@ -82,7 +88,8 @@ static braid_status report_memory(const struct proof *proof, uint32_t node, uint
                        placed_place(proof->graph, node));
 }
 
-// The memory of an access is that of the node's place, and the node is given its address.
+// The memory of an access is that of the node's place, and the node is given its address. A region
+// touches it by its nodes inside, and has an address for its condition.
 static braid_status check_memory(const struct proof *proof, uint32_t node, uint32_t index)
 {
     const struct graph_access *theirs = access_of(proof->program, index);
@@ -105,8 +112,9 @@ static braid_status check_memory(const struct proof *proof, uint32_t node, uint3
     bool given =
         has_address(proof, &proof->program->addresses, node, wanted->buffer, has->buffer, &num) &&
         has_address(proof, &proof->program->given, node, wanted->buffer, has->buffer, &num);
-    return given && (num || wanted->alignment) ? BRAID_OK
-                                               : report_memory(proof, node, ours->resource);
+    given = given && (num || wanted->alignment ||
+                      work_has_body((enum work_kind)graph_nodes(proof->program)[node].kind));
+    return given ? BRAID_OK : report_memory(proof, node, ours->resource);
 }
 
 // Each node is the program's own, on the place that the program asked for.
@@ -243,9 +251,9 @@ static braid_status walk_nodes(const struct proof *proof)
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < graph_num_nodes(proof->graph) && !status; i++) {
         uint32_t node = proof->units.members[i];
-        if (node < num_nodes)
+        if (node < num_nodes && braid_graph_region_of(proof->program, node) == GRAPH_NONE)
             status = walk_node(proof, node);
-        else
+        else if (node >= num_nodes)
             walk_copy(proof, &proof->placed->copies[node - num_nodes]);
     }
     for (uint32_t i = 0; i < proof->program->resources.num && !status; i++) {
@@ -328,7 +336,7 @@ static braid_status check_all(const struct proof *proof)
                  memcmp(ours->items, theirs->items, ours->num * sizeof(struct graph_edge)) == 0);
     if (!fits)
         return braid_error(BRAID_INTERNAL, "the plan has other nodes or edges than the graph");
-    braid_status status = BRAID_OK;
+    braid_status status = braid_verify_place_regions(placed, proof->program);
     for (uint32_t i = 0; i < num_nodes && !status; i++)
         status = check_node(proof, i);
     for (uint32_t i = 0; i < placed->num_copies && !status; i++)

@@ -38,6 +38,9 @@ struct cell_span {
 struct cell_span braid_verify_cells_find(const struct place_cells *cells, uint32_t buffer,
                                          uint64_t offset, uint64_t bytes);
 
+// verify_place_regions.c. Errors: BRAID_INTERNAL, which name the node.
+braid_status braid_verify_place_regions(const struct placed *placed, const braid_graph *program);
+
 // The write that a buffer of the placed graph holds in a cut.
 static inline uint32_t *cells_held(const struct place_cells *cells, uint32_t placed_buffer,
                                    uint32_t cut)

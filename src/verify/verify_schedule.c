@@ -94,26 +94,29 @@ static braid_status check_islands(const braid_schedule *schedule)
     return status;
 }
 
-static braid_status check_lane_places(const braid_schedule *schedule)
+static braid_status check_lane_places(const braid_schedule *schedule, const struct program *program)
 {
-    for (uint32_t i = 0; schedule->placed && i < schedule->info.num_nodes; i++) {
-        uint32_t lane = schedule->lane_of[i];
-        if (!schedule_left_out(schedule, i) &&
-            schedule_lane_place(schedule, lane) != placed_place(schedule->placed->graph, i))
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        if (program_has_node(op) &&
+            program->lanes[op->lane].place != placed_place(schedule->placed->graph, op->node))
             return braid_error(BRAID_INTERNAL,
                                "the plan runs node '%s' of device %u on lane %u of another",
-                               braid_schedule_node_name(schedule, i),
-                               placed_place(schedule->placed->graph, i), lane);
+                               braid_schedule_node_name(schedule, op->node),
+                               placed_place(schedule->placed->graph, op->node), op->lane);
     }
-    return BRAID_OK;
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++)
+        status = check_lane_places(schedule, &program->bodies[i]);
+    return status;
 }
 
 static braid_status verify_culled(const braid_schedule *schedule, const braid_graph *graph)
 {
     const struct placed *placed = schedule->placed;
     braid_status status = placed ? braid_verify_placed(placed, graph) : BRAID_OK;
-    if (!status)
-        status = check_lane_places(schedule);
+    if (!status && placed)
+        status = check_lane_places(schedule, &schedule->program);
     if (!status)
         status = braid_program_verify(&schedule->program, placed ? placed->graph : graph, NULL);
     return status ? status : check_islands(schedule);

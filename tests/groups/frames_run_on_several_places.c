@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "groups/field.h"
+#include "groups/loop_cases.h"
 #include "groups/memory_cases.h"
 #include "groups/placed_graph.h"
 #include "support/check.h"
@@ -376,6 +377,13 @@ int main(void)
         cmocka_unit_test(a_parameter_that_came_late_is_refused),
         cmocka_unit_test(a_device_in_use_stays_open),
         cmocka_unit_test(a_device_of_a_group_has_execs_of_its_own),
+        cmocka_unit_test(a_loop_has_its_data_brought),
+        cmocka_unit_test(what_a_body_may_write_stays_where_it_does_not_run),
+        cmocka_unit_test(a_branch_runs_one_arm_elsewhere),
+        cmocka_unit_test(loops_inside_are_on_the_same_device),
+        cmocka_unit_test(loops_run_on_two_devices),
+        cmocka_unit_test(a_body_on_two_devices_is_refused),
+        cmocka_unit_test(random_loops_on_devices_run_as_written),
         cmocka_unit_test(groups_are_checked),
         cmocka_unit_test(a_group_tells_of_its_members),
         cmocka_unit_test(what_belongs_to_a_member_is_refused_on_a_group),

@@ -62,25 +62,6 @@ static braid_device *open_cpu(void)
     return device;
 }
 
-static void several_devices_are_refused(void **state)
-{
-    (void)state;
-    struct nodes nodes = make_graph();
-    braid_device *device = open_cpu(), *group;
-    braid_exec *exec;
-    braid_schedule *schedule;
-    const braid_place_model places = { .num_places = 2 };
-    check_ok(braid_device_open_group((braid_device *[]){ device, device }, 2, &group));
-    check_fails(braid_exec_create(group, nodes.graph, NULL, &exec), BRAID_UNSUPPORTED,
-                "a plan for several devices plays no loop, and node 1 'until 0' is one");
-    check_fails(braid_schedule_create(nodes.graph, &(braid_schedule_options){ .places = &places },
-                                      &schedule),
-                BRAID_UNSUPPORTED, "'until 0'");
-    check_ok(braid_device_close(group));
-    check_ok(braid_device_close(device));
-    braid_graph_destroy(nodes.graph);
-}
-
 static void values_of_a_loop_are_not_set(void **state)
 {
     (void)state;
@@ -215,7 +196,6 @@ static void digests_differ_by_loops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_devices_are_refused),
         cmocka_unit_test(values_of_a_loop_are_not_set),
         cmocka_unit_test(a_plan_made_anew_knows_loops),
         cmocka_unit_test(orders_inside_and_across_are_explained),

@@ -197,6 +197,13 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
     return BRAID_OK;
 }
 
+static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
+                          const braid_step *op)
+{
+    braid_status status = enter_place(builder, builder->stage->program->lanes[op->lane].place);
+    return status ? status : braid_graph_enter(builder, state, op);
+}
+
 static braid_status walk_ops(struct graph_builder *builder)
 {
     const struct program *program = builder->stage->program;
@@ -210,7 +217,7 @@ static braid_status walk_ops(struct graph_builder *builder)
         else if (op->kind == BRAID_STEP_RECORD)
             status = publish(builder, state, op);
         else if (op->kind == BRAID_STEP_LOOP)
-            status = braid_graph_enter(builder, state, op);
+            status = enter(builder, state, op);
         else if (op->kind != BRAID_STEP_WAIT)
             status = order_frames(builder, state, op);
         state->num_done++;

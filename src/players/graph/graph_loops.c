@@ -145,6 +145,24 @@ static braid_status refuse_driver(const struct stage *stage)
         braid_node_text(node, task->name).text);
 }
 
+// Graphs with conditions take turns on the device that they are launched on (gpu_turn.c).
+static braid_status check_devices(const struct stage *stage)
+{
+    for (uint32_t i = 0; i < stage->program->num_bodies; i++) {
+        const struct program *body = &stage->program->bodies[i];
+        const struct backend_task *task = &stage->frame->tasks[body->node];
+        braid_device *device = places_device(stage->places, stage->device, program_place(body));
+        if (device != stage->device)
+            return braid_error(BRAID_UNSUPPORTED,
+                               "%s %s runs on %s, and a driver graph has those of its first device "
+                               "only, %s",
+                               braid_work_words[task->kind].kind,
+                               braid_node_text(body->node, task->name).text, device->label,
+                               stage->device->label);
+    }
+    return BRAID_OK;
+}
+
 braid_status braid_graph_loops_check(const struct stage *stage)
 {
     const struct gpu_backend *gpu = gpu_from(stage->device->backend);
@@ -153,7 +171,8 @@ braid_status braid_graph_loops_check(const struct stage *stage)
     if (!gpu->api->graph_add_node || !gpu->api->graph_create_condition ||
         gpu->version < FIRST_VERSION)
         return refuse_driver(stage);
-    return check_bodies(stage, stage->program);
+    braid_status status = check_devices(stage);
+    return status ? status : check_bodies(stage, stage->program);
 }
 
 // ---- making ----

@@ -11,6 +11,7 @@ struct played_loop {
     braid_step op;
     struct program_lane lane;
     uint32_t lane_op;
+    struct places places;
     struct playing *playing;
 };
 
@@ -52,6 +53,20 @@ static void note_tasks(struct streams_played *played, const struct program *body
         note_tasks(played, &body->bodies[i], loop);
 }
 
+// All places are the device that the loop is on. NULL: there is one.
+static const struct places *fill_places(const struct places *from, braid_device *device,
+                                        struct places *places)
+{
+    if (!from)
+        return NULL;
+    *places = *from;
+    for (uint32_t i = 0; i < from->num; i++) {
+        places->devices[i] = device;
+        places->reaches[i] = UINT64_MAX;
+    }
+    return places;
+}
+
 static braid_status make_loop(struct streams_played *played, const struct stage *stage,
                               uint32_t index)
 {
@@ -65,6 +80,8 @@ static braid_status make_loop(struct streams_played *played, const struct stage 
     own.player = played->player;
     own.program = &loop->program;
     own.first = NULL; // which is on streams
+    own.device = places_device(stage->places, stage->device, program_place(body));
+    own.places = fill_places(stage->places, own.device, &loop->places);
     own.beside = index ? played->loops[0].playing : NULL;
     braid_status status = played->player->check(&own);
     return status ? status : played->player->create(&own, &loop->playing);
