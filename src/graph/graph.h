@@ -206,8 +206,8 @@ static inline const union work *graph_work_of(const braid_graph *graph, uint32_t
 }
 
 // Whether the access needs the bytes from before it. A write needs them if its node may be left
-// out; a transient buffer has any bytes then. A loop may have no iteration and a branch does not
-// run each arm, so they need what they may leave as it is.
+// out. A transient buffer has any bytes then. A loop may have no iteration, and a branch runs one
+// arm: their writes may all be left out.
 static inline bool graph_needs_data(const braid_graph *graph, uint32_t node,
                                     const struct graph_access *access)
 {

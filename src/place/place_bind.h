@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes and regions hold besides accesses, once all of them have places.
+// The addresses of nodes and the conditions of regions, once all nodes have places.
 #ifndef BRAID_PLACE_PLACE_BIND_H
 #define BRAID_PLACE_PLACE_BIND_H
 

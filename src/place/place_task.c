@@ -24,7 +24,7 @@ static void fill_segments(struct place_task *task, const struct graph_segments *
     }
 }
 
-// What is in a region counts as its node's: its accesses and its time.
+// The accesses and the time of a node inside a region are counted with the region's node.
 static bool is_inside(const struct place_task *task, uint32_t node)
 {
     return braid_graph_region_of(task->graph, node) != GRAPH_NONE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that a placed graph has the loops and branches of the program, each with all its nodes on
-// one device, and that each reads its condition there.
+// Proves that a placed graph has the loops and branches of the program. All nodes of one are on one
+// device, and it reads its condition there.
 #include "base/error.h"
 #include "base/node_text.h"
 #include "graph/regions.h"

@@ -5,9 +5,9 @@
 // allows.
 //
 // The nodes of a loop or branch are on its device and touch the memory that it accesses, as is
-// proved elsewhere. So it is walked as one node. It finds all of that memory as it was written
-// last, and what it may write too: that stays if there is no iteration, or another arm runs. Each
-// iteration leaves the last writes in that memory, where the next one finds them.
+// proved elsewhere. So it is walked as one node. It must find the last writes in all of that
+// memory, also in the parts that it may write. These stay if there is no iteration, or another arm
+// runs. Each iteration leaves the last writes in that memory, where the next one finds them.
 #include "verify/verify_places.h"
 
 #include <string.h>
