@@ -51,6 +51,7 @@ static const struct {
     { "numba_scale_80", 1, { NULL } },
     { "nvcc_common_75", 9, { NULL } },
     { "nvcc_common_80_lines", 9, { NULL } },
+    { "nvcc_tiles_80", 1, { NULL } },
     { "nvcc_modern_100", 4, { DEPENDS, NULL, CLUSTERS } },
     { "nvcc_modern_90", 4, { DEPENDS, NULL, CLUSTERS } },
     { "nvcc_modern_90_debug", 4, { DEPENDS, NULL, CLUSTERS } },

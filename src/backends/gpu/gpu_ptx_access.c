@@ -163,13 +163,69 @@ static enum ptx_access_kind find_any_copy(const struct ptx_statement *statement,
 
 static bool is_unseen(struct ptx_word name)
 {
-    static const char *const names[] = { "tex",   "tld4",     "suld",      "sust",
-                                         "sured", "multimem", "tensormap", "wmma" };
+    static const char *const names[] = { "tex",   "tld4",     "suld",     "sust",
+                                         "sured", "multimem", "tensormap" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (braid_ptx_word_is(name, names[i]))
             return true;
     }
     return false;
+}
+
+// ---- fragments of matrices ----
+
+static uint32_t bits_of_element(struct ptx_word part)
+{
+    static const struct {
+        const char *name;
+        uint32_t bits;
+    } small[] = { { "b1", 1 }, { "s4", 4 }, { "u4", 4 }, { "tf32", 32 } };
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+        if (braid_ptx_word_is(part, small[i].name))
+            return small[i].bits;
+    }
+    return 8 * bytes_of_type(part);
+}
+
+// The number behind a letter of m16n16k16; 0: there is none.
+static uint32_t find_side(const struct parts *parts, char letter)
+{
+    for (size_t i = 1; i < parts->num; i++) {
+        struct ptx_word part = parts->items[i];
+        const char *at = part.length > 5 && *part.at == 'm' && isdigit((unsigned char)part.at[1])
+                             ? memchr(part.at, letter, part.length)
+                             : NULL;
+        if (at)
+            return (uint32_t)strtoul(at + 1, NULL, 10);
+    }
+    return 0;
+}
+
+// wmma.load.a: of M rows of K elements, or K columns of M; b: K and N; c, and wmma.store.d: M and
+// N.
+static enum ptx_access_kind find_fragment(const struct ptx_statement *statement,
+                                          const struct parts *parts, struct ptx_access *access)
+{
+    const bool loads = braid_ptx_word_is(parts->items[1], "load");
+    const char *matrix = parts->items[2].at;
+    const uint32_t down = find_side(parts, *matrix == 'b' ? 'k' : 'm');
+    const uint32_t across = find_side(parts, *matrix == 'a' ? 'k' : 'n');
+    const uint32_t bits = bits_of_element(parts->items[parts->num - 1]);
+    const uint32_t length = has(parts, "row") ? across : down;
+    access->act = loads ? AUDIT_READS : AUDIT_WRITES;
+    access->rows = has(parts, "row") ? down : across;
+    access->bytes = length * bits / 8;
+    access->stride = find_operand(statement, 2);
+    access->stride_bits = access->stride.length ? bits : length * bits;
+    return access->rows && access->bytes ? at_operand(statement, loads, access) : PTX_UNSEEN_ACCESS;
+}
+
+static enum ptx_access_kind find_matrix(const struct ptx_statement *statement,
+                                        const struct parts *parts, struct ptx_access *access)
+{
+    if (is_of_other_space(parts) || has(parts, "mma"))
+        return PTX_NO_ACCESS;
+    return parts->num > 2 ? find_fragment(statement, parts, access) : PTX_UNSEEN_ACCESS;
 }
 
 enum ptx_access_kind braid_ptx_find_access(const struct ptx_statement *statement,
@@ -189,10 +245,10 @@ enum ptx_access_kind braid_ptx_find_access(const struct ptx_statement *statement
     *out_access = (struct ptx_access){ 0 };
     if (braid_ptx_word_is(name, "cp"))
         return find_any_copy(statement, &parts, out_access);
-    if (is_unseen(name)) {
-        bool is_apart = is_of_other_space(&parts) || has(&parts, "mma");
-        return braid_ptx_word_is(name, "wmma") && is_apart ? PTX_NO_ACCESS : PTX_UNSEEN_ACCESS;
-    }
+    if (braid_ptx_word_is(name, "wmma"))
+        return find_matrix(statement, &parts, out_access);
+    if (is_unseen(name))
+        return PTX_UNSEEN_ACCESS;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (!braid_ptx_word_is(name, rows[i].name) || is_of_other_space(&parts))
             continue;

@@ -12,6 +12,9 @@ struct ptx_access {
     struct ptx_word offset; // a number to add; length 0: there is none
     uint32_t bytes;         // 0: `size` says it
     struct ptx_word size;   // an operand
+    uint32_t rows; // of so many bytes each, by all threads of a warp together; 0: it is one
+    struct ptx_word stride; // an operand, how many bits of `stride_bits` lie from row to row
+    uint32_t stride_bits;   // without an operand: how many bits themselves
 };
 
 enum ptx_access_kind {

@@ -188,13 +188,39 @@ static int write_size(char *text, size_t size, const struct ptx_access *access)
                     (int)access->size.length, access->size.at);
 }
 
+// Of several rows: the first thread of the warp checks one after another.
+static int write_rows_begin(char *text, size_t size, const struct ptx_access *access)
+{
+    int at = snprintf(text, size,
+                      "\t.reg .b64 %%braid_stride;\n\t.reg .b32 %%braid_rows;\n"
+                      "\tmov.u32 %%braid_rows, %%laneid;\n"
+                      "\tsetp.ne.u32 %%braid_q, %%braid_rows, 0;\n"
+                      "\t@%%braid_q bra braid_last_row;\n"
+                      "\tmov.u32 %%braid_rows, %u;\n",
+                      access->rows);
+    if (access->stride.length)
+        at += snprintf(text + at, size - (size_t)at, "\tmul.wide.u32 %%braid_stride, %.*s, %u;\n",
+                       (int)access->stride.length, access->stride.at, access->stride_bits);
+    else
+        at += snprintf(text + at, size - (size_t)at, "\tmov.u64 %%braid_stride, %u;\n",
+                       access->stride_bits);
+    return at + snprintf(text + at, size - (size_t)at,
+                         "\tshr.u64 %%braid_stride, %%braid_stride, 3;\nbraid_row:\n");
+}
+
+static const char rows_end[] = "\tadd.u64 %braid_a0, %braid_a0, %braid_stride;\n"
+                               "\tsub.u32 %braid_rows, %braid_rows, 1;\n"
+                               "\tsetp.ne.u32 %braid_q, %braid_rows, 0;\n"
+                               "\t@%braid_q bra braid_row;\nbraid_last_row:\n";
+
 bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
                            struct ptx_cache cache, uint32_t line, char *text)
 {
     const uint32_t known = cache.is_shared ? cache.number : PTX_CHECK_CACHES;
-    enum { size = PTX_CHECK_BYTES, MOST_WORDS = size / 4 };
+    enum { size = PTX_CHECK_BYTES, MOST_WORDS = size / 8 };
     struct ptx_word guard = find_guard(statement);
-    if (access->base.length + access->offset.length + access->size.length + guard.length >
+    if (access->base.length + access->offset.length + access->size.length + guard.length +
+            access->stride.length >
         MOST_WORDS)
         return false;
     struct ptx_word base = access->base, offset = access->offset;
@@ -205,6 +231,8 @@ bool braid_ptx_write_check(const struct ptx_statement *statement, const struct p
     if (offset.length)
         at += snprintf(text + at, size - (size_t)at, "\tadd.s64 %%braid_a0, %%braid_a0, %.*s;\n",
                        (int)offset.length, offset.at);
+    if (access->rows)
+        at += write_rows_begin(text + at, size - (size_t)at, access);
     at += write_decision(text + at, size - (size_t)at, guard, cache.number);
     at += snprintf(text + at, size - (size_t)at,
                    "\t{\n\t.param .b64 braid_p0;\n\t.param .b64 braid_p1;\n\t.param .b32 "
@@ -220,7 +248,8 @@ bool braid_ptx_write_check(const struct ptx_statement *statement, const struct p
                        "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"
                        "\tld.param.b64 %%braid_span%u, [braid_r+8];\n",
                        cache.number, cache.number);
-    snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n\t}\n\t");
+    snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n%s\t}\n\t",
+             access->rows ? rows_end : "");
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 enum {
     PTX_CHECK_CACHES = AUDIT_NUM_KNOWN, // of a function: each takes registers
-    PTX_CHECK_BYTES = 2048,
+    PTX_CHECK_BYTES = 4096,
 };
 
 // A variable for the address of the table, and the function that looks into the table.

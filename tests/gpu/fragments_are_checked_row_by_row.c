@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A warp loads and stores fragments of matrices row by row, and tells of each row once. The
+// stand-in does not know the instruction, so the checks run without it.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_ptx_access.h"
+#include "backends/gpu/gpu_ptx_audit.h"
+#include "standin/ptx/ptx_run.h"
+#include "support/check.h"
+
+#define HEAD ".version 7.1\n.target sm_80\n.address_size 64\n"
+
+static void fragments_have_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *instruction;
+        uint32_t rows, bytes, stride_bits;
+        bool writes, has_stride;
+    } cases[] = {
+        { "load.a.sync.aligned.row.m8n32k16.global.f16 {%r0}, [%a], %r1", 8, 32, 16, false, true },
+        { "load.a.sync.aligned.col.m8n32k16.f16 {%r0}, [%a], %r1", 16, 16, 16, false, true },
+        { "load.b.sync.aligned.row.m8n32k16.global.bf16 {%r0}, [%a], %r1", 16, 64, 16, false,
+          true },
+        { "load.b.sync.aligned.col.m8n32k16.global.s8 {%r0}, [%a], 48", 32, 16, 8, false, true },
+        { "load.c.sync.aligned.row.m8n32k16.global.s32 {%r0}, [%a]", 8, 128, 1024, false, false },
+        { "load.a.sync.aligned.row.m16n16k8.global.tf32 {%r0}, [%a], %r1", 16, 32, 32, false,
+          true },
+        { "load.b.sync.aligned.col.m8n8k32.global.s4 {%r0}, [%a], %r1", 8, 16, 4, false, true },
+        { "load.a.sync.aligned.row.m8n8k128.global.b1 {%r0}, [%a], %r1", 8, 16, 1, false, true },
+        { "store.d.sync.aligned.row.m8n8k4.global.f64 [%a+8], {%r0}, %r1", 8, 64, 64, true, true },
+        { "store.d.sync.aligned.col.m8n32k16.f32 [%a], {%r0}, %r1", 32, 32, 32, true, true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[300];
+        struct ptx ptx;
+        struct ptx_reason reason;
+        struct ptx_access access;
+        snprintf(text, sizeof(text), HEAD ".entry a()\n{\nwmma.%s;\nret;\n}\n",
+                 cases[i].instruction);
+        assert_true(braid_ptx_read(text, &ptx, &reason));
+        assert_int_equal(braid_ptx_find_access(ptx_statements(&ptx, ptx_functions(&ptx)), &access),
+                         PTX_ACCESS);
+        assert_int_equal(access.act, cases[i].writes ? AUDIT_WRITES : AUDIT_READS);
+        assert_true(braid_ptx_word_is(access.base, "%a"));
+        if (access.rows != cases[i].rows || access.bytes != cases[i].bytes ||
+            access.stride_bits != cases[i].stride_bits ||
+            (access.stride.length != 0) != cases[i].has_stride)
+            fail_msg("%s: %u rows of %u bytes, %u bits apart", cases[i].instruction, access.rows,
+                     access.bytes, access.stride_bits);
+        braid_ptx_finish(&ptx);
+    }
+}
+
+enum { STRIDE = 20, ROWS = 16, ROW_BYTES = 32, WIDTH = 2 * STRIDE };
+
+struct table {
+    uint64_t num, rest, known[AUDIT_NUM_KNOWN];
+    struct audit_segment segments[ROWS + 1];
+};
+
+static void run(const char *changed, const void *matrix, uint64_t stride, const struct table *table)
+{
+    const void *arguments[] = { matrix, (const void *)(uintptr_t)stride, table };
+    const struct grid grid = {
+        .grid = { 1, 1, 1 }, .block = { 64, 1, 1 }, .arguments = arguments, .seed = 1
+    };
+    struct text error = { 0 };
+    struct code code;
+    if (!code_read(changed, "loads", &code, &error) || !code_run(&code, &grid, &error))
+        fail_msg("%s", error.bytes);
+    code_finish(&code);
+}
+
+// Buffers lie between rows, and at the last row. The node declares none of them.
+static void a_row_ends_before_the_next(void **state)
+{
+    (void)state;
+    static unsigned char matrix[ROWS * WIDTH];
+    static const char text[] =
+        HEAD ".entry loads(.param .u64 matrix, .param .u64 stride)\n{\n.reg .pred %p;\n"
+             ".reg .b64 %a, %d;\n.reg .b32 %s, %r<8>;\nld.param.u64 %a, [matrix];\n"
+             "ld.param.u64 %d, [stride];\ncvt.u32.u64 %s, %d;\n"
+             "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 "
+             "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%a], %s;\nret;\n}\n";
+    struct ptx_reason reason;
+    uint64_t told = 0;
+    struct table all = { .num = ROWS, .rest = (uintptr_t)&told };
+    char *changed = braid_gpu_ptx_with_audit(text, 0, &reason);
+    assert_non_null(changed);
+    char *load = strstr(changed, "wmma.load");
+    assert_non_null(load);
+    memset(load, ' ', (size_t)(strchr(load, ';') + 1 - load));
+    for (uint64_t i = 0; i < ROWS; i++) {
+        const uint64_t row = (uintptr_t)matrix + i * WIDTH;
+        all.segments[i] = (struct audit_segment){ .begin = row + ROW_BYTES, .end = row + WIDTH };
+    }
+    all.segments[ROWS - 1].begin = (uintptr_t)matrix + (ROWS - 1) * WIDTH;
+    all.segments[ROWS] = (struct audit_segment){ .begin = UINT64_MAX, .end = UINT64_MAX };
+    const struct table table = { .rest = (uintptr_t)&all,
+                                 .segments = { { .begin = UINT64_MAX, .end = UINT64_MAX } } };
+    run(changed, matrix, STRIDE, &table);
+    for (size_t i = 0; i < ROWS - 1; i++)
+        assert_int_equal(all.segments[i].tallies[AUDIT_READS].num, 0);
+    const struct audit_tally *last = &all.segments[ROWS - 1].tallies[AUDIT_READS];
+    assert_int_equal(told, 1);
+    assert_int_equal(last->num, 2); // once for each warp
+    assert_int_equal(last->highest, (uintptr_t)matrix + (ROWS - 1) * WIDTH + ROW_BYTES - 1);
+    free(changed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fragments_have_rows),
+        cmocka_unit_test(a_row_ends_before_the_next),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
