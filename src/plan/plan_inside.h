@@ -18,6 +18,7 @@ struct plan_room {
     // The further time that a call with waits takes of its lane, behind its lane predecessor and
     // however long ago the others have ended.
     uint64_t wait_busy_ns;
+    bool shares_unit; // its lanes share a multiprocessor
 };
 
 // From an iteration of a loop inside to the next, beyond its calls; measured by bench_gpu_loops.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where measuring has told that nodes slow each other, plans are as long as frames then are, and
 // take no lanes that gain nothing.
+#include "base/array.h"
 #include "graph/graph.h"
+#include "plan/plan_inside.h"
+#include "plan/schedule.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
 
@@ -53,6 +56,36 @@ static void only_the_time_beside_others_counts(void **state)
     assert_int_equal(info_of(schedule).makespan_ns, 4100);
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
+}
+
+static uint64_t length_inside(uint32_t threads, bool is_measured, bool shares_unit)
+{
+    enum { NUM = 3, COST_NS = 1600 };
+    braid_graph *graph = chains(NUM, 1, COST_NS);
+    uint64_t *alone_ns = braid_array_append(&graph->alone_ns, NUM, sizeof(*alone_ns));
+    struct island_fit fits[NUM];
+    const struct plan_inside inside = { .fits = fits,
+                                        .room = { .groups = 1, .shares_unit = shares_unit } };
+    braid_schedule *schedule;
+    assert_non_null(alone_ns);
+    for (int i = 0; i < NUM; i++) {
+        alone_ns[i] = is_measured ? COST_NS : 0;
+        fits[i] = (struct island_fit){ .threads = threads, .blocks = 1 };
+    }
+    check_ok(braid_schedule_create_inside(graph, &three_lanes, &inside, &schedule));
+    const uint64_t length_ns = info_of(schedule).makespan_ns;
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return length_ns;
+}
+
+static void calls_on_one_multiprocessor_slow_each_other(void **state)
+{
+    (void)state;
+    assert_int_equal(length_inside(256, true, true), 1600 + 2 * 700); // 7 of 16 for each other
+    assert_int_equal(length_inside(32, true, true), 1600);
+    assert_int_equal(length_inside(256, false, true), 1600);
+    assert_int_equal(length_inside(256, true, false), 1600);
 }
 
 static void calls_that_sleep_slow_nobody(void **state)
@@ -146,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_at_once_are_longer),
         cmocka_unit_test(only_the_time_beside_others_counts),
+        cmocka_unit_test(calls_on_one_multiprocessor_slow_each_other),
         cmocka_unit_test(calls_that_sleep_slow_nobody),
         cmocka_unit_test(overheads_stay),
         cmocka_unit_test(lanes_that_gain_nothing_are_not_taken),

@@ -79,6 +79,7 @@ bool braid_island_get_narrow_room(struct backend *backend, const struct island_f
                                   uint32_t num, braid_cost_model *model, struct plan_room *out_room)
 {
     get_room(backend, LANE_BUSY_NS, out_room);
+    out_room->shares_unit = true;
     model->max_concurrent = braid_plan_groups_of(fits, num);
     return model->max_concurrent > 1;
 }
