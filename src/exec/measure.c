@@ -93,6 +93,14 @@ static braid_status find_delays(const braid_exec *exec, const struct measured_fr
     return braid_measure_delays(frames, expected, out_ns);
 }
 
+static bool has_lanes(const struct program *program)
+{
+    bool has = program->num_lanes > 1;
+    for (uint32_t i = 0; i < program->num_bodies && !has; i++)
+        has = has_lanes(&program->bodies[i]);
+    return has;
+}
+
 // Calls that sleep slow nobody. A call of an island takes another time for reasons of its own.
 // Nodes in bodies have no intervals, so on several lanes they may have had others beside them.
 static void describe(const braid_exec *exec, const braid_graph *graph, uint32_t node,
@@ -103,7 +111,7 @@ static void describe(const braid_exec *exec, const braid_graph *graph, uint32_t 
     const bool is_in_body = braid_graph_region_of(graph, node) != GRAPH_NONE;
     crowding->counts = exec->tasks.items[node].kind != WORK_EMPTY &&
                        !graph_node_blocks(graph, node) && !is_inside && !is_in_body;
-    crowding->overlaps = is_in_body && exec->program.num_lanes > 1;
+    crowding->overlaps = is_in_body && has_lanes(&exec->program);
 }
 
 // Nodes of several devices slow each other in ways of their own.

@@ -18,7 +18,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 // ready_ns: when each lane's next node is expected to begin; 0: it stands behind no other. UNKNOWN:
-// it stands behind a node that was not timed, such as a loop.
+// it stands behind a node that was not timed.
 #define UNKNOWN UINT64_MAX
 
 static void walk(const struct measured_frames *frames, struct expected_delays expected,

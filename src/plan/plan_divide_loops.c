@@ -115,12 +115,12 @@ static void set_outside(struct loop_divider *divider, uint32_t node, const char 
 // A loop that is one kernel starts its iterations itself.
 static void shorten(const struct loop_divider *divider, const struct program *body)
 {
-    const uint64_t between_ns = divider->model->iteration_ns;
+    const uint64_t between_ns = divider->schedule->options.costs.iteration_ns;
     uint64_t *cost_ns = &divider->schedule->cost_ns[body->node], saved_ns;
-    if (between_ns <= PLAN_ITERATION_INSIDE_NS ||
-        __builtin_mul_overflow(between_ns - PLAN_ITERATION_INSIDE_NS, body->expected, &saved_ns))
-        return;
-    *cost_ns -= saved_ns < *cost_ns ? saved_ns : *cost_ns;
+    if (between_ns > PLAN_ITERATION_INSIDE_NS &&
+        !__builtin_mul_overflow(between_ns - PLAN_ITERATION_INSIDE_NS, body->expected, &saved_ns) &&
+        saved_ns < *cost_ns) // which has a limit
+        *cost_ns -= saved_ns;
 }
 
 static void divide_body(struct loop_divider *divider, const struct program *body)

@@ -200,8 +200,9 @@ static void check_reason(const struct looped *looped, const char *reason)
     assert_string_equal(text, reason);
 }
 
-// The blocks of a wide node would share one multiprocessor.
-static void a_wide_node_keeps_the_loop_outside(void **state)
+// The blocks of a wide node would share one multiprocessor, and an island that loops keeps no
+// times.
+static void wide_nodes_and_times_keep_the_loop_outside(void **state)
 {
     (void)state;
     struct shape shape = { .num_steps = 1, .grid = 3000, .begin = 2, .options.plan.max_lanes = 1 };
@@ -215,6 +216,10 @@ static void a_wide_node_keeps_the_loop_outside(void **state)
     looped = make(&shape);
     check_reason(&looped, "in island 0, which is the loop 'until 0'");
     finish(&looped);
+    shape.options.profile = 1;
+    looped = make(&shape);
+    check_reason(&looped, "not in an island: the exec keeps the times of its runs");
+    finish(&looped);
 }
 
 int main(void)
@@ -225,7 +230,7 @@ int main(void)
         cmocka_unit_test(no_iteration_at_all),
         cmocka_unit_test(inside_a_loop_of_the_drivers),
         cmocka_unit_test(never_if_nobody_wants_islands),
-        cmocka_unit_test(a_wide_node_keeps_the_loop_outside),
+        cmocka_unit_test(wide_nodes_and_times_keep_the_loop_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,25 @@ static uint64_t length_of_loop(const braid_kernel *kernel, uint32_t num_islands)
     return placement.end_ns - placement.start_ns;
 }
 
+// A plan that was made without the time between iterations has nothing to save.
+static void a_loop_that_is_one_kernel_never_takes_less_than_its_calls(void **state)
+{
+    (void)state;
+    braid_cost_model costs = model;
+    braid_graph *graph = new_graph();
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 10 }, NULL));
+    const braid_kernel_node launch = { .node.cost_ns = 2000, .kernel = &with_source };
+    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan(graph, 1, &costs);
+    costs.iteration_ns = 4500;
+    check_ok(braid_plan_divide_alone(schedule, graph, &costs));
+    assert_int_equal(schedule->info.num_islands, 1);
+    assert_int_equal(schedule->info.makespan_ns, 10 * 2000);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void a_loop_that_is_one_kernel_is_expected_to_be_shorter(void **state)
 {
     (void)state;
@@ -317,6 +336,7 @@ int main(void)
         cmocka_unit_test(wide_kernels_stay_outside),
         cmocka_unit_test(other_divisions_are_seen),
         cmocka_unit_test(a_loop_that_is_one_kernel_is_expected_to_be_shorter),
+        cmocka_unit_test(a_loop_that_is_one_kernel_never_takes_less_than_its_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,12 +279,14 @@ static braid_status add_end(struct graph_builder *builder)
     bool is_arm = is_body && stage->frame->tasks[stage->program->node].kind == WORK_BRANCH;
     if (!playing->times && (is_arm || !is_body))
         return BRAID_OK;
+    if (is_arm) {
+        collect_ends(builder);
+        return add_tally(builder);
+    }
     playing->num_nodes++;
-    if (is_body && !is_arm)
+    if (is_body)
         return end_iteration(builder);
     collect_ends(builder);
-    if (is_arm)
-        return add_tally(builder);
     const struct gpu_behind behind = graph_behind_here(builder);
     return braid_graph_times_add_keep(playing->times, &behind);
 }

@@ -67,9 +67,7 @@ braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane 
     const struct program *program = builder->stage->program;
     const struct program *body = &program->bodies[op->position];
     bool done = false;
-    // An island that loops keeps no times.
-    bool is_island = body->is_island && !builder->playing->times;
-    braid_status made = is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
+    braid_status made = body->is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
     if (made || done)
         return made;
     const struct backend_task *task = &builder->stage->frame->tasks[op->node];
