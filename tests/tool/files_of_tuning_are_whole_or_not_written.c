@@ -23,12 +23,11 @@ static void *allocate(size_t bytes)
 
 static enum exit_status write_failing(braid_device *device, const braid_graph *graph, long nth)
 {
-    static const uint64_t costs_ns[] = { 10, 20, 30 };
     const braid_exec_options way = { .mode = BRAID_MODE_STREAMS };
     json_t *trials = json_array();
     (void)unlink(path);
     num_left = nth;
-    enum exit_status status = way_file_write(path, device, graph, &way, costs_ns, trials);
+    enum exit_status status = way_file_write(path, device, graph, &way, trials);
     num_left = nth && num_left == 0 ? -1 : 0; // whether one failed
     return status;
 }
@@ -59,8 +58,9 @@ static void whatever_fails(void **state)
     bool failed = true;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     check_ok(braid_graph_create(&graph));
-    for (int i = 0; i < 3; i++)
-        check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    for (uint64_t i = 1; i <= 3; i++)
+        check_ok(
+            braid_graph_add_empty(graph, &(braid_empty){ .node = { .cost_ns = 10 * i } }, NULL));
     json_set_alloc_funcs(allocate, free);
     for (long nth = 1; failed; nth++) {
         enum exit_status status = write_failing(device, graph, nth);

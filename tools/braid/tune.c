@@ -2,14 +2,12 @@
 // braid tune: finds by trial how the graph of a file is best played on a device.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <braid/braid.h>
 
 #include "arguments.h"
 #include "commands.h"
 #include "frames.h"
-#include "graph_costs.h"
 #include "output.h"
 #include "progress.h"
 #include "run_arguments.h"
@@ -132,20 +130,6 @@ static void print_trial(void *user, const braid_tune_trial *trial)
                                     (json_int_t)trial->num_frames, "is_best", trial->is_best));
 }
 
-static enum exit_status keep(struct tuning *tuning, const braid_device *device,
-                             const braid_graph *graph, const braid_exec_options *way)
-{
-    uint64_t *costs_ns = calloc(braid_graph_num_nodes(graph), sizeof(*costs_ns));
-    if (!costs_ns)
-        return fail(EXIT_FAILED, "out of memory for the costs");
-    enum exit_status status = graph_costs_read(graph, 0, costs_ns);
-    if (status == EXIT_DONE)
-        status =
-            way_file_write(tuning->out, device, graph, way, costs_ns, json_incref(tuning->trials));
-    free(costs_ns);
-    return status;
-}
-
 static enum exit_status tune_graph(struct tuning *tuning, braid_device *device, braid_graph *graph,
                                    const struct dot_file *file)
 {
@@ -160,7 +144,9 @@ static enum exit_status tune_graph(struct tuning *tuning, braid_device *device, 
     progress_clear();
     if (tuned != BRAID_OK)
         return task_graph_fail(file, tuned);
-    return tuning->out ? keep(tuning, device, graph, &way) : EXIT_DONE;
+    return tuning->out
+               ? way_file_write(tuning->out, device, graph, &way, json_incref(tuning->trials))
+               : EXIT_DONE;
 }
 
 static enum exit_status tune_on_device(struct tuning *tuning, const struct dot_file *file)

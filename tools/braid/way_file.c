@@ -10,6 +10,7 @@
 
 #include <braid/braid.h>
 
+#include "graph_costs.h"
 #include "json_file.h"
 #include "output.h"
 
@@ -19,19 +20,6 @@ enum { MOST_LANES = 65535 };
 static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
 {
     snprintf(text, DIGEST_CHARACTERS, "%016" PRIx64, braid_graph_digest(graph));
-}
-
-// NULL: out of memory.
-static json_t *costs_to_json(const braid_graph *graph, const uint64_t *costs_ns)
-{
-    json_t *costs = json_array();
-    bool is_whole = costs;
-    for (uint32_t i = 0; i < braid_graph_num_nodes(graph) && is_whole; i++)
-        is_whole = json_array_append_new(costs, json_integer((json_int_t)costs_ns[i])) == 0;
-    if (is_whole)
-        return costs;
-    json_decref(costs);
-    return NULL;
 }
 
 // Words of a file for numbers of the library; ended by one without a name.
@@ -82,25 +70,23 @@ static json_t *way_to_json(const braid_exec_options *way)
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
                                 const braid_graph *graph, const braid_exec_options *way,
-                                const uint64_t *costs_ns, json_t *trials)
+                                json_t *trials)
 {
+    json_t *json;
+    enum exit_status status = graph_costs_to_json(graph, device, &json);
+    if (status != EXIT_DONE) {
+        json_decref(trials);
+        return status;
+    }
     braid_device_info info;
     braid_device_get_info(device, &info);
-    char digest[DIGEST_CHARACTERS];
-    write_digest(graph, digest);
-    json_t *json = output_start_json("tuning");
-    json_t *more =
-        json_pack("{s:s, s:s, s:s}", "graph", digest, "backend", info.backend, "device", info.name);
     // Each takes its value over, and refuses NULL.
-    bool is_whole = json_object_set_new(more, "way", way_to_json(way)) == 0;
-    is_whole &= json_object_set_new(more, "costs_ns", costs_to_json(graph, costs_ns)) == 0;
-    is_whole &= json_object_set_new(more, "trials", trials) == 0;
-    enum exit_status status = EXIT_DONE;
-    if (!json || !is_whole || json_object_update(json, more) != 0)
-        status = fail(EXIT_FAILED, "out of memory for %s", path);
-    if (status == EXIT_DONE)
-        status = output_write_json(path, json);
-    json_decref(more);
+    bool is_whole = json_object_set_new(json, "kind", json_string("tuning")) == 0;
+    is_whole &= json_object_set_new(json, "device", json_string(info.name)) == 0; // as it is
+    is_whole &= json_object_set_new(json, "way", way_to_json(way)) == 0;
+    is_whole &= json_object_set_new(json, "trials", trials) == 0;
+    status =
+        is_whole ? output_write_json(path, json) : fail(EXIT_FAILED, "out of memory for %s", path);
     json_decref(json);
     return status;
 }
@@ -155,39 +141,6 @@ static enum exit_status read_number(const char *path, const char *key, const jso
     return status;
 }
 
-// The numbers of an array, and their sum, which is planned.
-static enum exit_status read_costs(const char *path, const char *key, const json_t *costs)
-{
-    json_int_t cost, sum = 0;
-    for (size_t i = 0; i < json_array_size(costs); i++) {
-        char name[64];
-        snprintf(name, sizeof(name), "%s[%zu]", key, i);
-        enum exit_status status =
-            read_number(path, name, json_array_get(costs, i), INT64_MAX, &cost);
-        if (status != EXIT_DONE)
-            return status;
-        if (cost > INT64_MAX - sum)
-            return fail(EXIT_BAD_FILE, "%s: the numbers of %s add up to more than %" PRId64, path,
-                        key, INT64_MAX);
-        sum += cost;
-    }
-    return EXIT_DONE;
-}
-
-static enum exit_status take_costs(const char *path, const json_t *costs, braid_graph *graph)
-{
-    if (json_array_size(costs) != braid_graph_num_nodes(graph))
-        return fail(EXIT_BAD_FILE, "%s: %zu numbers in costs_ns, and the graph has %zu nodes", path,
-                    json_array_size(costs), braid_graph_num_nodes(graph));
-    enum exit_status status = read_costs(path, "costs_ns", costs);
-    for (size_t i = 0; i < json_array_size(costs) && status == EXIT_DONE; i++) {
-        const uint64_t cost_ns = (uint64_t)json_integer_value(json_array_get(costs, i));
-        if (braid_graph_set_cost(graph, braid_graph_node(graph, (uint32_t)i), cost_ns) != BRAID_OK)
-            status = fail_in_library();
-    }
-    return status;
-}
-
 static enum exit_status take_way(const char *path, json_t *json, braid_exec_options *out_way)
 {
     const char *mode_name = NULL, *islands_name = NULL;
@@ -232,7 +185,7 @@ enum exit_status way_file_read(const char *path, const braid_device *device, bra
     if (status == EXIT_DONE)
         status = take_way(path, json_object_get(json, "way"), out_way);
     if (status == EXIT_DONE)
-        status = take_costs(path, json_object_get(json, "costs_ns"), graph);
+        status = graph_costs_take(path, json, device, graph);
     json_decref(json);
     return status;
 }

@@ -9,10 +9,11 @@
 
 #include "message.h"
 
-// `trials` is kept in the file for people to read, and taken over.
+// With all that is known of the graph's costs. `trials` is kept in the file for people to read, and
+// taken over.
 enum exit_status way_file_write(const char *path, const braid_device *device,
                                 const braid_graph *graph, const braid_exec_options *way,
-                                const uint64_t *costs_ns, json_t *trials);
+                                json_t *trials);
 
 // Gives the graph's nodes the costs of the file. Refused, with the reason, where the file is of
 // another graph, device or version of Braid.
