@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "contract/nodes.h"
+#include "graph/graph.h"
 #include "skeleton/skeleton_backend.h"
 
 const char *contract_backend(void)
@@ -92,11 +93,11 @@ uint32_t contract_place(uint32_t index)
     return contract_places() > 1 ? BRAID_PLACE(index % contract_places()) : 0;
 }
 
-void contract_choose_place(braid_node_options *options)
+void contract_choose_place(const braid_graph *graph, braid_node_options *options)
 {
     static uint32_t next;
     bool is_bound = options->place || options->lane_hint || options->num_accesses ||
-                    options->prelude_of.graph || options->epilogue_of.graph;
+                    options->prelude_of.graph || options->epilogue_of.graph || graph->open.num;
     if (contract_places() > 1 && !is_bound)
         options->place = BRAID_PLACE(next++ % contract_places());
 }

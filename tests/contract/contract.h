@@ -83,8 +83,9 @@ braid_status contract_create_exec(struct contract *contract, const braid_graph *
                                   const braid_exec_options *options, braid_exec **out_exec);
 // A place for what a test deals out itself; 0 where there is one.
 uint32_t contract_place(uint32_t index);
-// Names a place for a node, the next in turn, where there are several and nothing keeps it at one.
-void contract_choose_place(braid_node_options *options);
+// Names a place for a node, the next in turn, where there are several and nothing keeps it at one,
+// as the others in its loop or branch may.
+void contract_choose_place(const braid_graph *graph, braid_node_options *options);
 
 braid_graph *contract_graph(struct contract *contract);
 braid_stream *contract_stream(struct contract *contract);

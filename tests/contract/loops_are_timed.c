@@ -48,7 +48,7 @@ static braid_exec *exec_with_times(struct contract *contract, const braid_graph 
                                          .frames = contract_frames(),
                                          .profile = kept };
     braid_exec *exec;
-    braid_status status = contract_create_exec(contract, graph, &options, &exec);
+    braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (!plays_loops(contract)) {
         check_fails(status, BRAID_UNSUPPORTED, "plays no ");
         skip_because(braid_error_message());

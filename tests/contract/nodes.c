@@ -5,7 +5,7 @@
 braid_node add_empty(braid_graph *graph, braid_node_options options)
 {
     braid_node node;
-    contract_choose_place(&options);
+    contract_choose_place(graph, &options);
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ options }, &node));
     return node;
 }
@@ -14,7 +14,7 @@ static braid_node add_kernel(braid_graph *graph, const braid_kernel_node *launch
 {
     braid_node node;
     braid_kernel_node own = *launch;
-    contract_choose_place(&own.node);
+    contract_choose_place(graph, &own.node);
     check_ok(braid_graph_add_kernel(graph, &own, &node));
     return node;
 }
@@ -121,7 +121,7 @@ braid_node add_copy(braid_graph *graph, braid_node_options options, void *to, co
 {
     braid_node node;
     braid_copy copy = { .node = options, .to = to, .from = from, .bytes = bytes };
-    contract_choose_place(&copy.node);
+    contract_choose_place(graph, &copy.node);
     check_ok(braid_graph_add_copy(graph, &copy, &node));
     return node;
 }
@@ -133,7 +133,7 @@ braid_node add_fill(braid_graph *graph, braid_node_options options, uint32_t *to
     braid_fill fill = {
         .node = options, .to = to, .value = value, .value_bytes = 4, .num_values = num
     };
-    contract_choose_place(&fill.node);
+    contract_choose_place(graph, &fill.node);
     check_ok(braid_graph_add_fill(graph, &fill, &node));
     return node;
 }
@@ -143,7 +143,7 @@ braid_node add_host(braid_graph *graph, braid_node_options options, braid_host_f
 {
     braid_node node;
     braid_host_call host_call = { .node = options, .call = call, .user = user };
-    contract_choose_place(&host_call.node);
+    contract_choose_place(graph, &host_call.node);
     check_ok(braid_graph_add_host_call(graph, &host_call, &node));
     return node;
 }
@@ -153,7 +153,7 @@ braid_node add_blocking(braid_graph *graph, braid_node_options options, braid_ho
 {
     braid_node node;
     braid_host_call host_call = { .node = options, .call = call, .user = user, .blocking = true };
-    contract_choose_place(&host_call.node);
+    contract_choose_place(graph, &host_call.node);
     check_ok(braid_graph_add_host_call(graph, &host_call, &node));
     return node;
 }

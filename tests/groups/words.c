@@ -16,6 +16,12 @@ static uint32_t *memory_of(struct field *field, uint32_t place, uint32_t word)
 
 struct words words_begin(struct field *field, uint32_t num, uint32_t home)
 {
+    return words_begin_some(field, num, home, num);
+}
+
+struct words words_begin_some(struct field *field, uint32_t num, uint32_t home,
+                              uint32_t first_transient)
+{
     struct words words = { .field = field, .num = num, .last = field->test->num_places - 1 };
     assert_true(num <= WORDS_MOST);
     check_ok(braid_graph_create(&words.graph));
@@ -23,6 +29,11 @@ struct words words_begin(struct field *field, uint32_t num, uint32_t home)
         uint32_t place = home == WORDS_BY_TURNS ? i % field->test->num_places : home;
         char name[16];
         snprintf(name, sizeof(name), "word %u", i);
+        if (i >= first_transient) {
+            check_ok(braid_graph_add_transient(words.graph, name, sizeof(uint32_t), 0,
+                                               &words.resources[i]));
+            continue;
+        }
         words.addresses[i] = memory_of(field, place, i);
         check_ok(braid_graph_add_buffer(words.graph, name, words.addresses[i], sizeof(uint32_t),
                                         &words.resources[i]));
@@ -145,12 +156,13 @@ void words_run(struct words *words, braid_exec *exec)
     struct field *field = words->field;
     braid_device *device = field->test->devices[0];
     field->staged[0] = WORDS_BEFORE;
-    for (uint32_t i = 0; i < words->num; i++)
+    memset(field->staged + 1, 0, WORDS_MOST * sizeof(uint32_t));
+    for (uint32_t i = 0; i < words->num && words->addresses[i]; i++)
         check_ok(braid_stream_copy(device, field->stream, words->addresses[i], field->staged,
                                    sizeof(uint32_t)));
     for (uint32_t i = 0; i < WORDS_FRAMES; i++)
         check_ok(braid_exec_launch(exec, field->stream));
-    for (uint32_t i = 0; i < words->num; i++)
+    for (uint32_t i = 0; i < words->num && words->addresses[i]; i++)
         check_ok(braid_stream_copy(device, field->stream, &field->staged[1 + i],
                                    words->addresses[i], sizeof(uint32_t)));
     check_ok(braid_stream_synchronize(device, field->stream));

@@ -19,6 +19,9 @@ struct words {
 // All words are at home on one device, or by turns on all: `home` WORDS_BY_TURNS.
 #define WORDS_BY_TURNS UINT32_MAX
 struct words words_begin(struct field *field, uint32_t num, uint32_t home);
+// Likewise; those from `first_transient` on are transient.
+struct words words_begin_some(struct field *field, uint32_t num, uint32_t home,
+                              uint32_t first_transient);
 void words_end(struct words *words, braid_exec *exec); // takes NULL
 
 // `place` is BRAID_PLACE(i), or 0. to = from * factor + addend; to = one + other.
@@ -32,7 +35,8 @@ braid_node words_add_copy(struct words *words, uint32_t to, uint32_t from, uint3
 // Proves its plan. NULL: what plays here plays no such loop, and says so.
 braid_exec *words_make_exec(struct words *words);
 
-// Before the first frame each word is WORDS_BEFORE. All frames are the same.
+// Before the first frame each word is WORDS_BEFORE. All frames are the same. A transient word is
+// read as 0.
 void words_run(struct words *words, braid_exec *exec);
 uint32_t words_read(const struct words *words, uint32_t word);
 

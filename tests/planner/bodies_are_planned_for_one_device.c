@@ -8,6 +8,7 @@
 #include "graph/regions.h"
 #include "plan/schedule.h"
 #include "planner/places_testing.h"
+#include "support/failing_memory.h"
 
 enum { BYTES = 8 };
 
@@ -159,6 +160,24 @@ static void a_loop_that_no_output_needs_is_nowhere(void **state)
     braid_graph_destroy(bodies.graph);
 }
 
+static void planning_may_run_out_of_memory(void **state)
+{
+    (void)state;
+    const braid_place_model model = { .num_places = 2 };
+    const braid_schedule_options options = { .places = &model };
+    struct bodies bodies = make_bodies(BRAID_PLACE(1));
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        braid_schedule *schedule = NULL;
+        failing_memory_arm(nth);
+        braid_status status = braid_schedule_create(bodies.graph, &options, &schedule);
+        failed = failing_memory_disarm();
+        assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
+        braid_schedule_destroy(schedule);
+    }
+    braid_graph_destroy(bodies.graph);
+}
+
 // ---- plans that are wrong ----
 
 static struct graph_node *node_of(struct placed *placed, uint32_t node)
@@ -255,6 +274,7 @@ int main(void)
         cmocka_unit_test(hints_inside_bind_nothing_outside),
         cmocka_unit_test(edges_lead_into_a_loop),
         cmocka_unit_test(a_loop_that_no_output_needs_is_nowhere),
+        cmocka_unit_test(planning_may_run_out_of_memory),
         cmocka_unit_test(a_wrong_plan_is_told_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,16 @@ def a_plan_counts_on_the_expected_iterations():
     assert inside["a"] == (105, 108) and inside["b"] == (105, 112), inside
 
 
+def all_of_a_loop_is_on_one_device():
+    text = NESTED.replace("step [cost=3,", "step [cost=3, place=1,").replace("before [cost=100", "before [cost=100, place=0")
+    plan = json.loads(good("plan", "-", "--places", "2", "--json", "-", text=text))
+    places = {task["id"]: task["place"] for task in plan["tasks"]}
+    assert places["before"] == 0 and all(places[id] == 1 for id in ("solve", "less", "step", "choose", "a", "b")), places
+    assert [copy["buffer"] for copy in plan["copies"]] == ["left", "which", "left"], plan["copies"]
+    refused = braid("plan", "-", "--places", "2", text=text.replace("less [", "less [place=0, "))
+    assert refused.status != 0 and "'solve' runs on one device, but node 2 'less' in it" in refused.err, refused.err
+
+
 def a_loop_is_a_row_of_the_table():
     rows = good("plan", "-", "--table", text=NESTED)
     assert "solve" in rows and "after" in rows and "0         100         340  solve" in rows, rows
@@ -67,6 +77,7 @@ def a_run_makes_the_expected_iterations():
 if __name__ == "__main__":
     sys.exit(run([
         a_plan_counts_on_the_expected_iterations,
+        all_of_a_loop_is_on_one_device,
         a_loop_is_a_row_of_the_table,
         a_faster_node_shortens_each_iteration,
         a_report_and_drawings_have_the_loop,
