@@ -24,12 +24,6 @@ static void fill_segments(struct place_task *task, const struct graph_segments *
     }
 }
 
-// The accesses and the time of a node inside a region are counted with the region's node.
-static bool is_inside(const struct place_task *task, uint32_t node)
-{
-    return braid_graph_region_of(task->graph, node) != GRAPH_NONE;
-}
-
 static void fill_uses(struct place_task *task, const struct graph_segments *segments)
 {
     const struct plan_graph *plan = task->plan;
@@ -40,8 +34,7 @@ static void fill_uses(struct place_task *task, const struct graph_segments *segm
         for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
             uint32_t member = plan_unit_member(plan, unit, i);
             const struct graph_node *node = &graph_nodes(task->graph)[member];
-            uint32_t num_accesses = is_inside(task, member) ? 0 : node->num_accesses;
-            for (uint32_t k = 0; k < num_accesses; k++) {
+            for (uint32_t k = 0; k < node->num_accesses; k++) {
                 const struct graph_access *access = &accesses[node->first_access + k];
                 if (!is_tracked(task->graph, access->resource))
                     continue;
@@ -53,6 +46,12 @@ static void fill_uses(struct place_task *task, const struct graph_segments *segm
         }
     }
     task->first_use[plan->num_units] = num;
+}
+
+// The time of a node inside a region is counted with the region's node.
+static bool is_inside(const struct place_task *task, uint32_t node)
+{
+    return braid_graph_region_of(task->graph, node) != GRAPH_NONE;
 }
 
 static void fill_costs(struct place_task *task, const struct plan_costs *costs)
