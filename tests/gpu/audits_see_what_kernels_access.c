@@ -438,6 +438,12 @@ static void bytes_around_declared_ones_are_told(void **state)
            "node 3 'given' reads bytes from 0 to 15 of 'second'" UNDECLARED);
 }
 
+static void expect_a_file(void *user, const braid_audit_finding *finding)
+{
+    (void)user;
+    assert_int_equal(finding->file != NULL, finding->kind == BRAID_AUDIT_READS);
+}
+
 static void any_allocation_may_fail(void **state)
 {
     struct world *world = *state;
@@ -447,7 +453,8 @@ static void any_allocation_may_fail(void **state)
     for (uint64_t nth = 1; failed; nth++) {
         size_t num = 5;
         failing_memory_arm_once(nth);
-        braid_status status = braid_exec_audit(world->device, world->graph, NULL, &num);
+        braid_status status = braid_exec_audit(
+            world->device, world->graph, &(braid_audit_options){ .report = expect_a_file }, &num);
         failed = failing_memory_disarm();
         assert_true(status == BRAID_OK || (failed && status == BRAID_NO_MEMORY));
         assert_int_equal(num, status ? 5 : 3);

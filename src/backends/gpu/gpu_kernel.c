@@ -308,9 +308,14 @@ braid_status braid_gpu_kernel_file(struct backend *backend, struct backend_kerne
         braid_gpu_find_text(gpu_from(backend), gpu_kernel_from(kernel), &text, &reason);
     const struct ptx_word name =
         status || !text ? (struct ptx_word){ 0 } : braid_ptx_find_file(text, file);
-    if (name.length)
-        *out_name = strndup(name.at, name.length);
-    return name.length && !*out_name ? braid_error_no_memory("the name of a file") : status;
+    if (!name.length)
+        return status;
+    char *copy = braid_allocate_zeroed(name.length + 1, 1);
+    if (!copy)
+        return braid_error_no_memory("the name of a file");
+    memcpy(copy, name.at, name.length);
+    *out_name = copy;
+    return BRAID_OK;
 }
 
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
