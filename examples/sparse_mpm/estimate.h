@@ -7,8 +7,9 @@
 
 #include "scene.h"
 
-// Runs some frames of the scene on the device and returns the cost of each node in nanoseconds, for
-// the caller to free. Prints what each kernel took.
-uint64_t *mpm_measure_costs(braid_device *device, const struct mpm_scene *scene);
+// Runs half of the frames of the scene on the device, measures the next ones and returns the cost
+// of each node in nanoseconds, for the caller to free. Prints the time of each kernel.
+uint64_t *mpm_measure_costs(braid_device *device, const struct mpm_scene *scene,
+                            uint32_t num_frames);
 
 #endif

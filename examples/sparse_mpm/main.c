@@ -193,7 +193,7 @@ int main(int argc, char **argv)
     open_group(&program);
     mpm_report_scene(&program.scene);
     if (strcmp(options->costs, "measured") == 0)
-        program.costs_ns = mpm_measure_costs(program.device, &program.scene);
+        program.costs_ns = mpm_measure_costs(program.device, &program.scene, options->num_frames);
     else
         puts("costs      are estimates from another machine, and so are the predicted times");
     add_runs(&program);
