@@ -373,8 +373,8 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
         braid_graph_destroy(graph);
     }
     print_message("summary: %u graphs, %u islands\n", num_planned, num_islands);
-    assert_true(num_planned > 100);
-    assert_true(num_islands > 30);
+    assert_true(num_planned * corpus_step() > 100);
+    assert_true(num_islands * corpus_step() > 30);
 }
 
 static void places_are_read_back(void **state)
@@ -394,8 +394,8 @@ static void places_are_read_back(void **state)
         braid_graph_destroy(graph);
     }
     print_message("summary: %u graphs on devices, %u copies\n", num_placed, num_copies);
-    assert_true(num_placed > 40);
-    assert_true(num_copies > 100);
+    assert_true(num_placed * corpus_step() > 40);
+    assert_true(num_copies * corpus_step() > 100);
 }
 
 static char *draw(const braid_graph *graph)
@@ -455,8 +455,11 @@ static void real_graphs_are_planned_alike(void **state)
     struct corpus corpus;
     assert_true(corpus_read(folder, &corpus));
     size_t step = corpus_step(), num = 0;
-    for (size_t i = 0; i < corpus.num_graphs; i += step, num++) {
+    for (size_t i = 0; i < corpus.num_graphs; i += step) {
         braid_graph *graph;
+        if (step > 1 && corpus.graphs[i].num_nodes > 1000) // which takes sanitizers a while
+            continue;
+        num++;
         check_ok(corpus_make_graph(&corpus.graphs[i], &graph));
         braid_graph *again = draw_and_read(graph);
         assert_planned_alike(graph, again,
