@@ -185,7 +185,7 @@ static braid_status check_origin(const char *path, const struct origin *found,
 static braid_status read_numbers(const char *path, FILE *file, enum list list, uint64_t *numbers,
                                  size_t num)
 {
-    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, UINT32_MAX };
+    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, INT64_MAX };
     const uint64_t least = list == ITERATIONS, most = most_of[list];
     uint64_t sum = 0;
     int end = 0;

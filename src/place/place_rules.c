@@ -81,6 +81,13 @@ static bool is_undeclared(const braid_graph *graph, const struct graph_node *nod
     return node->kind == WORK_COPY || node->kind == WORK_FILL;
 }
 
+// Where nothing says otherwise.
+static void prefer_first(const braid_graph *graph, uint32_t node, uint64_t *allowed)
+{
+    if (is_undeclared(graph, &graph_nodes(graph)[node]) && *allowed & 1)
+        *allowed = 1;
+}
+
 static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resource, uint32_t home,
                             uint64_t *allowed)
 {
@@ -107,8 +114,8 @@ static braid_status restrict_node(struct rules *rules, uint32_t node, bool is_na
     braid_status status = BRAID_OK;
     if (work_has_body((enum work_kind)graph_node->kind))
         return BRAID_OK;
-    if (is_undeclared(graph, graph_node) && !is_named && *allowed & 1)
-        *allowed = 1;
+    if (braid_graph_region_of(graph, node) == GRAPH_NONE && !is_named)
+        prefer_first(graph, node, allowed);
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
         uint32_t resource = accesses[graph_node->first_access + i].resource;
         uint32_t home = braid_place_home(graph, resource);
@@ -208,6 +215,10 @@ braid_status braid_place_find_allowed(const braid_graph *graph, const struct pla
                      ? restrict_node(&rules, i, nodes[nodes[i].main].place,
                                      &allowed[plan_unit_of(plan, i)])
                      : restrict_region(&rules, i);
+    for (uint32_t i = 0; i < plan->num_nodes && !status;
+         i++) // once all have said where they must be
+        if (braid_graph_region_of(graph, i) != GRAPH_NONE && !nodes[nodes[i].main].place)
+            prefer_first(graph, i, &allowed[plan_unit_of(plan, i)]);
     free(rules.fixed_by);
     return status ? status : join_hints(&rules);
 }

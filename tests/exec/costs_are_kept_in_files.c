@@ -265,9 +265,9 @@ static void wrong_numbers_are_named(void **state)
 static void wrong_iterations_are_named(void **state)
 {
     (void)state;
-    static const char *const numbers[] = { "0", "4294967296" };
+    static const char *const numbers[] = { "0", "9223372036854775808" };
     static const char *const reasons[] = { "iterations[0] is 0",
-                                           "have one of more than 4294967295" };
+                                           "have one of more than 9223372036854775807" };
     braid_graph *graph = make_loop();
     const uint64_t length = length_of(graph);
     char digest[32], text[512];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <braid/braid.h>
 #include <braid/timeline.h>
 
 #include "planner/places_testing.h"
@@ -224,6 +225,32 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
 }
 
 // The address of one part of a buffer leads to no other part, which the node then has a pointer to.
+static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device, (void)stream, (void)user;
+    return BRAID_OK;
+}
+
+// By default it runs on device 0, and in a loop where the others are.
+static void a_call_without_accesses_follows_its_loop(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource field = add_home(graph, "field", 1000, 0);
+    braid_node call;
+    const braid_queue_call queue = { .call = queue_nothing };
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+    check_ok(braid_graph_add_queue_call(graph, &queue, &call));
+    braid_node named = add_user(
+        graph, &(struct user){ "named", 10, BRAID_PLACE(1), { field }, { BRAID_READ }, 1 });
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan_on_devices(graph, 2, 1);
+    assert_int_equal(place_of(schedule, named), 1);
+    assert_int_equal(place_of(schedule, call), 1);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void the_address_of_a_part_is_of_no_other_part(void **state)
 {
     (void)state;
@@ -406,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_chain_stays_together),
         cmocka_unit_test(no_plan_is_longer_than_on_one_device),
         cmocka_unit_test(memory_that_must_stay_keeps_its_nodes),
+        cmocka_unit_test(a_call_without_accesses_follows_its_loop),
         cmocka_unit_test(the_address_of_a_part_is_of_no_other_part),
         cmocka_unit_test(wrong_places_are_refused),
         cmocka_unit_test(hints_share_a_device),
