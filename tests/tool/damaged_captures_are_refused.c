@@ -43,7 +43,7 @@ static int set_up(void **state)
     whole = malloc(num_bytes);
     assert_non_null(whole);
     FILE *file = fdopen(descriptor, "rb");
-    (void)freopen(path, "rb", file);
+    assert_non_null(freopen(path, "rb", file));
     assert_int_equal(fread(whole, 1, num_bytes, file), num_bytes);
     fclose(file);
     unlink(path);
@@ -120,7 +120,7 @@ static unsigned char *capture_address(bool is_grid, size_t *out_num)
     check_ok(braid_exec_capture(exec, path, &num));
     unsigned char *bytes = malloc(num);
     assert_non_null(bytes);
-    (void)freopen(path, "rb", file);
+    assert_non_null(freopen(path, "rb", file));
     assert_int_equal(fread(bytes, 1, num, file), num);
     fclose(file);
     unlink(path);
