@@ -20,8 +20,9 @@ enum { FORMAT = 2 }; // as of all files of the tool: docs/json.md
 #define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
 
 // A list of numbers in the file, by nodes, or by regions. All but costs_ns may be missing.
-enum list { COSTS, CROWDING, ITERATIONS, NUM_LISTS };
-static const char *const list_names[NUM_LISTS] = { "costs_ns", "crowding", "iterations" };
+enum list { COSTS, CROWDING, ITERATIONS, INSIDE, NUM_LISTS };
+static const char *const list_names[NUM_LISTS] = { "costs_ns", "crowding", "iterations",
+                                                   "inside_ns" };
 
 struct lists {
     uint64_t *numbers[NUM_LISTS];
@@ -73,6 +74,7 @@ static braid_status begin_lists(const braid_graph *graph, struct lists *out_list
     for (uint32_t i = 0; i < graph->nodes.num; i++) {
         out_lists->numbers[COSTS][i] = graph_nodes(graph)[i].cost_ns;
         out_lists->numbers[CROWDING][i] = graph_nodes(graph)[i].crowding;
+        out_lists->numbers[INSIDE][i] = graph_measured_of(graph, i).inside_ns;
     }
     for (size_t i = 0; i < graph->regions.num; i++)
         out_lists->numbers[ITERATIONS][i] = graph_regions(graph)[i].expected;
@@ -185,7 +187,8 @@ static braid_status check_origin(const char *path, const struct origin *found,
 static braid_status read_numbers(const char *path, FILE *file, enum list list, uint64_t *numbers,
                                  size_t num)
 {
-    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, INT64_MAX };
+    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, INT64_MAX, MOST_COST_NS };
+    const bool is_sum = list == COSTS || list == INSIDE;
     const uint64_t least = list == ITERATIONS, most = most_of[list];
     uint64_t sum = 0;
     int end = 0;
@@ -201,11 +204,11 @@ static braid_status read_numbers(const char *path, FILE *file, enum list list, u
         if (numbers[i] < least)
             return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s[%zu] is 0", path, list_names[list],
                                i);
-        if (errno || numbers[i] > most - (list == COSTS ? sum : 0))
+        if (errno || numbers[i] > most - (is_sum ? sum : 0))
             return braid_error(BRAID_INVALID_ARGUMENT,
                                "%s: the numbers of %s %s more than %" PRIu64, path,
-                               list_names[list], list == COSTS ? "add up to" : "have one of", most);
-        sum += list == COSTS ? numbers[i] : 0;
+                               list_names[list], is_sum ? "add up to" : "have one of", most);
+        sum += is_sum ? numbers[i] : 0;
     }
     return num || (fscanf(file, " ]%n", &end) != EOF && end) ? BRAID_OK : refuse(path);
 }
@@ -223,7 +226,7 @@ static braid_status read_lists(const char *path, FILE *file, const braid_graph *
             return refuse(path);
         if (next[0] == '}')
             return fscanf(file, " ") == EOF || fgetc(file) == EOF ? BRAID_OK : refuse(path);
-        if (fscanf(file, " \"%15[a-z]\" : [%n", name, &end) != 1 || !end)
+        if (fscanf(file, " \"%15[a-z_]\" : [%n", name, &end) != 1 || !end)
             return refuse(path);
         for (list++; list < NUM_LISTS && strcmp(name, list_names[list]) != 0;)
             list++;
@@ -237,12 +240,16 @@ static braid_status read_lists(const char *path, FILE *file, const braid_graph *
 static braid_status set_costs(braid_graph *graph, const struct lists *lists)
 {
     struct graph_region *regions = graph->regions.items;
+    if (!braid_graph_reserve_measured(graph))
+        return braid_error_no_memory("a file of costs");
     for (uint32_t i = 0; i < graph->nodes.num; i++) {
         const uint64_t cost_ns = lists->numbers[COSTS][i];
         braid_status status = braid_graph_set_cost(graph, braid_graph_node(graph, i), cost_ns);
         if (status)
             return status;
         braid_graph_set_measured(graph, i, cost_ns, (uint16_t)lists->numbers[CROWDING][i]);
+        graph_keep_measured(graph, i,
+                            (struct graph_measured){ .inside_ns = lists->numbers[INSIDE][i] });
     }
     for (size_t i = 0; i < graph->regions.num; i++)
         regions[i].expected = lists->numbers[ITERATIONS][i];
@@ -257,8 +264,8 @@ static braid_status read_file(const char *path, FILE *file, braid_graph *graph,
     braid_status status = begin_lists(graph, &lists);
     if (status)
         return status;
-    for (uint32_t i = 0; i < graph->nodes.num; i++)
-        lists.numbers[CROWDING][i] = 0; // where the file has none
+    for (uint32_t i = 0; i < graph->nodes.num; i++) // where the file has none
+        lists.numbers[CROWDING][i] = lists.numbers[INSIDE][i] = 0;
     status = read_origin(path, file, &found);
     if (!status)
         status = check_origin(path, &found, &expected, !device);

@@ -245,3 +245,19 @@ braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph
     free(fits);
     return status;
 }
+
+braid_status braid_exec_has_lone_calls(const braid_exec *exec, bool *out_has)
+{
+    struct island_fit *fits = NULL;
+    struct plan_room room = { 0 };
+    braid_cost_model model;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    exec->player->get_cost_model(exec->device->backend, &model);
+    *out_has =
+        exec->player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
+        plan_room_is_lone(&room);
+    free(fits);
+    return BRAID_OK;
+}

@@ -27,4 +27,8 @@ braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph
                                        const braid_exec_options *options,
                                        const struct player **out_player);
 
+// Whether each call of an exec that is one island has the room of a lane to itself.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_has_lone_calls(const braid_exec *exec, bool *out_has);
+
 #endif

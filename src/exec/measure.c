@@ -10,6 +10,7 @@
 #include "base/inside.h"
 #include "exec/exec.h"
 #include "exec/exec_times.h"
+#include "exec/islands.h"
 #include "exec/measure_crowding.h"
 #include "exec/measure_delays.h"
 #include "graph/regions.h"
@@ -120,22 +121,60 @@ static braid_status find_crowding(const braid_exec *exec, const braid_graph *gra
                                   const struct measured_frames *frames,
                                   struct measured_crowding *nodes)
 {
-    const uint64_t *alone_ns = graph->alone_ns.items;
     for (uint32_t i = 0; i < frames->num_nodes; i++) {
-        nodes[i].alone_ns = alone_ns[i];
+        nodes[i].alone_ns = graph_measured_of(graph, i).alone_ns;
         nodes[i].added_ns = find_added(exec, timings->nodes[i].timed_by);
         describe(exec, graph, i, &nodes[i]);
     }
-    return frames->num_lanes < 2 || exec->placed ? BRAID_OK : braid_measure_crowding(frames, nodes);
+    const bool tells = frames->num_lanes > 1 && !exec->placed && !exec->player->is_island;
+    return tells ? braid_measure_crowding(frames, nodes) : BRAID_OK;
 }
 
 // News of nodes from frames.
 struct measured {
     uint64_t *delays_ns; // how much later than by the model each begins
     struct measured_crowding *crowding;
+    bool are_lone_calls; // all are calls of an island, each with the room of a lane to itself
 };
 
+// Without the time that measuring adds.
+static uint64_t find_cost(const braid_exec *exec, const braid_node_timing *timing)
+{
+    const uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
+    const uint64_t ns = timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
+    return ns > least_ns ? ns : least_ns;
+}
+
+// A kernel is shorter as a call of an island, where it finds its code in the caches. So its cost
+// elsewhere stays, if that was measured.
+static void set_cost_inside(const struct measured *measured, braid_graph *graph, uint32_t node,
+                            uint64_t cost_ns)
+{
+    struct graph_measured known = graph_measured_of(graph, node);
+    if (measured->are_lone_calls)
+        known.inside_ns = cost_ns;
+    if (!known.alone_ns)
+        braid_graph_set_measured(graph, node, cost_ns, graph_nodes(graph)[node].crowding);
+    graph_keep_measured(graph, node, known);
+}
+
 // A node that overlaps costs its time alone, if that is known.
+static void set_cost_outside(const struct measured *measured, braid_graph *graph, uint32_t node,
+                             uint64_t cost_ns)
+{
+    const struct measured_crowding *crowding = &measured->crowding[node];
+    struct graph_measured known = graph_measured_of(graph, node);
+    uint16_t beside = crowding->crowding;
+    if (!crowding->overlaps) {
+        known.alone_ns = cost_ns;
+        beside = graph_nodes(graph)[node].crowding;
+    } else if (known.alone_ns && known.alone_ns < cost_ns) {
+        cost_ns = known.alone_ns;
+    }
+    braid_graph_set_measured(graph, node, cost_ns + measured->delays_ns[node], beside);
+    graph_keep_measured(graph, node, known);
+}
+
 static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
                      const braid_node_timing *timing, const struct measured *measured)
 {
@@ -144,28 +183,10 @@ static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
         return;
     if (timing->timed_by == BRAID_TIMED_NOT)
         return;
-    const struct measured_crowding *crowding = &measured->crowding[node];
-    uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
-    uint64_t cost_ns = timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
-    uint16_t beside = crowding->crowding;
-    cost_ns = cost_ns > least_ns ? cost_ns : least_ns;
-    if (!crowding->overlaps) {
-        ((uint64_t *)graph->alone_ns.items)[node] = cost_ns;
-        beside = graph_nodes(graph)[node].crowding;
-    } else if (crowding->alone_ns && crowding->alone_ns < cost_ns) {
-        cost_ns = crowding->alone_ns;
-    }
-    braid_graph_set_measured(graph, node, cost_ns + measured->delays_ns[node], beside);
-}
-
-static bool make_room(braid_graph *graph, uint32_t num_nodes)
-{
-    const size_t num = graph->alone_ns.num;
-    const size_t extra = num < num_nodes ? num_nodes - num : 0;
-    uint64_t *added = braid_array_append(&graph->alone_ns, extra, sizeof(*added));
-    if (added && extra)
-        memset(added, 0, extra * sizeof(*added));
-    return added || !extra;
+    if (exec->player->is_island)
+        set_cost_inside(measured, graph, node, find_cost(exec, timing));
+    else
+        set_cost_outside(measured, graph, node, find_cost(exec, timing));
 }
 
 static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
@@ -173,17 +194,19 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
 {
     const uint32_t num = timings->num_nodes;
     const struct measured_frames frames = frames_of(exec, timings);
-    const struct measured measured = {
-        braid_allocate_zeroed(num, sizeof(*measured.delays_ns)),
-        braid_allocate_zeroed(num, sizeof(*measured.crowding)),
+    struct measured measured = {
+        .delays_ns = braid_allocate_zeroed(num, sizeof(*measured.delays_ns)),
+        .crowding = braid_allocate_zeroed(num, sizeof(*measured.crowding)),
     };
     braid_status status = BRAID_OK;
-    if (!measured.delays_ns || !measured.crowding || !make_room(graph, num))
+    if (!measured.delays_ns || !measured.crowding || !braid_graph_reserve_measured(graph))
         status = braid_error_no_memory("the costs of a frame");
     if (!status)
         status = find_delays(exec, &frames, measured.delays_ns);
     if (!status)
         status = find_crowding(exec, graph, timings, &frames, measured.crowding);
+    if (!status && exec->player->is_island)
+        status = braid_exec_has_lone_calls(exec, &measured.are_lone_calls);
     for (uint32_t i = 0; i < num && !status; i++)
         set_cost(exec, graph, i, &timings->nodes[i], &measured);
     free(measured.delays_ns);

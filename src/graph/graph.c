@@ -60,7 +60,7 @@ void braid_graph_destroy(braid_graph *graph)
     braid_array_finish(&graph->sequence);
     braid_array_finish(&graph->regions);
     braid_array_finish(&graph->open);
-    braid_array_finish(&graph->alone_ns);
+    braid_array_finish(&graph->measured);
     braid_names_finish(&graph->names);
     free(graph);
 }
@@ -126,6 +126,15 @@ void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_n
     at->crowding = crowding;
 }
 
+bool braid_graph_reserve_measured(braid_graph *graph)
+{
+    const size_t extra = graph->nodes.num - graph->measured.num;
+    struct graph_measured *added = braid_array_append(&graph->measured, extra, sizeof(*added));
+    if (added && extra)
+        memset(added, 0, extra * sizeof(*added));
+    return added || !extra;
+}
+
 braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t cost_ns)
 {
     if (!graph)
@@ -137,8 +146,8 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
                            "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
                            node.index, node.graph);
     braid_graph_set_measured(graph, node.index, cost_ns, 0);
-    if (node.index < graph->alone_ns.num)
-        ((uint64_t *)graph->alone_ns.items)[node.index] = 0;
+    if (node.index < graph->measured.num)
+        graph_keep_measured(graph, node.index, (struct graph_measured){ 0 });
     return BRAID_OK;
 }
 

@@ -169,10 +169,26 @@ struct braid_graph {
     const struct place_model *places; // NULL: nodes have none yet; see placed.h
     struct array regions;             // struct graph_region, inner ones first; see regions.h
     struct array open;                // likewise, of loops that have not ended; outer ones first
-    // uint64_t, by node: its time with nothing beside it. 0, or none: it was not measured, or its
-    // cost was set since.
-    struct array alone_ns;
+    struct array measured;            // struct graph_measured, by node; perhaps of fewer nodes
 };
+
+// The times of a node beside its cost. 0: it was not measured so, or its cost was set since.
+struct graph_measured {
+    uint64_t alone_ns;  // with nothing beside it
+    uint64_t inside_ns; // as a call inside an island, all of its blocks one after another
+};
+
+static inline struct graph_measured graph_measured_of(const braid_graph *graph, uint32_t node)
+{
+    return node < graph->measured.num ? ((struct graph_measured *)graph->measured.items)[node]
+                                      : (struct graph_measured){ 0 };
+}
+
+static inline void graph_keep_measured(braid_graph *graph, uint32_t node,
+                                       struct graph_measured measured)
+{
+    ((struct graph_measured *)graph->measured.items)[node] = measured;
+}
 
 static inline uint32_t graph_num_nodes(const braid_graph *graph)
 {
@@ -192,6 +208,8 @@ static inline const struct graph_resource *graph_resource_at(const braid_graph *
 // Sets a cost that was measured, and how much others slow the node.
 void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns,
                               uint16_t crowding);
+// Makes room for those of all nodes, without which none can be kept. False: there is no memory.
+bool braid_graph_reserve_measured(braid_graph *graph);
 
 // The kernel that a node launches.
 static inline const struct graph_kernel *graph_kernel_of(const braid_graph *graph, uint32_t node)

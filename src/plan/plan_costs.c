@@ -240,14 +240,23 @@ static void scale_costs(const struct plan_graph *plan, const braid_graph *graph,
     }
 }
 
+// As it was measured in a room of that kind, if it was.
+static uint64_t cost_inside(const braid_graph *graph, const struct plan_inside *inside,
+                            uint32_t node, uint64_t cost_ns)
+{
+    const uint64_t measured_ns = graph_measured_of(graph, node).inside_ns;
+    return measured_ns && plan_room_is_lone(&inside->room)
+               ? measured_ns
+               : braid_plan_inside_ns(&inside->fits[node], &inside->room, cost_ns);
+}
+
 static void find_node_costs(const struct plan_graph *plan, const braid_graph *graph,
                             const struct plan_inside *inside, struct plan_costs *costs)
 {
     for (uint32_t i = 0; i < plan->num_nodes; i++) {
         bool is_unknown = costs->unknown && costs->unknown[i];
         uint64_t cost = node_cost(&graph_nodes(graph)[i], is_unknown, costs);
-        costs->node_ns[i] =
-            inside ? braid_plan_inside_ns(&inside->fits[i], &inside->room, cost) : cost;
+        costs->node_ns[i] = inside ? cost_inside(graph, inside, i, cost) : cost;
     }
     if (costs->places)
         scale_costs(plan, graph, costs);
@@ -260,11 +269,10 @@ static uint16_t crowding_of(const braid_graph *graph, const struct plan_inside *
                             uint32_t node)
 {
     enum { WARP = 32, MANY_WARPS = 16 };
-    const uint64_t *alone_ns = graph->alone_ns.items;
     if (!inside)
         return graph_nodes(graph)[node].crowding;
     const uint32_t warps = (inside->fits[node].threads + WARP - 1) / WARP;
-    if (!inside->room.shares_unit || warps < 2 || node >= graph->alone_ns.num || !alone_ns[node])
+    if (!inside->room.shares_unit || warps < 2 || !graph_measured_of(graph, node).alone_ns)
         return 0;
     return (uint16_t)((warps - 1) * (GRAPH_CROWDING_ONE / MANY_WARPS));
 }

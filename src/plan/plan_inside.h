@@ -21,6 +21,12 @@ struct plan_room {
     bool shares_unit; // its lanes share a multiprocessor
 };
 
+// A call there has the room to itself, so that its time tells that of any such room.
+static inline bool plan_room_is_lone(const struct plan_room *room)
+{
+    return room->groups == 1 && !room->shares_unit;
+}
+
 // From an iteration of a loop inside to the next, beyond its calls; measured by bench_gpu_loops.
 #define PLAN_ITERATION_INSIDE_NS 300
 

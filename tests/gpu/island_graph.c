@@ -115,6 +115,7 @@ void island_graph_make(struct island_graph *made, braid_device *device)
             .kernel = is_outsider ? &island_outsider
                       : is_other  ? &island_other
                                   : &island_note,
+            .block = { made->threads ? made->threads : 1, 1, 1 },
             .args = args,
             .num_args = is_other ? 2 : 3,
         };

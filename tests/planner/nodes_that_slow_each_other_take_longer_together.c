@@ -62,14 +62,14 @@ static uint64_t length_inside(uint32_t threads, bool is_measured, bool shares_un
 {
     enum { NUM = 3, COST_NS = 1600 };
     braid_graph *graph = chains(NUM, 1, COST_NS);
-    uint64_t *alone_ns = braid_array_append(&graph->alone_ns, NUM, sizeof(*alone_ns));
     struct island_fit fits[NUM];
     const struct plan_inside inside = { .fits = fits,
                                         .room = { .groups = 1, .shares_unit = shares_unit } };
     braid_schedule *schedule;
-    assert_non_null(alone_ns);
+    assert_true(braid_graph_reserve_measured(graph));
     for (int i = 0; i < NUM; i++) {
-        alone_ns[i] = is_measured ? COST_NS : 0;
+        const struct graph_measured measured = { .alone_ns = is_measured ? COST_NS : 0 };
+        graph_keep_measured(graph, (uint32_t)i, measured);
         fits[i] = (struct island_fit){ .threads = threads, .blocks = 1 };
     }
     check_ok(braid_schedule_create_inside(graph, &three_lanes, &inside, &schedule));
