@@ -2,15 +2,16 @@
 // Audits on CUDA: kernels that tell of their accesses run on one stream.
 //
 // One block of memory has the tables of all nodes. It is copied to the device in front of the
-// nodes, and back behind them. The table of all buffers is copied back behind a node that has told
-// of an undeclared access, and is then written anew.
+// nodes, and back behind them. A node may tell of an undeclared access. Behind it, its table and
+// that of all buffers are copied back, since a later node may fault. The latter is then written
+// anew.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
-#include "exec/audit.h"
+#include "exec/audit_kernels.h"
 
 // In front of the tables.
 struct words {
@@ -18,75 +19,17 @@ struct words {
     uint64_t is_told; // by a kernel: it has made an undeclared access
 };
 
-// A kernel as a node launches it.
-struct audited {
-    const braid_kernel *kernel;
-    bool grid_from;
-    struct backend_kernel *loaded; // NULL: for the reason
-    char *reason;
-};
-
 struct by_kernels {
     struct backend *backend;
-    struct backend_audit audit;
+    struct audit_kernels kernels;
     struct audit_memory memory;
     void *block;                  // of `memory`
-    struct array kernels;         // struct audited
     unsigned char *host, *device; // the same bytes of both: words, all buffers' table, others
     size_t bytes;
     size_t *tables;  // by node: where its table begins; 0: it has none
     uintptr_t *room; // for the borders of accesses
     void **args;     // of a launch
 };
-
-// ---- kernels ----
-
-static struct audited *find_kernel(const struct by_kernels *way, const braid_kernel *kernel,
-                                   const struct backend_launch *launch)
-{
-    struct audited *items = way->kernels.items;
-    for (size_t i = 0; i < way->kernels.num; i++) {
-        if (items[i].kernel == kernel && items[i].grid_from == launch->grid_from)
-            return &items[i];
-    }
-    return NULL;
-}
-
-// A kernel that cannot tell is none that fails.
-static braid_status load(const struct by_kernels *way, const struct backend_launch *launch,
-                         struct audited *audited)
-{
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = way->backend->ops->kernel_load_audited(
-        way->backend, audited->kernel, launch, &way->audit, &audited->loaded);
-    bool cannot = status == BRAID_UNSUPPORTED;
-    if (cannot)
-        audited->reason = strdup(braid_error_message());
-    braid_error_end_attempt(&attempt, cannot ? BRAID_OK : status);
-    if (cannot && !audited->reason)
-        return braid_error_no_memory("an audit");
-    return cannot ? BRAID_OK : status;
-}
-
-static braid_status find_or_load(struct by_kernels *way, const braid_kernel *kernel,
-                                 const struct backend_launch *launch,
-                                 const struct audited **out_audited)
-{
-    struct audited made = { kernel, launch->grid_from, NULL, NULL };
-    *out_audited = find_kernel(way, kernel, launch);
-    if (*out_audited)
-        return BRAID_OK;
-    if (!braid_array_reserve(&way->kernels, 1, sizeof(made)))
-        return braid_error_no_memory("an audit");
-    braid_status status = load(way, launch, &made);
-    if (status)
-        return status;
-    struct audited *slot = braid_array_append(&way->kernels, 1, sizeof(made));
-    *slot = made;
-    *out_audited = slot;
-    return BRAID_OK;
-}
 
 // ---- memory ----
 
@@ -199,19 +142,22 @@ static braid_status write_tables(struct auditing *auditing)
     return copy(auditing, way->device, way->host, way->bytes);
 }
 
-// Of a node that has ended.
+// Of a node that has ended. Its own table counts on.
 static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
 {
     struct by_kernels *way = auditing->own;
-    struct audit_table *table = table_at(way, sizeof(struct words));
+    struct audit_table *all = table_at(way, sizeof(struct words));
+    struct audit_table *own = table_at(way, way->tables[node]);
     unsigned char *device = way->device + sizeof(struct words);
-    braid_status status = copy(auditing, table, device, audit_table_bytes(table->num));
+    braid_status status = copy(auditing, all, device, audit_table_bytes(all->num));
+    if (!status)
+        status = copy(auditing, own, way->device + way->tables[node], audit_table_bytes(own->num));
     if (!status)
         status = wait(auditing);
     if (!status)
-        status = braid_audit_table_take_undeclared(&way->memory, node, table, &auditing->findings);
+        status = braid_audit_table_take_undeclared(&way->memory, node, all, &auditing->findings);
     if (!status)
-        status = copy(auditing, device, table, write_buffers(way));
+        status = copy(auditing, device, all, write_buffers(way));
     return status;
 }
 
@@ -237,10 +183,8 @@ static braid_status find_files(struct auditing *auditing)
         if (!line || line == AUDIT_NO_LINE)
             continue;
         const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
-        const struct audited *audited =
-            find_kernel(way, kernel, &find_task(auditing, node)->launch);
-        status = way->backend->ops->kernel_file(way->backend, audited->loaded,
-                                                line >> AUDIT_LINE_BITS, &items[i].file);
+        status = braid_audit_kernels_file(&way->kernels, kernel, &find_task(auditing, node)->launch,
+                                          line, &items[i].file);
     }
     return status;
 }
@@ -249,13 +193,24 @@ static braid_status find_files(struct auditing *auditing)
 static braid_status take(struct auditing *auditing)
 {
     const struct by_kernels *way = auditing->own;
-    braid_status status = copy_and_wait(auditing);
+    braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < auditing->exec->tasks.num && !status; i++) {
         if (way->tables[i] && auditing->findings.has_run[i])
             status = braid_audit_table_take(&way->memory, i, table_at(way, way->tables[i]),
                                             &auditing->findings);
     }
     return status ? status : find_files(auditing);
+}
+
+// If the copy fails, as behind a fault, tables are as they were copied before.
+static braid_status stop(struct auditing *auditing)
+{
+    struct error_attempt attempt;
+    braid_status copied = copy_and_wait(auditing);
+    braid_error_begin_attempt(&attempt);
+    braid_status taken = take(auditing);
+    braid_error_end_attempt(&attempt, copied ? BRAID_OK : taken);
+    return copied ? copied : taken;
 }
 
 // ---- nodes ----
@@ -288,7 +243,8 @@ static braid_status begin_node(struct auditing *auditing, uint32_t node,
     if (task->kind != WORK_KERNEL)
         return submit(auditing, task);
     const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
-    braid_status status = find_or_load(auditing->own, kernel, &task->launch, &audited);
+    struct by_kernels *way = auditing->own;
+    braid_status status = braid_audit_kernels_get(&way->kernels, kernel, &task->launch, &audited);
     if (status)
         return status;
     struct backend_task plain = *task;
@@ -359,7 +315,8 @@ static braid_status start(struct auditing *auditing)
     auditing->own = way;
     auditing->memory = &way->memory;
     way->backend = device->backend;
-    way->audit.most_threads = find_most_threads(auditing);
+    way->kernels.backend = way->backend;
+    way->kernels.audit.most_threads = find_most_threads(auditing);
     braid_status status = allocate_rooms(way, auditing);
     if (!status)
         status = braid_device_lease_stream(device, &auditing->stream);
@@ -375,15 +332,10 @@ static void destroy(struct auditing *auditing)
     struct by_kernels *way = auditing->own;
     if (!way)
         return;
-    struct audited *kernels = way->kernels.items;
-    for (size_t i = 0; i < way->kernels.num; i++) {
-        way->backend->ops->kernel_unload(way->backend, kernels[i].loaded);
-        free(kernels[i].reason);
-    }
+    braid_audit_kernels_finish(&way->kernels);
     release(way);
     if (auditing->stream)
         braid_device_return_stream(auditing->exec->device, auditing->stream);
-    braid_array_finish(&way->kernels);
     free(way->block);
     free(way->room);
     free(way->tables);
@@ -395,6 +347,6 @@ const struct audit_way braid_audit_way_by_kernels = {
     .start = start,
     .run_node = run_node,
     .read_word = read_word,
-    .stop = take, // also awaits the work of a failed frame
+    .stop = stop, // also awaits the work of a failed frame
     .destroy = destroy,
 };

@@ -34,46 +34,59 @@ _Static_assert(sizeof(struct audit_tally) == 32, "likewise");
     "\tbra " name "_search;\n" name "_found:\n"                                                    \
     "\tmad.lo.u64 " segment ", %low, 120, " table ";\n"
 
-// Counts bytes of an access, as far as the segment has them.
-#define COUNT(segment, begin, end)                                                                 \
-    "\tmad.wide.u32 %tally, %act, 32, " segment ";\n"                                              \
-    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
-    "\tld.global.u64 %t, [" segment "];\n"                                                         \
-    "\tmax.u64 %t, %t, " begin ";\n"                                                               \
-    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
-    "\tld.global.u64 %t, [" segment "+8];\n"                                                       \
-    "\tmin.u64 %t, %t, " end ";\n"                                                                 \
-    "\tsub.u64 %t, %t, 1;\n"                                                                       \
-    "\tred.global.max.u64 [%tally+40], %t;\n"                                                      \
-    "\tred.global.min.u32 [%tally+48], %line;\n"
-
 // Bytes from %at to %to that the node does not declare, in the table of all buffers. If none of
 // them is there, others between the same segments are likewise none of the graph's. If an access
-// has more bytes, that does not count. The host's word is written once.
+// has more bytes, that does not count.
 #define UNDECLARED                                                                                 \
     "\tld.global.u64 %all, [%table+-72];\n" SEARCH(                                                \
-        "braid_all", "%all", "%other",                                                             \
-        "%at") "\tld.global.u64 %t, [%other];\n"                                                   \
-               "\tsetp.lt.u64 %q, %t, %to;\n"                                                      \
-               "\t@%q bra braid_told;\n"                                                           \
-               "\tsub.u64 %half, %to, %at;\n"                                                      \
-               "\tsetp.ne.u64 %q, %half, %bytes;\n"                                                \
-               "\t@%q bra braid_declared;\n"                                                       \
-               "\tsetp.ne.u64 %q, %low, 0;\n"                                                      \
-               "\t@%q ld.global.u64 %from, [%other+-112];\n"                                       \
-               "\tsub.u64 %span, %t, %from;\n"                                                     \
-               "\tsub.u64 %span, %span, %bytes;\n"                                                 \
-               "\tbra braid_done;\n"                                                               \
-               "braid_told:\n"                                                                     \
-               "\tld.global.u64 %t, [%all+-64];\n"                                                 \
-               "\tsetp.eq.u64 %q, %t, 0;\n"                                                        \
-               "\t@%q st.global.u64 [%all+-64], 1;\n"                                              \
-               "\t@%q ld.global.u64 %t, [%all+-72];\n"                                             \
-               "\t@%q st.global.u64 [%t], 1;\n"                                                    \
-               "braid_tell:\n" COUNT("%other", "%at", "%to") "\tadd.u64 %other, %other, 120;\n"    \
-                                                             "\tld.global.u64 %t, [%other];\n"     \
-                                                             "\tsetp.lt.u64 %q, %t, %to;\n"        \
-                                                             "\t@%q bra braid_tell;\n"
+        "braid_all", "%all", "%other", "%at") "\tld.global.u64 %t, [%other];\n"                    \
+                                              "\tsetp.lt.u64 %q, %t, %to;\n"                       \
+                                              "\t@%q bra braid_told;\n"                            \
+                                              "\tsub.u64 %half, %to, %at;\n"                       \
+                                              "\tsetp.ne.u64 %q, %half, %bytes;\n"                 \
+                                              "\t@%q bra braid_declared;\n"                        \
+                                              "\tsetp.ne.u64 %q, %low, 0;\n"                       \
+                                              "\t@%q ld.global.u64 %from, [%other+-112];\n"        \
+                                              "\tsub.u64 %span, %t, %from;\n"                      \
+                                              "\tsub.u64 %span, %span, %bytes;\n"                  \
+                                              "\tbra braid_done;\n"
+
+// Counts bytes of an access from %other on, as far as segments have them. The host's word is
+// written once. A segment of the node reaches behind its begin.
+#define TOLD                                                                                       \
+    "braid_told:\n"                                                                                \
+    "\tld.global.u64 %t, [%all+-64];\n"                                                            \
+    "\tsetp.eq.u64 %q, %t, 0;\n"                                                                   \
+    "\t@%q st.global.u64 [%all+-64], 1;\n"                                                         \
+    "\t@%q ld.global.u64 %t, [%all+-72];\n"                                                        \
+    "\t@%q st.global.u64 [%t], 1;\n"                                                               \
+    "braid_tell:\n"                                                                                \
+    "\tmad.wide.u32 %tally, %act, 32, %other;\n"                                                   \
+    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
+    "\tld.global.u64 %t, [%other];\n"                                                              \
+    "\tmax.u64 %t, %t, %at;\n"                                                                     \
+    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
+    "\tld.global.u64 %t, [%other+8];\n"                                                            \
+    "\tmin.u64 %t, %t, %to;\n"                                                                     \
+    "\tsub.u64 %t, %t, 1;\n"                                                                       \
+    "\tred.global.max.u64 [%tally+40], %t;\n"                                                      \
+    "\tred.global.min.u32 [%tally+48], %line;\n"                                                   \
+    "\tadd.u64 %other, %other, 120;\n"                                                             \
+    "\tld.global.u64 %t, [%other];\n"                                                              \
+    "\tsetp.lt.u64 %q, %t, %to;\n"                                                                 \
+    "\t@%q bra braid_tell;\n"                                                                      \
+    "\tsetp.gt.u64 %q, %to, %begin;\n"                                                             \
+    "\t@%q bra braid_next;\n"
+
+// A segment of the node that does not allow the access.
+#define REFUSED                                                                                    \
+    "braid_refused:\n"                                                                             \
+    "\tld.global.u64 %all, [%table+-72];\n"                                                        \
+    "\tadd.u64 %all, %all, 80;\n"                                                                  \
+    "\tmov.b64 %other, %own;\n"                                                                    \
+    "\tld.global.u64 %to, [%own+8];\n"                                                             \
+    "\tmin.u64 %to, %to, %end;\n"                                                                  \
+    "\tbra braid_told;\n"
 
 // Of a segment that allows the access: notes the first one. If it has the whole access, the first
 // and the last address of others that it has are the result, and the table knows it. All threads
@@ -121,28 +134,28 @@ const char braid_ptx_checker[] =
     "\t@%q bra braid_done;\n"
     "\tadd.u64 %end, %at, %bytes;\n"
     "\tld.global.u64 %table, [braid_audit_table];\n" SEARCH(
-        "braid_node", "%table", "%own",
-        "%at") "braid_walk:\n"
-               "\tld.global.u64 %begin, [%own];\n"
-               "\tmin.u64 %to, %begin, %end;\n"
-               "\tsetp.ge.u64 %q, %at, %to;\n"
-               "\t@%q bra braid_declared;\n" UNDECLARED "braid_declared:\n"
-               "\tsetp.ge.u64 %q, %begin, %end;\n"
-               "\t@%q bra braid_done;\n"
-               "\tld.global.u32 %mask, [%own+16];\n"
-               "\tshr.b32 %mask, %mask, %act;\n"
-               "\tand.b32 %mask, %mask, 1;\n"
-               "\tsetp.eq.u32 %q, %mask, 0;\n"
-               "\t@%q bra braid_refused;\n" ALLOWED "braid_refused:\n" COUNT(
-                   "%own", "%at", "%end") "braid_next:\n"
-                                          "\tld.global.u64 %at, [%own+8];\n"
-                                          "\tadd.u64 %own, %own, 120;\n"
-                                          "\tsetp.lt.u64 %q, %at, %end;\n"
-                                          "\t@%q bra braid_walk;\n"
-                                          "braid_done:\n"
-                                          "\tst.param.b64 [braid_found+0], %from;\n"
-                                          "\tst.param.b64 [braid_found+8], %span;\n"
-                                          "\tret;\n}\n";
+        "braid_node", "%table", "%own", "%at") "braid_walk:\n"
+                                               "\tld.global.u64 %begin, [%own];\n"
+                                               "\tmin.u64 %to, %begin, %end;\n"
+                                               "\tsetp.ge.u64 %q, %at, %to;\n"
+                                               "\t@%q bra braid_declared;\n" UNDECLARED TOLD
+                                               "braid_declared:\n"
+                                               "\tsetp.ge.u64 %q, %begin, %end;\n"
+                                               "\t@%q bra braid_done;\n"
+                                               "\tld.global.u32 %mask, [%own+16];\n"
+                                               "\tshr.b32 %mask, %mask, %act;\n"
+                                               "\tand.b32 %mask, %mask, 1;\n"
+                                               "\tsetp.eq.u32 %q, %mask, 0;\n"
+                                               "\t@%q bra braid_refused;\n" ALLOWED REFUSED
+                                               "braid_next:\n"
+                                               "\tld.global.u64 %at, [%own+8];\n"
+                                               "\tadd.u64 %own, %own, 120;\n"
+                                               "\tsetp.lt.u64 %q, %at, %end;\n"
+                                               "\t@%q bra braid_walk;\n"
+                                               "braid_done:\n"
+                                               "\tst.param.b64 [braid_found+0], %from;\n"
+                                               "\tst.param.b64 [braid_found+8], %span;\n"
+                                               "\tret;\n}\n";
 
 // The guard without its sign, or length 0.
 static struct ptx_word find_guard(const struct ptx_statement *statement)
