@@ -60,11 +60,14 @@ static void accesses_are_found(void **state)
           "8", 8, NULL);
     check("red.global.v2.f32.add [%rd1], {%f1, %f2}", PTX_ACCESS, AUDIT_UPDATES, "%rd1", NULL, 8,
           NULL);
-    for (int i = 0; i < 7; i++)
+    check("discard.global.L2 [%rd1+128], 128", PTX_ACCESS, AUDIT_WRITES, "%rd1", "128", 128, NULL);
+    check("discard.L2 [%rd1], 0x80", PTX_ACCESS, AUDIT_WRITES, "%rd1", NULL, 128, NULL);
+    for (int i = 0; i < 8; i++)
         check((const char *[]){ "ld.shared.u32 %r1, [%r2]", "st.shared::cluster.u32 [%r2], %r1",
                                 "ld.param.u64 %rd1, [a_0]", "ld.const.u32 %r1, [table]",
                                 "st.local.u32 [%rd2], %r1", "atom.shared.add.u32 %r1, [%r2], 1",
-                                "prefetch.global.L2 [%rd1]" }[i],
+                                "prefetch.global.L2 [%rd1]",
+                                "applypriority.global.L2::evict_normal [%rd1], 128" }[i],
               PTX_NO_ACCESS, AUDIT_READS, NULL, NULL, 0, NULL);
 }
 
@@ -106,6 +109,7 @@ static void accesses_without_an_address_are_told(void **state)
         "wmma.load.a.sync.aligned.row.f16 {%r0}, [%rd1], 16",
         "wmma.load.a.sync.aligned.row.m16n16k16 {%r0}, [%rd1], 16",
         "wmma.load",
+        "discard.global.L2 [%rd1]",
         "ld.global.u32 %r1, [%rd1, 4]",
         "ld.global.u32 %r1, %rd1",
         "ld.global %r1, [%rd1]",

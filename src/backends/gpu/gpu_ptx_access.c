@@ -161,6 +161,15 @@ static enum ptx_access_kind find_any_copy(const struct ptx_statement *statement,
                                                 : PTX_NO_ACCESS;
 }
 
+// A write of unknown values, of as many bytes as its operand says.
+static enum ptx_access_kind find_discard(const struct ptx_statement *statement,
+                                         struct ptx_access *access)
+{
+    access->act = AUDIT_WRITES;
+    take_size(access, find_operand(statement, 1));
+    return access->size.length ? at_operand(statement, 0, access) : PTX_UNSEEN_ACCESS;
+}
+
 static bool is_unseen(struct ptx_word name)
 {
     static const char *const names[] = { "tex",   "tld4",     "suld",     "sust",
@@ -247,6 +256,8 @@ enum ptx_access_kind braid_ptx_find_access(const struct ptx_statement *statement
         return find_any_copy(statement, &parts, out_access);
     if (braid_ptx_word_is(name, "wmma"))
         return find_matrix(statement, &parts, out_access);
+    if (braid_ptx_word_is(name, "discard"))
+        return find_discard(statement, out_access);
     if (is_unseen(name))
         return PTX_UNSEEN_ACCESS;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
