@@ -121,13 +121,14 @@ static void take_size(struct ptx_access *access, struct ptx_word operand)
     access->bytes = is_number ? (uint32_t)strtoul(operand.at, NULL, 0) : 0;
 }
 
-// cp.async.bulk and cp.reduce.async.bulk: to memory, from memory, bytes.
+// cp.async.bulk and cp.reduce.async.bulk: to memory, from memory, bytes. Some forms leave out bytes
+// that operands name.
 static enum ptx_access_kind find_bulk(const struct ptx_statement *statement,
                                       const struct parts *parts, struct ptx_access *access)
 {
     const bool reduces = braid_ptx_word_is(parts->items[1], "reduce");
     const size_t to = reduces ? 4 : 3;
-    if (has(parts, "tensor"))
+    if (has(parts, "tensor") || has(parts, "cp_mask") || has(parts, "ignore_oob"))
         return PTX_UNSEEN_ACCESS;
     if (!has(parts, "global") || parts->num <= to)
         return PTX_NO_ACCESS;
