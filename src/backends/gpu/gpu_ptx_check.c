@@ -221,10 +221,17 @@ static int write_rows_begin(char *text, size_t size, const struct ptx_access *ac
                          "\tshr.u64 %%braid_stride, %%braid_stride, 3;\nbraid_row:\n");
 }
 
-static const char rows_end[] = "\tadd.u64 %braid_a0, %braid_a0, %braid_stride;\n"
-                               "\tsub.u32 %braid_rows, %braid_rows, 1;\n"
-                               "\tsetp.ne.u32 %braid_q, %braid_rows, 0;\n"
-                               "\t@%braid_q bra braid_row;\nbraid_last_row:\n";
+// The warp makes the access together.
+static void write_rows_end(char *text, size_t size, struct ptx_word guard)
+{
+    snprintf(text, size,
+             "\tadd.u64 %%braid_a0, %%braid_a0, %%braid_stride;\n"
+             "\tsub.u32 %%braid_rows, %%braid_rows, 1;\n"
+             "\tsetp.ne.u32 %%braid_q, %%braid_rows, 0;\n"
+             "\t@%%braid_q bra braid_row;\nbraid_last_row:\n"
+             "\t%s%.*s bar.warp.sync 0xffffffff;\n\t}\n\t",
+             guard.length ? "@" : "", (int)guard.length, guard.length ? guard.at : "");
+}
 
 bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
                            struct ptx_cache cache, uint32_t line, char *text)
@@ -261,8 +268,11 @@ bool braid_ptx_write_check(const struct ptx_statement *statement, const struct p
                        "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"
                        "\tld.param.b64 %%braid_span%u, [braid_r+8];\n",
                        cache.number, cache.number);
-    snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n%s\t}\n\t",
-             access->rows ? rows_end : "");
+    at += snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n");
+    if (access->rows)
+        write_rows_end(text + at, size - (size_t)at, guard);
+    else
+        snprintf(text + at, size - (size_t)at, "\t}\n\t");
     return true;
 }
 
