@@ -19,7 +19,8 @@
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
 #     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
-#     audit      1,000 graphs with a wrong declaration each: the audit names all; its time beside the frame's
+#     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
+#                its time beside the frame's
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
 #     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
@@ -283,7 +284,12 @@ solver() {
 }
 
 audit() {
+    local name
     step audit-graphs timeout 300 "$build/tests/exec/exec_audits_name_each_wrong_declaration" cuda
+    step audit-orders timeout 200 "$build/tests/exec/exec_audits_find_undeclared_orders" cuda
+    for name in audits_compare_orders audits_compare_orders_of_kernels audits_of_orders_bear_any_frame; do
+        BRAID_TEST_BACKEND=cuda step "$name" timeout 60 "$build/tests/exec/exec_$name"
+    done
     step audit-times timeout 200 "$build/bench/bench_gpu_audit"
     cat "$results/audit-times.log"
 }

@@ -51,13 +51,13 @@ typedef void braid_audit_report(void *user, const braid_audit_finding *finding);
 typedef struct braid_audit_options {
     braid_audit_report *report; // NULL: none
     void *user;
-    bool orders; // on the CPU: also runs frames in other orders that the graph allows
+    bool orders; // also runs frames in other orders that the graph allows
 } braid_audit_options;
 
 // Runs a frame, node by node, and reports findings (docs/book/reliability.md).
-// If a node fails, it reports those before.
-// Errors: as braid_exec_create; BRAID_UNSUPPORTED (HIP, orders on CUDA, a CPU but not Linux on
-// x86-64), BRAID_TRAPPED.
+// With `orders` it first runs more frames.
+// Errors: as braid_exec_create; BRAID_UNSUPPORTED (HIP, a CPU but not Linux on x86-64),
+// BRAID_TRAPPED.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,
                                                          const braid_graph *graph,
                                                          const braid_audit_options *options,

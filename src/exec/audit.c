@@ -14,13 +14,12 @@
 static braid_status run_node(void *context, uint32_t node)
 {
     struct auditing *auditing = context;
-    const braid_exec *exec = auditing->exec;
-    const struct backend_task *task = &exec->frames.slots[0].frame.tasks[node];
+    const struct backend_task *task = &auditing->exec->frames.slots[0].frame.tasks[node];
     if (task->kind != WORK_QUEUE)
         return auditing->way->run_node(auditing, node, task);
     if (auditing->way->pause)
         auditing->way->pause(auditing);
-    braid_status status = braid_audit_run_queue_call(exec, task, auditing->stream);
+    braid_status status = braid_audit_reach_run(&auditing->reach, task);
     return status ? status
                   : braid_audit_findings_add_unseen(&auditing->findings, node,
                                                     "the work of its call is not seen");
@@ -38,10 +37,8 @@ static braid_status judge_frame(struct auditing *auditing)
         status = auditing->way->start(auditing);
     if (status)
         return status;
-    status = braid_audit_walk(&(struct audit_walk){ .exec = exec,
-                                                    .run = run_node,
-                                                    .read_word = auditing->way->read_word,
-                                                    .context = auditing });
+    status = braid_audit_walk(
+        &(struct audit_walk){ .reach = &auditing->reach, .run = run_node, .context = auditing });
     braid_error_begin_attempt(&attempt);
     braid_status stopped = auditing->way->stop(auditing);
     braid_error_end_attempt(&attempt, status ? BRAID_OK : stopped);
@@ -53,27 +50,15 @@ static braid_status judge_frame(struct auditing *auditing)
 static braid_status run_frames(struct auditing *auditing, const braid_audit_options *options)
 {
     braid_status status = braid_exec_part_memory(auditing->exec, auditing->exec->culled.graph);
+    if (!status)
+        status = braid_audit_reach_open(auditing->exec, &auditing->reach);
     is_auditing = true;
     if (!status && options && options->orders)
-        status = braid_audit_orders(auditing->exec, &auditing->orders);
+        status = braid_audit_orders(&auditing->reach, &auditing->orders);
     if (!status)
         status = judge_frame(auditing);
     is_auditing = false;
     return status;
-}
-
-// A frame that fails has findings up to there. Accesses may come behind it.
-static braid_status report(struct auditing *auditing, const braid_audit_options *options,
-                           braid_status status)
-{
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status ended =
-        braid_audit_findings_end(&auditing->findings, status ? NULL : auditing->memory);
-    braid_audit_findings_report(&auditing->findings, options);
-    braid_audit_orders_report(auditing->findings.graph, &auditing->orders, options);
-    braid_error_end_attempt(&attempt, status ? BRAID_OK : ended);
-    return status ? status : ended;
 }
 
 static const struct audit_way *find_way(const struct backend *backend)
@@ -84,7 +69,7 @@ static const struct audit_way *find_way(const struct backend *backend)
 }
 
 static braid_status check(const braid_device *device, const braid_graph *graph,
-                          const braid_audit_options *options, const size_t *out_num_findings)
+                          const size_t *out_num_findings)
 {
     static const char function[] = "braid_exec_audit";
     if (!device || !graph || !out_num_findings)
@@ -100,9 +85,6 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
         status =
             braid_error(BRAID_UNSUPPORTED, "%s: %s: accesses are seen on the CPU and on CUDA only",
                         function, device->label);
-    if (!status && options && options->orders && !device->backend->ops->run_here)
-        status = braid_error(BRAID_UNSUPPORTED, "%s: %s: orders are compared on the CPU only",
-                             function, device->label);
     if (!status && graph->ranks)
         status = braid_error(BRAID_UNSUPPORTED, "%s: a graph with communicators needs other ranks",
                              function);
@@ -112,7 +94,7 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
 braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
                               const braid_audit_options *options, size_t *out_num_findings)
 {
-    braid_status status = check(device, graph, options, out_num_findings);
+    braid_status status = check(device, graph, out_num_findings);
     if (status)
         return status;
     struct auditing auditing = { .way = find_way(device->backend), .findings.graph = graph };
@@ -123,12 +105,16 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
     status = braid_exec_create(device, graph, &alone, &auditing.exec);
     if (!status)
         status = run_frames(&auditing, options);
-    status = report(&auditing, options, status);
+    if (!status)
+        status = braid_audit_findings_end(&auditing.findings, auditing.memory);
     if (!status) {
+        braid_audit_findings_report(&auditing.findings, options);
+        braid_audit_orders_report(graph, &auditing.orders, options);
         *out_num_findings = auditing.findings.items.num + auditing.orders.num;
         status = braid_exec_tell_traps(auditing.exec);
     }
     auditing.way->destroy(&auditing);
+    braid_audit_reach_close(&auditing.reach);
     braid_exec_destroy(auditing.exec);
     braid_audit_findings_finish(&auditing.findings);
     braid_array_finish(&auditing.orders);

@@ -9,7 +9,7 @@
 #include <braid/audit.h>
 
 #include "base/audit_table.h"
-#include "exec/exec.h"
+#include "exec/audit_reach.h"
 
 // Undeclared accesses of one kind.
 struct audit_count {
@@ -65,8 +65,7 @@ braid_status braid_audit_findings_add(struct audit_findings *findings,
                                       struct audit_finding finding);
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
                                              const char *reason);
-// Behind all: adds declared accesses that were never made; without memory: not. Errors:
-// BRAID_NO_MEMORY.
+// Behind all: adds declared accesses that were never made. Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_end(struct audit_findings *findings,
                                       const struct audit_memory *memory);
 void braid_audit_findings_finish(struct audit_findings *findings);
@@ -79,23 +78,21 @@ struct auditing {
     const struct audit_way *way;
     braid_exec *exec;
     struct audit_findings findings;
+    struct audit_reach reach;
     struct audit_memory *memory; // the way's
-    braid_stream *stream;        // of the frame; NULL: the default stream
-    void *own;                   // the way's
+    void *own;                   // likewise
     struct array orders;         // struct audit_order_finding
 };
 
 // A way to see accesses.
 struct audit_way {
-    // Sets memory, stream and own; half-made, too, which `destroy` takes.
+    // Sets memory and own; half-made, too, which `destroy` takes.
     braid_status (*start)(struct auditing *auditing);
     // Runs a node, or begins to, and adds its findings, or does so up to `stop`.
     braid_status (*run_node)(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task);
     // Before a queue call, whose work is not judged.
     void (*pause)(struct auditing *auditing); // optional
-    // Optional: as in struct audit_walk, with the auditing as context.
-    braid_status (*read_word)(void *auditing, const uint32_t *word, uint32_t *out_value);
     // Behind the nodes, also if one failed.
     braid_status (*stop)(struct auditing *auditing);
     void (*destroy)(struct auditing *auditing); // behind the report

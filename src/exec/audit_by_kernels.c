@@ -2,55 +2,89 @@
 // Audits on CUDA: kernels that tell of their accesses run on one stream.
 //
 // One block of memory has the tables of all nodes. It is copied to the device in front of the
-// nodes, and back behind them. A node may tell of an undeclared access. Behind it, its table and
-// that of all buffers are copied back, since a later node may fault. The latter is then written
-// anew.
-#include <stdio.h>
+// nodes, and back behind them. The table of all buffers is copied back behind a node that has told
+// of an undeclared access, and is then written anew.
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/node_text.h"
-#include "exec/audit_kernels.h"
+#include "exec/audit.h"
 
-// In front of the tables.
-struct words {
-    uint32_t read;    // of the frame's memory
-    uint64_t is_told; // by a kernel: it has made an undeclared access
+// A kernel as a node launches it.
+struct audited {
+    const braid_kernel *kernel;
+    bool grid_from;
+    struct backend_kernel *loaded; // NULL: for the reason
+    char *reason;
 };
 
 struct by_kernels {
     struct backend *backend;
-    struct audit_kernels kernels;
+    struct backend_audit audit;
     struct audit_memory memory;
-    void *block;                  // of `memory`
-    unsigned char *host, *device; // the same bytes of both: words, all buffers' table, others
+    void *block;          // of `memory`
+    struct array kernels; // struct audited
+    // The same bytes of both: a word that is set by a kernel that has made an undeclared access,
+    // all buffers' table, others.
+    unsigned char *host, *device;
     size_t bytes;
     size_t *tables;  // by node: where its table begins; 0: it has none
     uintptr_t *room; // for the borders of accesses
     void **args;     // of a launch
 };
 
+// ---- kernels ----
+
+static struct audited *find_kernel(const struct by_kernels *way, const braid_kernel *kernel,
+                                   const struct backend_launch *launch)
+{
+    struct audited *items = way->kernels.items;
+    for (size_t i = 0; i < way->kernels.num; i++) {
+        if (items[i].kernel == kernel && items[i].grid_from == launch->grid_from)
+            return &items[i];
+    }
+    return NULL;
+}
+
+// A kernel that cannot tell is none that fails.
+static braid_status load(const struct by_kernels *way, const struct backend_launch *launch,
+                         struct audited *audited)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = way->backend->ops->kernel_load_audited(
+        way->backend, audited->kernel, launch, &way->audit, &audited->loaded);
+    bool cannot = status == BRAID_UNSUPPORTED;
+    if (cannot)
+        audited->reason = strdup(braid_error_message());
+    braid_error_end_attempt(&attempt, cannot ? BRAID_OK : status);
+    if (cannot && !audited->reason)
+        return braid_error_no_memory("an audit");
+    return cannot ? BRAID_OK : status;
+}
+
+static braid_status find_or_load(struct by_kernels *way, const braid_kernel *kernel,
+                                 const struct backend_launch *launch,
+                                 const struct audited **out_audited)
+{
+    struct audited made = { kernel, launch->grid_from, NULL, NULL };
+    *out_audited = find_kernel(way, kernel, launch);
+    if (*out_audited)
+        return BRAID_OK;
+    if (!braid_array_reserve(&way->kernels, 1, sizeof(made)))
+        return braid_error_no_memory("an audit");
+    braid_status status = load(way, launch, &made);
+    if (status)
+        return status;
+    struct audited *slot = braid_array_append(&way->kernels, 1, sizeof(made));
+    *slot = made;
+    *out_audited = slot;
+    return BRAID_OK;
+}
+
 // ---- memory ----
 
-static braid_status copy(const struct auditing *auditing, void *to, const void *from, size_t bytes)
-{
-    const struct by_kernels *way = auditing->own;
-    const struct backend_task task = { .kind = WORK_COPY,
-                                       .name = "a copy of an audit",
-                                       .node = BACKEND_NO_NODE,
-                                       .copy = { .to = to, .from = from, .bytes = bytes } };
-    return way->backend->ops->submit(way->backend, device_backend_stream(auditing->stream), &task);
-}
-
-static braid_status wait(const struct auditing *auditing)
-{
-    const struct by_kernels *way = auditing->own;
-    return way->backend->ops->stream_synchronize(way->backend,
-                                                 device_backend_stream(auditing->stream));
-}
-
-static struct words *words_of(const struct by_kernels *way)
+static uint64_t *is_told(const struct by_kernels *way)
 {
     return (void *)way->host;
 }
@@ -58,18 +92,6 @@ static struct words *words_of(const struct by_kernels *way)
 static struct audit_table *table_at(const struct by_kernels *way, size_t at)
 {
     return (void *)(way->host + at);
-}
-
-static braid_status read_word(void *context, const uint32_t *word, uint32_t *out_value)
-{
-    const struct auditing *auditing = context;
-    const struct by_kernels *way = auditing->own;
-    braid_status status = copy(auditing, &words_of(way)->read, word, sizeof(*word));
-    if (!status)
-        status = wait(auditing);
-    if (!status)
-        *out_value = words_of(way)->read;
-    return status;
 }
 
 static void release(struct by_kernels *way)
@@ -108,7 +130,7 @@ static void place_tables(struct auditing *auditing)
     struct by_kernels *way = auditing->own;
     const braid_graph *graph = auditing->findings.graph;
     way->bytes =
-        sizeof(struct words) + audit_table_bytes(braid_audit_table_write_all(&way->memory, NULL));
+        sizeof(*is_told(way)) + audit_table_bytes(braid_audit_table_write_all(&way->memory, NULL));
     for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
         if (find_task(auditing, i)->kind != WORK_KERNEL)
             continue;
@@ -120,10 +142,10 @@ static void place_tables(struct auditing *auditing)
 
 static size_t write_buffers(struct by_kernels *way)
 {
-    struct audit_table *table = table_at(way, sizeof(struct words));
+    struct audit_table *table = table_at(way, sizeof(*is_told(way)));
     const size_t num = braid_audit_table_write_all(&way->memory, table);
-    table->rest = (uintptr_t)&words_of(way)->is_told;
-    words_of(way)->is_told = 0;
+    table->rest = (uintptr_t)is_told(way);
+    *is_told(way) = 0;
     return audit_table_bytes(num);
 }
 
@@ -137,40 +159,23 @@ static braid_status write_tables(struct auditing *auditing)
             continue;
         struct audit_table *table = table_at(way, way->tables[i]);
         braid_audit_table_write(&way->memory, &graph_nodes(graph)[i], way->room, table);
-        table->rest = (uintptr_t)(way->device + sizeof(struct words));
+        table->rest = (uintptr_t)(way->device + sizeof(*is_told(way)));
     }
-    return copy(auditing, way->device, way->host, way->bytes);
+    return braid_audit_reach_copy(&auditing->reach, way->device, way->host, way->bytes);
 }
 
-// Of a node that has ended. Its own table counts on.
+// Of a node that has ended.
 static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
 {
     struct by_kernels *way = auditing->own;
-    struct audit_table *all = table_at(way, sizeof(struct words));
-    struct audit_table *own = table_at(way, way->tables[node]);
-    unsigned char *device = way->device + sizeof(struct words);
-    braid_status status = copy(auditing, all, device, audit_table_bytes(all->num));
+    struct audit_table *table = table_at(way, sizeof(*is_told(way)));
+    unsigned char *device = way->device + sizeof(*is_told(way));
+    braid_status status =
+        braid_audit_reach_copy(&auditing->reach, table, device, audit_table_bytes(table->num));
     if (!status)
-        status = copy(auditing, own, way->device + way->tables[node], audit_table_bytes(own->num));
-    if (!status)
-        status = wait(auditing);
-    if (!status)
-        status = braid_audit_table_take_undeclared(&way->memory, node, all, &auditing->findings);
-    if (!status)
-        status = copy(auditing, device, all, write_buffers(way));
-    return status;
-}
-
-// Kernels may use the memory until the wait, so it follows a copy that fails, too.
-static braid_status copy_and_wait(struct auditing *auditing)
-{
-    const struct by_kernels *way = auditing->own;
-    struct error_attempt attempt;
-    braid_status copied = copy(auditing, way->host, way->device, way->bytes);
-    braid_error_begin_attempt(&attempt);
-    braid_status waited = wait(auditing);
-    braid_error_end_attempt(&attempt, copied ? BRAID_OK : waited);
-    return copied ? copied : waited;
+        status = braid_audit_table_take_undeclared(&way->memory, node, table, &auditing->findings);
+    return status ? status
+                  : braid_audit_reach_copy(&auditing->reach, device, table, write_buffers(way));
 }
 
 static braid_status find_files(struct auditing *auditing)
@@ -183,8 +188,10 @@ static braid_status find_files(struct auditing *auditing)
         if (!line || line == AUDIT_NO_LINE)
             continue;
         const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
-        status = braid_audit_kernels_file(&way->kernels, kernel, &find_task(auditing, node)->launch,
-                                          line, &items[i].file);
+        const struct audited *audited =
+            find_kernel(way, kernel, &find_task(auditing, node)->launch);
+        status = way->backend->ops->kernel_file(way->backend, audited->loaded,
+                                                line >> AUDIT_LINE_BITS, &items[i].file);
     }
     return status;
 }
@@ -193,7 +200,8 @@ static braid_status find_files(struct auditing *auditing)
 static braid_status take(struct auditing *auditing)
 {
     const struct by_kernels *way = auditing->own;
-    braid_status status = BRAID_OK;
+    braid_status status =
+        braid_audit_reach_copy(&auditing->reach, way->host, way->device, way->bytes);
     for (uint32_t i = 0; i < auditing->exec->tasks.num && !status; i++) {
         if (way->tables[i] && auditing->findings.has_run[i])
             status = braid_audit_table_take(&way->memory, i, table_at(way, way->tables[i]),
@@ -202,76 +210,37 @@ static braid_status take(struct auditing *auditing)
     return status ? status : find_files(auditing);
 }
 
-// If the copy fails, as behind a fault, tables are as they were copied before.
-static braid_status stop(struct auditing *auditing)
-{
-    struct error_attempt attempt;
-    braid_status copied = copy_and_wait(auditing);
-    braid_error_begin_attempt(&attempt);
-    braid_status taken = take(auditing);
-    braid_error_end_attempt(&attempt, copied ? BRAID_OK : taken);
-    return copied ? copied : taken;
-}
-
 // ---- nodes ----
 
-static braid_status submit(const struct auditing *auditing, const struct backend_task *task)
-{
-    const struct by_kernels *way = auditing->own;
-    return way->backend->ops->submit(way->backend, device_backend_stream(auditing->stream), task);
-}
-
 static braid_status run_audited(struct auditing *auditing, const struct audited *audited,
-                                struct backend_task *task)
+                                const struct backend_task *task)
 {
     struct by_kernels *way = auditing->own;
-    struct backend_launch *launch = &task->launch;
+    struct backend_task telling = *task;
     void *table = way->device + way->tables[task->node];
-    if (launch->num_args)
-        memcpy(way->args, launch->args, launch->num_args * sizeof(*way->args));
-    way->args[launch->num_args] = &table;
-    launch->args = way->args;
-    launch->kernel = audited->loaded;
+    if (task->launch.num_args)
+        memcpy(way->args, task->launch.args, task->launch.num_args * sizeof(*way->args));
+    way->args[task->launch.num_args] = &table;
+    telling.launch.args = way->args;
+    telling.launch.kernel = audited->loaded;
     auditing->findings.has_run[task->node] = true;
-    return submit(auditing, task);
+    braid_status status = braid_audit_reach_run(&auditing->reach, &telling);
+    return status || !*is_told(way) ? status : take_undeclared(auditing, task->node);
 }
 
-static braid_status begin_node(struct auditing *auditing, uint32_t node,
-                               const struct backend_task *task)
-{
-    const struct audited *audited = NULL;
-    if (task->kind != WORK_KERNEL)
-        return submit(auditing, task);
-    const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
-    struct by_kernels *way = auditing->own;
-    braid_status status = braid_audit_kernels_get(&way->kernels, kernel, &task->launch, &audited);
-    if (status)
-        return status;
-    struct backend_task plain = *task;
-    plain.launch.start = BACKEND_STARTS_IN_ORDER;
-    if (audited->loaded)
-        return run_audited(auditing, audited, &plain);
-    status = braid_audit_findings_add_unseen(&auditing->findings, node, audited->reason);
-    return status ? status : submit(auditing, &plain);
-}
-
-// A kernel that faults fails all that is behind it, so each node is awaited by its name.
 static braid_status run_node(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task)
 {
-    struct error_attempt attempt;
-    braid_status status = begin_node(auditing, node, task);
-    if (status)
-        return status;
-    braid_error_begin_attempt(&attempt);
-    status = wait(auditing);
-    if (status) {
-        const char *name = braid_graph_name(auditing->findings.graph, node);
-        braid_error(status, "node %s: %s", braid_node_text(node, name).text, braid_error_message());
-    }
-    braid_error_end_attempt(&attempt, status);
-    const struct by_kernels *way = auditing->own;
-    return status || !words_of(way)->is_told ? status : take_undeclared(auditing, node);
+    const struct audited *audited = NULL;
+    if (task->kind != WORK_KERNEL)
+        return braid_audit_reach_run(&auditing->reach, task);
+    const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
+    braid_status status = find_or_load(auditing->own, kernel, &task->launch, &audited);
+    if (!status && audited->loaded)
+        return run_audited(auditing, audited, task);
+    if (!status)
+        status = braid_audit_findings_add_unseen(&auditing->findings, node, audited->reason);
+    return status ? status : braid_audit_reach_run(&auditing->reach, task);
 }
 
 // ---- begin and end ----
@@ -308,18 +277,14 @@ static uint64_t find_most_threads(const struct auditing *auditing)
 
 static braid_status start(struct auditing *auditing)
 {
-    braid_device *device = auditing->exec->device;
     struct by_kernels *way = braid_allocate_zeroed(1, sizeof(*way));
     if (!way)
         return braid_error_no_memory("an audit");
     auditing->own = way;
     auditing->memory = &way->memory;
-    way->backend = device->backend;
-    way->kernels.backend = way->backend;
-    way->kernels.audit.most_threads = find_most_threads(auditing);
+    way->backend = auditing->exec->device->backend;
+    way->audit.most_threads = find_most_threads(auditing);
     braid_status status = allocate_rooms(way, auditing);
-    if (!status)
-        status = braid_device_lease_stream(device, &auditing->stream);
     if (status)
         return status;
     place_tables(auditing);
@@ -332,10 +297,13 @@ static void destroy(struct auditing *auditing)
     struct by_kernels *way = auditing->own;
     if (!way)
         return;
-    braid_audit_kernels_finish(&way->kernels);
+    struct audited *kernels = way->kernels.items;
+    for (size_t i = 0; i < way->kernels.num; i++) {
+        way->backend->ops->kernel_unload(way->backend, kernels[i].loaded);
+        free(kernels[i].reason);
+    }
     release(way);
-    if (auditing->stream)
-        braid_device_return_stream(auditing->exec->device, auditing->stream);
+    braid_array_finish(&way->kernels);
     free(way->block);
     free(way->room);
     free(way->tables);
@@ -346,7 +314,6 @@ static void destroy(struct auditing *auditing)
 const struct audit_way braid_audit_way_by_kernels = {
     .start = start,
     .run_node = run_node,
-    .read_word = read_word,
-    .stop = stop, // also awaits the work of a failed frame
+    .stop = take,
     .destroy = destroy,
 };

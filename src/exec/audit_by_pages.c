@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
-#include "exec/audit_walk.h"
 
 // At most one buffer for a resource. Its pages are counted also if its memory is not known: the
 // system gives memory only where something is written.
@@ -96,7 +95,7 @@ static braid_status run_node(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task)
 {
     braid_audit_begin_node(auditing->own, &graph_nodes(auditing->findings.graph)[node]);
-    braid_status status = braid_audit_run_task(auditing->exec, task);
+    braid_status status = braid_audit_reach_run(&auditing->reach, task);
     braid_audit_end_node(auditing->own);
     return status ? status : take(auditing, node);
 }

@@ -108,7 +108,7 @@ static void set_moves(struct search *search, uint32_t num)
 
 static uint32_t node_of(const struct search *search, uint32_t element)
 {
-    return plan_main_of(search->runs.exec->schedule->graph,
+    return plan_main_of(search->runs.reach->exec->schedule->graph,
                         search->runs.scopes.items[search->scope].units[element]);
 }
 
@@ -259,13 +259,11 @@ static braid_status find_all(struct search *search, struct array *findings)
     return BRAID_OK;
 }
 
-braid_status braid_audit_orders(braid_exec *exec, struct array *out_findings)
+braid_status braid_audit_orders(const struct audit_reach *reach, struct array *out_findings)
 {
     struct search search = { .scope = 0 };
-    braid_status status = braid_audit_runs_create(exec, &search.runs);
+    braid_status status = braid_audit_runs_create(reach, &search.runs);
     if (status)
         return status;
-    status = find_all(&search, out_findings);
-    braid_audit_runs_finish(&search.runs);
-    return status;
+    return braid_audit_runs_finish(&search.runs, find_all(&search, out_findings));
 }

@@ -16,9 +16,9 @@ struct audit_order_finding {
     struct audit_difference difference;
 };
 
-// Runs frames on this thread. Buffers have their contents of before behind it. `out_findings` has
+// Runs frames. Buffers have their contents of before behind it. `out_findings` has
 // struct audit_order_finding, also if it fails. Errors: as braid_audit_runs_create.
-braid_status braid_audit_orders(braid_exec *exec, struct array *out_findings);
+braid_status braid_audit_orders(const struct audit_reach *reach, struct array *out_findings);
 
 // audit_orders_report.c
 void braid_audit_orders_report(const braid_graph *graph, const struct array *findings,

@@ -11,22 +11,24 @@ enum { SPARE_ITERATIONS = 1000 };
 
 static braid_status run_node(void *context, uint32_t node)
 {
-    const braid_exec *exec = context;
-    return braid_audit_run_task(exec, &exec->frames.slots[0].frame.tasks[node]);
+    const struct audit_reach *reach = context;
+    return braid_audit_reach_run(reach, &reach->exec->frames.slots[0].frame.tasks[node]);
 }
 
 // NULL: in issue order.
 static braid_status run(struct audit_runs *runs, const struct audit_order *orders)
 {
-    braid_audit_state_restore(&runs->state, AUDIT_START);
+    braid_status status = braid_audit_state_restore(&runs->state, AUDIT_START);
+    if (status)
+        return status;
     runs->loops.endless = GRAPH_NONE;
     for (uint32_t i = 0; i < runs->scopes.num; i++)
         runs->loops.items[i].num = 0;
-    return braid_audit_walk(&(struct audit_walk){ .exec = runs->exec,
+    return braid_audit_walk(&(struct audit_walk){ .reach = runs->reach,
                                                   .orders = orders,
                                                   .loops = &runs->loops,
                                                   .run = run_node,
-                                                  .context = runs->exec });
+                                                  .context = (void *)(uintptr_t)runs->reach });
 }
 
 // In issue order loops end, or no frame would. In another order they may repeat for ever.
@@ -40,11 +42,12 @@ static braid_status limit_loops(struct audit_runs *runs)
     return status;
 }
 
-braid_status braid_audit_runs_create(braid_exec *exec, struct audit_runs *out_runs)
+braid_status braid_audit_runs_create(const struct audit_reach *reach, struct audit_runs *out_runs)
 {
+    braid_exec *exec = reach->exec;
     const braid_graph *graph = exec->culled.graph;
     struct audit_runs *runs = out_runs;
-    *runs = (struct audit_runs){ .exec = exec };
+    *runs = (struct audit_runs){ .reach = reach };
     braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
     if (!status)
         status = braid_audit_scopes_create(graph, exec, &runs->scopes);
@@ -53,44 +56,44 @@ braid_status braid_audit_runs_create(braid_exec *exec, struct audit_runs *out_ru
     if (!status && !runs->loops.items)
         status = braid_error_no_memory("the orders of an audit");
     if (!status)
-        status = braid_audit_state_create(graph, exec, &runs->state);
-    if (!status) {
-        braid_audit_state_keep(&runs->state, AUDIT_START);
+        status = braid_audit_state_create(graph, reach, &runs->state);
+    if (!status)
         status = limit_loops(runs);
-    }
-    if (status)
-        braid_audit_runs_finish(runs);
-    return status;
+    return status ? braid_audit_runs_finish(runs, status) : BRAID_OK;
 }
 
-void braid_audit_runs_finish(struct audit_runs *runs)
+braid_status braid_audit_runs_finish(struct audit_runs *runs, braid_status status)
 {
-    braid_audit_state_restore(&runs->state, AUDIT_START);
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status restored = braid_audit_state_restore(&runs->state, AUDIT_START);
+    braid_error_end_attempt(&attempt, status ? BRAID_OK : restored);
     braid_audit_state_finish(&runs->state);
     braid_audit_scopes_finish(&runs->scopes);
     free(runs->loops.items);
     *runs = (struct audit_runs){ 0 };
+    return status ? status : restored;
 }
 
 braid_status braid_audit_run_first(struct audit_runs *runs)
 {
     braid_status status = run(runs, runs->scopes.orders);
-    braid_audit_state_keep(&runs->state, AUDIT_END);
     runs->endless = runs->loops.endless;
-    return status;
+    return status ? status : braid_audit_state_keep(&runs->state, AUDIT_END);
 }
 
 braid_status braid_audit_run_again(struct audit_runs *runs, bool *out_differs)
 {
     braid_status status = run(runs, runs->scopes.orders);
     uint32_t one = runs->endless, other = runs->loops.endless;
-    *out_differs = !status && one != other;
-    if (*out_differs)
-        runs->difference = (struct audit_difference){
-            .resource = GRAPH_NONE,
-            .node = other == GRAPH_NONE ? one : other,
-        };
-    else if (!status)
-        *out_differs = braid_audit_state_differs(&runs->state, AUDIT_END, &runs->difference);
-    return status;
+    if (status)
+        return status;
+    if (one == other)
+        return braid_audit_state_differs(&runs->state, AUDIT_END, out_differs, &runs->difference);
+    *out_differs = true;
+    runs->difference = (struct audit_difference){
+        .resource = GRAPH_NONE,
+        .node = other == GRAPH_NONE ? one : other,
+    };
+    return BRAID_OK;
 }

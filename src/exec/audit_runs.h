@@ -7,7 +7,7 @@
 #include "exec/audit_state.h"
 
 struct audit_runs {
-    braid_exec *exec;
+    const struct audit_reach *reach;
     struct audit_scopes scopes; // with the orders
     struct audit_state state;
     struct audit_loops loops;
@@ -15,12 +15,14 @@ struct audit_runs {
     struct audit_difference difference; // of the latest run that had one
 };
 
-// Buffers have their contents of before behind the last of these. Errors: BRAID_NO_MEMORY,
-// BRAID_IO_ERROR, BRAID_UNSUPPORTED (too many nodes), those of the nodes.
-braid_status braid_audit_runs_create(braid_exec *exec, struct audit_runs *out_runs);
-void braid_audit_runs_finish(struct audit_runs *runs);
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_UNSUPPORTED (too many nodes), those of the nodes
+// and of copies.
+braid_status braid_audit_runs_create(const struct audit_reach *reach, struct audit_runs *out_runs);
+// Behind it buffers have their contents of before. `status` is that of the runs, which it returns
+// unless that is success and giving back the contents fails.
+braid_status braid_audit_runs_finish(struct audit_runs *runs, braid_status status);
 
-// Errors of both: those of the nodes.
+// Errors of both: those of the nodes and of copies.
 braid_status braid_audit_run_first(struct audit_runs *runs);
 braid_status braid_audit_run_again(struct audit_runs *runs, bool *out_differs);
 

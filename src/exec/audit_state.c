@@ -39,14 +39,22 @@ static braid_status add(struct audit_state *state, struct audit_part added)
     return BRAID_OK;
 }
 
-// A program may declare memory that it never touches.
+// A program may declare memory of the host that it never touches.
 static braid_status add_memory(struct audit_state *state, const struct array *readable,
                                const void *memory, uint64_t bytes, uint32_t resource)
 {
     const struct range *ranges = readable->items;
     uintptr_t begin = (uintptr_t)memory, end = begin + bytes;
-    braid_status status = BRAID_OK;
-    for (size_t i = 0; begin && i < readable->num && !status; i++) {
+    bool is_hosts = true;
+    if (!memory)
+        return BRAID_OK;
+    braid_status status = braid_audit_reach_is_hosts(state->reach, memory, &is_hosts);
+    if (!status && !is_hosts)
+        return add(state, (struct audit_part){ .memory = (unsigned char *)begin,
+                                               .bytes = bytes,
+                                               .resource = resource,
+                                               .node = GRAPH_NONE });
+    for (size_t i = 0; i < readable->num && !status; i++) {
         uintptr_t from = begin > ranges[i].begin ? begin : ranges[i].begin;
         uintptr_t to = end < ranges[i].end ? end : ranges[i].end;
         if (from < to)
@@ -61,10 +69,10 @@ static braid_status add_memory(struct audit_state *state, const struct array *re
 
 // Names of earlier versions, and ranges, have the memory of others.
 static braid_status add_resource(struct audit_state *state, const struct array *readable,
-                                 const braid_graph *graph, const braid_exec *exec, uint32_t index)
+                                 const braid_graph *graph, uint32_t index)
 {
     const struct graph_resource *resource = graph_resource_at(graph, index);
-    void *const *versions = exec->tasks.version_memory + resource->first_version;
+    void *const *versions = state->reach->exec->tasks.version_memory + resource->first_version;
     braid_status status = BRAID_OK;
     if (resource->buffer != index || resource->frames_before)
         return BRAID_OK;
@@ -75,8 +83,9 @@ static braid_status add_resource(struct audit_state *state, const struct array *
     return status;
 }
 
-static braid_status add_traps(struct audit_state *state, const braid_exec *exec)
+static braid_status add_traps(struct audit_state *state)
 {
+    const braid_exec *exec = state->reach->exec;
     braid_trap *trap = braid_exec_traps(exec, 0);
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < exec->tasks.num_addresses && !status; i++) {
@@ -90,34 +99,36 @@ static braid_status add_traps(struct audit_state *state, const braid_exec *exec)
     return status;
 }
 
-static braid_status add_all(struct audit_state *state, const braid_graph *graph,
-                            const braid_exec *exec)
+static braid_status add_all(struct audit_state *state, const braid_graph *graph)
 {
+    const braid_exec *exec = state->reach->exec;
     const struct exec_arena *arena = exec->memory.arenas;
     struct array readable = { 0 };
     braid_status status = braid_audit_pages_list(take_readable, &readable);
     for (uint32_t i = 0; i < graph->resources.num && !status; i++)
-        status = add_resource(state, &readable, graph, exec, i);
+        status = add_resource(state, &readable, graph, i);
     braid_array_finish(&readable);
     if (!status && arena)
         status = add(state, (struct audit_part){ .memory = arena->begin,
                                                  .bytes = exec->memory.plan.info.arena_bytes,
                                                  .resource = GRAPH_NONE,
                                                  .node = GRAPH_NONE });
-    return status ? status : add_traps(state, exec);
+    return status ? status : add_traps(state);
 }
 
-braid_status braid_audit_state_create(const braid_graph *graph, const braid_exec *exec,
+braid_status braid_audit_state_create(const braid_graph *graph, const struct audit_reach *reach,
                                       struct audit_state *out_state)
 {
-    struct audit_state state = { 0 };
-    braid_status status = add_all(&state, graph, exec);
+    struct audit_state state = { .reach = reach };
+    braid_status status = add_all(&state, graph);
     if (!status)
         state.copies = braid_allocate_zeroed(state.bytes, AUDIT_NUM_COPIES);
     if (!status && !state.copies)
         status = braid_error(BRAID_NO_MEMORY,
                              "braid_exec_audit: two copies of all buffers take 2 * %llu bytes",
                              (unsigned long long)state.bytes);
+    if (!status)
+        status = braid_audit_state_keep(&state, AUDIT_START);
     if (status)
         braid_audit_state_finish(&state);
     else
@@ -132,54 +143,103 @@ void braid_audit_state_finish(struct audit_state *state)
     *state = (struct audit_state){ 0 };
 }
 
-static unsigned char *kept(const struct audit_state *state, const struct audit_part *part,
-                           enum audit_copy copy)
-{
-    return state->copies + (uint64_t)copy * state->bytes + part->offset;
-}
+// Bytes of a part.
+struct piece {
+    unsigned char *memory, *kept;
+    const unsigned char *now; // what the memory has
+    uint64_t begin, bytes;    // in the buffer or version
+};
 
-void braid_audit_state_keep(struct audit_state *state, enum audit_copy copy)
-{
-    const struct audit_part *parts = state->parts.items;
-    for (size_t i = 0; i < state->parts.num; i++)
-        memcpy(kept(state, &parts[i], copy), parts[i].memory, parts[i].bytes);
-}
+typedef braid_status visit_piece(const struct audit_state *state, const struct piece *piece,
+                                 void *context);
 
-void braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy)
+static braid_status visit(const struct audit_state *state, const struct audit_part *part,
+                          enum audit_copy copy, visit_piece *visitor, void *context)
 {
-    const struct audit_part *parts = state->parts.items;
-    for (size_t i = 0; i < state->parts.num; i++) {
-        const unsigned char *from = kept(state, &parts[i], copy);
-        if (memcmp(parts[i].memory, from, parts[i].bytes)) // else it may be read only
-            memcpy(parts[i].memory, from, parts[i].bytes);
+    unsigned char *kept = state->copies + (uint64_t)copy * state->bytes + part->offset;
+    braid_status status = BRAID_OK;
+    for (uint64_t at = 0; at < part->bytes && !status; at += AUDIT_PIECE_BYTES) {
+        uint64_t rest = part->bytes - at;
+        struct piece piece = { .memory = part->memory + at,
+                               .kept = kept + at,
+                               .begin = part->skipped + at,
+                               .bytes = rest < AUDIT_PIECE_BYTES ? rest : AUDIT_PIECE_BYTES };
+        status = braid_audit_reach_read(state->reach, piece.memory, piece.bytes, &piece.now);
+        if (!status)
+            status = visitor(state, &piece, context);
     }
+    return status;
 }
 
-static struct audit_difference tell(const struct audit_part *part, const unsigned char *before)
+static braid_status visit_all(const struct audit_state *state, enum audit_copy copy,
+                              visit_piece *visitor)
 {
-    struct audit_difference difference = { part->resource, part->node,
-                                           .memory = part->memory - part->skipped };
-    for (uint64_t i = 0; i < part->bytes; i++) {
-        if (part->memory[i] == before[i])
+    const struct audit_part *parts = state->parts.items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < state->parts.num && !status; i++)
+        status = visit(state, &parts[i], copy, visitor, NULL);
+    return status;
+}
+
+static braid_status keep(const struct audit_state *state, const struct piece *piece, void *context)
+{
+    (void)state, (void)context;
+    memcpy(piece->kept, piece->now, piece->bytes);
+    return BRAID_OK;
+}
+
+braid_status braid_audit_state_keep(struct audit_state *state, enum audit_copy copy)
+{
+    return visit_all(state, copy, keep);
+}
+
+// Memory that has not changed may be read only.
+static braid_status restore(const struct audit_state *state, const struct piece *piece,
+                            void *context)
+{
+    (void)context;
+    return memcmp(piece->now, piece->kept, piece->bytes)
+               ? braid_audit_reach_write(state->reach, piece->memory, piece->kept, piece->bytes)
+               : BRAID_OK;
+}
+
+braid_status braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy)
+{
+    return visit_all(state, copy, restore);
+}
+
+static braid_status compare(const struct audit_state *state, const struct piece *piece,
+                            void *context)
+{
+    struct audit_difference *difference = context;
+    (void)state;
+    if (!memcmp(piece->now, piece->kept, piece->bytes))
+        return BRAID_OK;
+    for (uint64_t i = 0; i < piece->bytes; i++) {
+        if (piece->now[i] == piece->kept[i])
             continue;
-        if (!difference.num++)
-            difference.first = part->skipped + i;
-        difference.last = part->skipped + i;
+        if (!difference->num++)
+            difference->first = piece->begin + i;
+        difference->last = piece->begin + i;
     }
-    return difference;
+    return BRAID_OK;
 }
 
-bool braid_audit_state_differs(const struct audit_state *state, enum audit_copy copy,
-                               struct audit_difference *out_difference)
+braid_status braid_audit_state_differs(const struct audit_state *state, enum audit_copy copy,
+                                       bool *out_differs, struct audit_difference *out_difference)
 {
     const struct audit_part *parts = state->parts.items;
-    for (size_t i = 0; i < state->parts.num; i++) {
-        const unsigned char *before = kept(state, &parts[i], copy);
+    braid_status status = BRAID_OK;
+    *out_differs = false;
+    for (size_t i = 0; i < state->parts.num && !status && !*out_differs; i++) {
+        struct audit_difference difference = { parts[i].resource, parts[i].node,
+                                               .memory = parts[i].memory - parts[i].skipped };
         bool is_result = parts[i].resource != GRAPH_NONE || parts[i].node != GRAPH_NONE;
-        if (!is_result || !memcmp(parts[i].memory, before, parts[i].bytes))
-            continue;
-        *out_difference = tell(&parts[i], before);
-        return true;
+        if (is_result)
+            status = visit(state, &parts[i], copy, compare, &difference);
+        *out_differs = difference.num > 0;
+        if (*out_differs)
+            *out_difference = difference;
     }
-    return false;
+    return status;
 }

@@ -3,7 +3,7 @@
 #ifndef BRAID_EXEC_AUDIT_STATE_H
 #define BRAID_EXEC_AUDIT_STATE_H
 
-#include "exec/exec.h"
+#include "exec/audit_reach.h"
 
 // Memory of one buffer or version; a node's trap; or all transient buffers, whose contents nobody
 // reads behind a frame.
@@ -18,6 +18,7 @@ struct audit_part {
 enum audit_copy { AUDIT_START, AUDIT_END, AUDIT_NUM_COPIES };
 
 struct audit_state {
+    const struct audit_reach *reach;
     struct array parts;    // struct audit_part, resource by resource
     uint64_t bytes;        // of a copy
     unsigned char *copies; // of AUDIT_NUM_COPIES
@@ -30,16 +31,18 @@ struct audit_difference {
     uint64_t first, last, num;
 };
 
-// All parts that can be read, of an exec for one device. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
-braid_status braid_audit_state_create(const braid_graph *graph, const braid_exec *exec,
+// All parts that can be read, of an exec for one device, with the contents of now as AUDIT_START.
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, those of copies.
+braid_status braid_audit_state_create(const braid_graph *graph, const struct audit_reach *reach,
                                       struct audit_state *out_state);
 void braid_audit_state_finish(struct audit_state *state);
 
-void braid_audit_state_keep(struct audit_state *state, enum audit_copy copy);
+// Errors of all: those of copies.
+braid_status braid_audit_state_keep(struct audit_state *state, enum audit_copy copy);
 // Gives buffers the contents of the copy. Memory that has them already is not written.
-void braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy);
+braid_status braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy);
 // Whether a buffer's contents or a trap differ from the copy: the first that does.
-bool braid_audit_state_differs(const struct audit_state *state, enum audit_copy copy,
-                               struct audit_difference *out_difference);
+braid_status braid_audit_state_differs(const struct audit_state *state, enum audit_copy copy,
+                                       bool *out_differs, struct audit_difference *out_difference);
 
 #endif

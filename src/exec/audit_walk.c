@@ -2,11 +2,9 @@
 // Walks through a frame's program as one thread would run it, with its loops and branches.
 #include "exec/audit_walk.h"
 
-#include "base/inside.h"
-
 static const struct backend_task *task_of(const struct audit_walk *walk, uint32_t node)
 {
-    return &walk->exec->frames.slots[0].frame.tasks[node];
+    return &walk->reach->exec->frames.slots[0].frame.tasks[node];
 }
 
 static braid_status run_program(const struct audit_walk *walk, const struct program *program);
@@ -14,13 +12,10 @@ static braid_status run_program(const struct audit_walk *walk, const struct prog
 static braid_status read_condition(const struct audit_walk *walk, const struct work_loop *loop,
                                    bool *out_is_set)
 {
-    uint32_t value = 0;
-    braid_status status = BRAID_OK;
-    if (walk->read_word)
-        status = walk->read_word(walk->context, loop->condition, &value);
-    else
-        value = *(const volatile uint32_t *)loop->condition;
-    *out_is_set = value != 0;
+    const unsigned char *bytes = NULL;
+    braid_status status =
+        braid_audit_reach_read(walk->reach, loop->condition, sizeof(uint32_t), &bytes);
+    *out_is_set = !status && *(const volatile uint32_t *)(const void *)bytes != 0;
     return status;
 }
 
@@ -77,40 +72,6 @@ static braid_status run_program(const struct audit_walk *walk, const struct prog
 
 braid_status braid_audit_walk(const struct audit_walk *walk)
 {
-    braid_status status = run_program(walk, &walk->exec->program);
+    braid_status status = run_program(walk, &walk->reach->exec->program);
     return walk->loops && walk->loops->endless != GRAPH_NONE ? BRAID_OK : status;
-}
-
-struct queue_call {
-    const braid_exec *exec;
-    const struct backend_task *task;
-    braid_stream *stream;
-};
-
-static braid_status call(void *user)
-{
-    const struct queue_call *made = user;
-    struct inside inside;
-    braid_inside_begin(&inside, "a queue call", made->exec);
-    braid_status status = braid_player_queue_call(made->exec->device, made->task, made->stream);
-    braid_inside_end(&inside);
-    return status;
-}
-
-braid_status braid_audit_run_queue_call(const braid_exec *exec, const struct backend_task *task,
-                                        braid_stream *stream)
-{
-    struct backend *backend = exec->device->backend;
-    struct queue_call made = { exec, task, stream };
-    braid_status status =
-        backend->ops->call_current ? backend->ops->call_current(backend, call, &made) : call(&made);
-    return status ? status
-                  : backend->ops->stream_synchronize(backend, device_backend_stream(stream));
-}
-
-braid_status braid_audit_run_task(const braid_exec *exec, const struct backend_task *task)
-{
-    struct backend *backend = exec->device->backend;
-    return task->kind == WORK_QUEUE ? braid_audit_run_queue_call(exec, task, NULL)
-                                    : backend->ops->run_here(backend, task);
 }

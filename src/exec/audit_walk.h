@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame on the calling thread, node by node.
+// A frame, node by node.
 #ifndef BRAID_EXEC_AUDIT_WALK_H
 #define BRAID_EXEC_AUDIT_WALK_H
 
-#include "exec/exec.h"
+#include "exec/audit_reach.h"
 
 // Operations of a program that run nodes, in place of its issue order.
 struct audit_order {
@@ -23,13 +23,11 @@ struct audit_loops {
 };
 
 struct audit_walk {
-    const braid_exec *exec;
+    const struct audit_reach *reach;
     const struct audit_order *orders; // of the frame, then of each region; NULL: in issue order
     struct audit_loops *loops;        // NULL: iterations have no limits of their own
     // Of each node that works in this frame.
     braid_status (*run)(void *context, uint32_t node);
-    // Reads a word of the frame's memory. NULL: the host reaches it.
-    braid_status (*read_word)(void *context, const uint32_t *word, uint32_t *out_value);
     void *context;
 };
 
@@ -40,15 +38,7 @@ static inline uint32_t audit_order_of(const struct program *program)
 }
 
 // Runs the nodes of a frame. In issue order each stands behind all that it waits for. Errors: those
-// of `run` and `read_word`.
+// of `run`, and those of reading conditions.
 braid_status braid_audit_walk(const struct audit_walk *walk);
-
-// Makes a queue call, and waits for the end of its work on the stream. Errors: those of the call
-// and of the backend.
-braid_status braid_audit_run_queue_call(const braid_exec *exec, const struct backend_task *task,
-                                        braid_stream *stream);
-
-// Runs one node, and waits for its end. Errors: BRAID_NO_MEMORY, those of queue calls.
-braid_status braid_audit_run_task(const braid_exec *exec, const struct backend_task *task);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <braid/braid.h>
@@ -129,20 +131,40 @@ static inline void skip_without_audits(void)
 #endif
 }
 
-// A graph for the CPU with one buffer, "words", of a page.
+// A graph for BRAID_TEST_BACKEND, or the CPU, with one buffer of the host, "words", of a page.
 struct audited {
     braid_device *device;
     braid_graph *graph;
-    uint32_t *words;
+    uint32_t *words, *outside; // a page of no buffer
+    void *memory;
     braid_resource buffer;
 };
+
+static inline bool audits_cpu(void)
+{
+    const char *backend = getenv("BRAID_TEST_BACKEND");
+    return !backend || !strcmp(backend, "cpu");
+}
+
+static inline void skip_loops_of_host_calls(void)
+{
+    if (!audits_cpu())
+        skip_because("a device plays no host calls in loops");
+}
 
 static inline void open_audited(struct audited *audited)
 {
     skip_without_audits();
-    audited->words = map_pages(1);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 },
-                               &audited->device));
+    const braid_device_options options = {
+        .backend = audits_cpu() ? "cpu" : getenv("BRAID_TEST_BACKEND"),
+        .num_workers = 2,
+    };
+    if (braid_device_open(&options, &audited->device))
+        skip_because(braid_error_message());
+    check_ok(braid_memory_allocate(audited->device, BRAID_MEMORY_HOST, 3 * PAGE, &audited->memory));
+    memset(audited->memory, 0, 3 * PAGE);
+    audited->words = (uint32_t *)(((uintptr_t)audited->memory + PAGE - 1) / PAGE * PAGE);
+    audited->outside = audited->words + PAGE / 4;
     check_ok(braid_graph_create(&audited->graph));
     check_ok(
         braid_graph_add_buffer(audited->graph, "words", audited->words, PAGE, &audited->buffer));
@@ -151,8 +173,8 @@ static inline void open_audited(struct audited *audited)
 static inline void close_audited(const struct audited *audited)
 {
     braid_graph_destroy(audited->graph);
+    braid_memory_free(audited->device, BRAID_MEMORY_HOST, audited->memory);
     check_ok(braid_device_close(audited->device));
-    munmap(audited->words, PAGE);
 }
 
 #endif

@@ -2,6 +2,8 @@
 // Random graphs whose nodes have all orders that they need have no finding. If two nodes lack one,
 // an audit names these two. It takes no more orders than the graph is wide, and few runs to reduce
 // a difference to the two. BRAID_TEST_GRAPHS=N runs the first N.
+//
+// Argument: the backend.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +17,28 @@ enum {
     NUM_WORDS = 8,                     // of a buffer; no node declares the last one
     FIRST = 0,                         // the nodes that reset the state outside, and keep it
     RESULTS = NUM_BUFFERS * NUM_WORDS, // a word for each node
+    MOST_STEPS = 2 * NUM_BUFFERS + 4,
 };
 
 enum planted { NOTHING, STATE_OUTSIDE, UNDECLARED_UPDATES, UNDECLARED_READ, NUM_PLANTED };
 
-struct plan;
+// The steps of a node change its value, which begins as its number, or write it.
+enum step_kind { TAKES = 1, GIVES, MIXES }; // 0 ends a list of steps
+
+struct step {
+    enum step_kind kind;
+    uint32_t *at;
+};
 
 struct node {
-    struct plan *plan;
-    uint32_t number;
+    uint32_t number, num_steps;
+    struct step steps[MOST_STEPS];
     bool reads[NUM_BUFFERS], writes[NUM_BUFFERS], follows[MOST_NODES];
 };
 
+// Kernels of a device reach it.
 struct plan {
+    braid_device *device;
     uint32_t *memory;
     uint32_t outside; // in no buffer
     uint32_t num_runs;
@@ -43,34 +54,74 @@ static uint32_t mix(uint32_t value, uint32_t more)
     return (value ^ more) * 0x9e3779b1u + (value >> 13);
 }
 
-static void update(struct plan *plan, const struct node *node)
+static void work(const braid_blocks *blocks, void *const *args)
+{
+    const uint32_t number = *(const uint32_t *)args[1];
+    uint32_t value = number;
+    (void)blocks;
+    for (const struct step *step = *(const struct step *const *)args[0]; step->kind; step++) {
+        if (step->kind == TAKES)
+            value = mix(value, *step->at);
+        else
+            *step->at = step->kind == GIVES ? value : mix(*step->at, number);
+    }
+}
+
+static const braid_kernel working = {
+    .name = "work",
+    .cpu = work,
+    .cuda.data = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                 ".visible .entry work(.param .u64 list, .param .u32 number)\n{\n"
+                 ".reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %d<2>;\n"
+                 "ld.param.u64 %d0, [list];\nld.param.u32 %r0, [number];\nmov.u32 %r1, %r0;\n"
+                 "again:\nld.global.u32 %r2, [%d0];\nsetp.eq.u32 %p0, %r2, 0;\n@%p0 bra done;\n"
+                 "ld.global.u64 %d1, [%d0+8];\nsetp.eq.u32 %p1, %r2, 1;\n"
+                 "setp.eq.u32 %p2, %r2, 2;\nsetp.eq.u32 %p3, %r2, 3;\n"
+                 "@!%p2 ld.global.u32 %r3, [%d1];\n"
+                 // One of the two is mixed with the other.
+                 "selp.b32 %r4, %r1, %r3, %p1;\nselp.b32 %r5, %r3, %r0, %p1;\n"
+                 "xor.b32 %r6, %r4, %r5;\nmul.lo.u32 %r6, %r6, 2654435761;\n"
+                 "shr.u32 %r7, %r4, 13;\nadd.u32 %r6, %r6, %r7;\n@%p1 mov.u32 %r1, %r6;\n"
+                 "@%p2 st.global.u32 [%d1], %r1;\n@%p3 st.global.u32 [%d1], %r6;\n"
+                 "add.u64 %d0, %d0, 16;\nbra again;\ndone:\nret;\n}\n"
+};
+
+static void add_step(struct node *node, enum step_kind kind, uint32_t *at)
+{
+    assert_true(node->num_steps < MOST_STEPS - 1);
+    node->steps[node->num_steps++] = (struct step){ kind, at };
+    node->steps[node->num_steps] = (struct step){ 0 };
+}
+
+// They make results depend on the order of two nodes.
+static void add_planted_steps(struct plan *plan, struct node *node)
 {
     uint32_t *undeclared = &plan->memory[NUM_WORDS - 1];
     if (node->number != plan->one && node->number != plan->other)
         return;
     if (plan->planted == STATE_OUTSIDE)
-        plan->outside = mix(plan->outside, node->number);
+        add_step(node, MIXES, &plan->outside);
     if (plan->planted == UNDECLARED_UPDATES)
-        *undeclared = mix(*undeclared, node->number);
+        add_step(node, MIXES, undeclared);
+    if (plan->planted == UNDECLARED_READ && node->number == plan->one) {
+        add_step(node, TAKES, undeclared);
+        add_step(node, GIVES, &plan->memory[RESULTS + node->number]);
+    }
     if (plan->planted == UNDECLARED_READ && node->number == plan->other)
-        *undeclared = 7;
-    if (plan->planted == UNDECLARED_READ && node->number == plan->one)
-        plan->memory[RESULTS + node->number] += *undeclared;
+        add_step(node, GIVES, undeclared);
 }
 
-static void work(const braid_blocks *blocks, void *const *args)
+static void add_steps(struct plan *plan, struct node *node)
 {
-    const struct node *node = *(const struct node *const *)args[0];
-    struct plan *plan = node->plan;
-    uint32_t value = node->number;
-    (void)blocks;
+    node->num_steps = 0;
     for (uint32_t i = 0; i < NUM_BUFFERS; i++)
-        value = node->reads[i] ? mix(value, plan->memory[i * NUM_WORDS]) : value;
+        if (node->reads[i])
+            add_step(node, TAKES, &plan->memory[i * NUM_WORDS]);
     for (uint32_t i = 0; i < NUM_BUFFERS; i++)
         if (node->writes[i])
-            plan->memory[i * NUM_WORDS] = value;
-    plan->memory[RESULTS + node->number] = value;
-    update(plan, node);
+            add_step(node, GIVES, &plan->memory[i * NUM_WORDS]);
+    add_step(node, GIVES, &plan->memory[RESULTS + node->number]);
+    add_planted_steps(plan, node);
 }
 
 static void begin(void *user)
@@ -78,12 +129,6 @@ static void begin(void *user)
     struct plan *plan = user;
     plan->outside = 0;
     plan->num_runs++;
-}
-
-static void keep_outside(void *user)
-{
-    struct plan *plan = user;
-    plan->memory[RESULTS + plan->num - 1] = plan->outside;
 }
 
 static bool conflict(const struct node *one, const struct node *other)
@@ -113,7 +158,7 @@ static void choose(struct random *random, struct plan *plan)
     plan->num = 4 + random_below(random, MOST_NODES - 3);
     for (uint32_t i = 0; i < plan->num; i++) {
         struct node *node = &plan->nodes[i];
-        *node = (struct node){ .plan = plan, .number = i };
+        *node = (struct node){ .number = i };
         for (uint32_t k = 0; k < NUM_BUFFERS && i && i < plan->num - 1; k++) {
             node->reads[k] = random_chance(random, access);
             node->writes[k] = random_chance(random, access / 2);
@@ -166,16 +211,21 @@ static uint32_t find_width(const struct plan *plan)
     return width;
 }
 
-static void add_node(braid_graph *graph, const struct plan *plan, const braid_resource *ranges,
+static void add_node(braid_graph *graph, struct plan *plan, const braid_resource *ranges,
                      braid_node *nodes, uint32_t index)
 {
-    static const braid_kernel kernel = { .name = "work", .cpu = work };
-    const struct node *node = &plan->nodes[index];
+    struct node *node = &plan->nodes[index];
+    const struct step *steps = node->steps;
     braid_access accesses[NUM_BUFFERS + 1];
     braid_node after[MOST_NODES];
     braid_kernel_node added = { .node = { .accesses = accesses, .after = after },
-                                .kernel = &kernel,
-                                BRAID_ARGS({ &node, BRAID_UNCHECKED_POINTER }) };
+                                .kernel = &working,
+                                BRAID_ARGS({ &steps, BRAID_UNCHECKED_POINTER }, BRAID_ARG(index)) };
+    add_steps(plan, node);
+    if (index == plan->num - 1) {
+        add_step(node, TAKES, &plan->outside);
+        add_step(node, GIVES, &plan->memory[RESULTS + index]);
+    }
     for (uint32_t i = 0; i < NUM_BUFFERS; i++)
         if (node->reads[i] || node->writes[i])
             accesses[added.node.num_accesses++] =
@@ -186,7 +236,7 @@ static void add_node(braid_graph *graph, const struct plan *plan, const braid_re
                                    &accesses[added.node.num_accesses].resource));
     accesses[added.node.num_accesses++].mode = BRAID_WRITE;
     for (uint32_t i = 0; i < index; i++)
-        if (i == FIRST || node->follows[i])
+        if (i == FIRST || index == plan->num - 1 || node->follows[i])
             after[added.node.num_after++] = nodes[i];
     check_ok(braid_graph_add_kernel(graph, &added, &nodes[index]));
 }
@@ -207,28 +257,22 @@ static braid_graph *make_graph(struct plan *plan, braid_resource *buffers)
     buffers[NUM_BUFFERS] = ranges[NUM_BUFFERS];
     check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = begin, .user = plan },
                                        &nodes[FIRST]));
-    for (uint32_t i = 1; i < plan->num - 1; i++)
+    for (uint32_t i = 1; i < plan->num; i++)
         add_node(graph, plan, ranges, nodes, i);
-    check_ok(braid_graph_add_host_call(
-        graph,
-        &(braid_host_call){ .node = { .after = nodes, .num_after = plan->num - 1 },
-                            .call = keep_outside,
-                            .user = plan },
-        NULL));
     return graph;
 }
 
 // Of orders alone: where the two touch an undeclared word, there are other findings.
-static uint32_t audit_orders(braid_device *device, struct plan *plan, struct findings *findings,
-                             braid_resource *buffers)
+static uint32_t audit_orders(struct plan *plan, struct findings *findings, braid_resource *buffers)
 {
     braid_graph *graph = make_graph(plan, buffers);
     size_t num = 0, kept = 0;
     findings->num = 0;
     plan->num_runs = 0;
-    memset(plan->memory, 0, PAGE);
+    check_ok(braid_stream_fill(plan->device, NULL, plan->memory, 0, 4, PAGE / 4));
+    check_ok(braid_stream_synchronize(plan->device, NULL));
     check_ok(braid_exec_audit(
-        device, graph,
+        plan->device, graph,
         &(braid_audit_options){ .report = keep_finding, .user = findings, .orders = true }, &num));
     assert_int_equal(num, findings->num);
     for (size_t i = 0; i < num; i++)
@@ -269,49 +313,61 @@ static void check_found(const struct plan *plan, const struct findings *findings
 
 // Behind the orders, and a second run of the first one, comes the run of which accesses are
 // judged.
-static bool audit_plan(struct random *random, braid_device *device, struct plan *plan,
-                       bool *out_full)
+static bool audit_plan(struct random *random, struct plan *plan, bool *out_full)
 {
     static struct findings findings;
     braid_resource buffers[NUM_BUFFERS + 1];
     uint32_t width = find_width(plan);
     plan->planted = NOTHING;
-    uint32_t num_orders = audit_orders(device, plan, &findings, buffers) - 2;
+    uint32_t num_orders = audit_orders(plan, &findings, buffers) - 2;
     assert_int_equal(findings.num, 0);
     assert_in_range(num_orders, 1, width);
     *out_full = width > 2 && num_orders == width;
     if (!plant(random, plan))
         return false;
-    uint32_t num_runs = audit_orders(device, plan, &findings, buffers);
+    uint32_t num_runs = audit_orders(plan, &findings, buffers);
     check_found(plan, &findings, buffers);
     assert_true(num_runs <= num_orders + 1 + 2 * num_halvings(plan->num) + 2 + width + 2);
     return true;
 }
 
-static void each_missing_order_is_named(void **state)
+static void audit_plans(struct plan *plan)
 {
     struct random random = { 31 };
-    braid_device *device;
-    static struct plan plan;
     const char *fewer = getenv("BRAID_TEST_GRAPHS");
     int num = fewer ? atoi(fewer) : NUM_GRAPHS, num_full = 0;
-    (void)state;
-    skip_without_audits();
-    plan.memory = map_pages(1);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
     for (int i = 0; i < num;) {
         bool is_full = false;
-        choose(&random, &plan);
-        i += audit_plan(&random, device, &plan, &is_full);
+        choose(&random, plan);
+        i += audit_plan(&random, plan, &is_full);
         num_full += is_full;
     }
     assert_true(num_full > 0); // as many orders as the graph is wide
-    check_ok(braid_device_close(device));
-    munmap(plan.memory, PAGE);
 }
 
-int main(void)
+static void each_missing_order_is_named(void **state)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_missing_order_is_named) };
+    braid_device *device;
+    void *plan, *memory;
+    skip_without_audits();
+    if (braid_device_open(&(braid_device_options){ .backend = *state }, &device))
+        skip_because(braid_error_message());
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, sizeof(struct plan), &plan));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 2 * PAGE, &memory));
+    *(struct plan *)plan = (struct plan){
+        .device = device,
+        .memory = (uint32_t *)(((uintptr_t)memory + PAGE - 1) / PAGE * PAGE), // a page of its own
+    };
+    audit_plans(plan);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, memory);
+    braid_memory_free(device, BRAID_MEMORY_HOST, plan);
+    check_ok(braid_device_close(device));
+}
+
+int main(int argc, char **argv)
+{
+    static char cpu[] = "cpu";
+    const struct CMUnitTest tests[] = { cmocka_unit_test_prestate(each_missing_order_is_named,
+                                                                  argc > 1 ? argv[1] : cpu) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any call of the driver that an audit makes may fail: the audit returns an error. If it does
-// without the call, it has the right findings.
+// without the call, it has the right findings. With orders it makes more calls.
 #include <stdio.h>
 
 #include "gpu/audited_world.h"
@@ -28,43 +28,67 @@ static bool may_succeed_without(const char *function)
     return false;
 }
 
+static braid_status fill_otherwise(braid_device *device, braid_stream *stream, void *user)
+{
+    return braid_stream_fill(device, stream, user, 6, 1, BYTES);
+}
+
 // Returns whether so many calls were made. A device on which a call has failed may be of no more
 // use, so each failure has one of its own.
-static bool audit_without_call(long nth)
+static bool audit_without_call(bool orders, long nth)
 {
     struct world *world;
+    const braid_audit_options options = { .orders = orders };
     char rule[40];
     size_t num = 5;
     assert_int_equal(setup((void **)&world), 0);
     add_what_may_fail(world);
+    if (orders)
+        check_ok(braid_graph_add_queue_call(
+            world->graph,
+            &(braid_queue_call){ .call = fill_otherwise, .user = world->memory + BYTES }, NULL));
     snprintf(rule, sizeof(rule), "*:%ld=2", nth); // out of memory
     assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
     num_calls = 0;
     failing = nth;
-    braid_status status = braid_exec_audit(world->device, world->graph, NULL, &num);
+    braid_status status = braid_exec_audit(world->device, world->graph, &options, &num);
     bool failed = num_calls >= nth;
     assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
     if (failed && !status && !may_succeed_without(failed_call))
         fail_msg("call %ld, %s, fails unnoticed", nth, failed_call);
     assert_true(failed || !status);
     assert_true(!status || status == BRAID_NO_MEMORY || strstr(failed_call, "cuCtx"));
-    assert_int_equal(num, status ? 5 : 2);
+    assert_int_equal(num, status ? 5 : orders ? 4 : 2);
     close_world(world);
     assert_int_equal(standin_bad_accesses(), 0);
     return failed;
 }
 
-static void any_driver_call_may_fail(void **state)
+static void check_calls(bool orders)
 {
-    (void)state;
     standin_watch(note_call);
-    for (long nth = 1; audit_without_call(nth);)
+    for (long nth = 1; audit_without_call(orders, nth);)
         nth++;
     standin_watch(NULL);
 }
 
+static void any_driver_call_may_fail(void **state)
+{
+    (void)state;
+    check_calls(false);
+}
+
+static void any_driver_call_of_orders_may_fail(void **state)
+{
+    (void)state;
+    check_calls(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_driver_call_may_fail) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_driver_call_may_fail),
+        cmocka_unit_test(any_driver_call_of_orders_may_fail),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
