@@ -4,18 +4,17 @@
 #include "plan/explain.h"
 #include "plan/plan_prefetch.h"
 
-// The body that a node is directly in; NULL: it is none of a loop's.
-static const struct program *find_body(const struct program *program, uint32_t node)
+// The loop or branch that an island is; NULL: it is none.
+static const struct program *find_body(const struct braid_schedule *schedule,
+                                       const struct program *program, uint32_t island)
 {
-    for (uint32_t i = 0; i < program->num_bodies; i++) {
-        const struct program *body = &program->bodies[i], *inner = find_body(body, node);
-        for (size_t k = 0; k < body->num_ops && !inner; k++)
-            if (body->ops[k].kind == BRAID_STEP_RUN && body->ops[k].node == node)
-                inner = body;
-        if (inner)
-            return inner;
+    const struct program *found = NULL;
+    for (uint32_t i = 0; i < program->num_bodies && !found; i++) {
+        const struct program *body = &program->bodies[i];
+        bool is_it = schedule->division.island_of[body->node] == island;
+        found = is_it ? body : find_body(schedule, body, island);
     }
-    return NULL;
+    return found;
 }
 
 // Islands are stretches of lanes: the node's neighbours tell.
@@ -25,9 +24,11 @@ static void explain_inside(struct plan_text *text, const struct braid_schedule *
     const uint32_t *island_of = schedule->division.island_of;
     uint32_t lane = schedule->lane_of[node], call = 0, num = 0;
     uint32_t first = PLAN_NONE, last = PLAN_NONE;
-    const struct program *body = find_body(&schedule->program, node);
+    const struct program *body = find_body(schedule, &schedule->program, island_of[node]);
     if (body) {
-        plan_text_add(text, "in island %u, which is the loop '%s'", island_of[node],
+        plan_text_add(text, node == body->node ? "island %u" : "in island %u", island_of[node]);
+        plan_text_add(text, ", which is the %s '%s'",
+                      braid_work_words[schedule->program.kinds[body->node]].kind,
                       braid_schedule_node_name(schedule, body->node));
         return;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loops become one kernel that runs their body again and again.
+// Which loops and branches become one kernel, with all loops and branches inside them.
 //
 // An iteration of such a kernel costs no launch. On an H200 it takes 0.45 us around an empty node,
 // and a loop of the driver's graph takes 4.6 us. But all blocks of a node share one multiprocessor.
-// So a loop is inside if all nodes of its body can be, and no node is expected to be slower there.
+// So a loop is inside if all nodes in it can be, and no node is expected to be slower there.
+// Otherwise the loops and branches in it are asked, each alone.
 //
 // Blocks of a node run side by side only if the island has one lane. Nodes that read memory may
 // then take 1 us longer than on several multiprocessors, so few of unknown cost may have several
@@ -15,11 +16,8 @@
 
 static const char not_narrow[] = "a node of its loop would take longer inside";
 static const char not_all[] = "not all nodes of its loop can be inside";
-static const char has_loops[] = "its loop has loops inside";
-static const char is_arm[] = "it is in an arm of a branch";
 static const char no_room[] = "its loop has lanes side by side, and it has several blocks";
 static const char too_many[] = "its loop has too many nodes or arguments";
-static const char is_one[] = "it is an island itself";
 static const char is_loop[] = "the device's own graph plays it";
 
 struct loop_divider {
@@ -42,10 +40,13 @@ static bool is_guess(const struct braid_schedule *schedule, uint32_t node)
 
 enum { MOST_GUESSED = 4 }; // nodes of unknown cost with several blocks
 
-// The needs of a body in an island.
+enum { SCOPE_BYTES = 64 }; // of arguments, for each arm
+
+// The needs of a loop or branch in an island.
 struct body_needs {
-    uint32_t num, arg_bytes, num_guessed;
+    uint32_t num, arg_bytes, num_guessed, num_lanes;
     bool has_blocks; // some node has several
+    bool is_outside; // some node is
     struct plan_block block;
 };
 
@@ -63,45 +64,66 @@ static bool is_slower(const struct loop_divider *divider, uint32_t node,
            braid_plan_inside_ns(fit, room, cost) + model->island_call_ns > cost + launch;
 }
 
-// Why a loop stays outside; NULL: it may be inside.
-static const char *find_needs(const struct loop_divider *divider, const struct program *body,
-                              struct body_needs *needs)
+// False: they have no room.
+static bool add_body(const struct loop_divider *divider, const struct program *body,
+                     struct body_needs *needs)
 {
+    needs->num_lanes = body->num_lanes > needs->num_lanes ? body->num_lanes : needs->num_lanes;
+    needs->arg_bytes += SCOPE_BYTES;
     for (size_t i = 0; i < body->num_ops; i++) {
         const braid_step *op = &body->ops[i];
         if (!has_call(divider, op))
             continue;
         const struct island_fit *fit = &divider->fits[op->node];
-        if (fit->why_not)
-            return not_all;
+        needs->is_outside |= fit->why_not != NULL;
         braid_plan_block_add(&needs->block, fit);
         needs->arg_bytes += fit->arg_bytes + 16;
         needs->has_blocks |= fit->blocks > 1;
         needs->num_guessed += fit->blocks > 1 && is_guess(divider->schedule, op->node);
-        if (++needs->num > PLAN_MOST_CALLS || needs->arg_bytes > PLAN_MOST_ARG_BYTES)
-            return too_many;
+        needs->num++;
+        if (needs->num > PLAN_MOST_CALLS || needs->arg_bytes > PLAN_MOST_ARG_BYTES)
+            return false;
     }
-    if (divider->always)
-        return needs->num ? NULL : not_all;
-    if (needs->has_blocks && body->num_lanes > 1)
-        return no_room;
-    return !needs->num ? not_all : needs->num_guessed > MOST_GUESSED ? not_narrow : NULL;
+    bool has_room = needs->arg_bytes <= PLAN_MOST_ARG_BYTES;
+    for (uint32_t i = 0; i < body->num_bodies && has_room; i++)
+        has_room = add_body(divider, &body->bodies[i], needs);
+    return has_room;
 }
 
-// The same, with *out_num calls.
+static bool has_slower(const struct loop_divider *divider, const struct program *body,
+                       const struct plan_room *room)
+{
+    bool has = false;
+    for (size_t i = 0; i < body->num_ops && !has; i++)
+        has = has_call(divider, &body->ops[i]) && is_slower(divider, body->ops[i].node, room);
+    for (uint32_t i = 0; i < body->num_bodies && !has; i++)
+        has = has_slower(divider, &body->bodies[i], room);
+    return has;
+}
+
+// Why a loop or branch stays outside; NULL: it may be inside, with *out_num calls.
 static const char *find_reason(const struct loop_divider *divider, const struct program *body,
                                uint32_t *out_num)
 {
     struct body_needs needs = { 0 };
-    const char *reason = find_needs(divider, body, &needs);
+    bool has_room = true, slower = false;
+    for (uint32_t arm = 0; arm <= body->has_else && has_room; arm++)
+        has_room = add_body(divider, &body[arm], &needs);
     const struct plan_room room = { .groups = braid_plan_groups_of_a_block(needs.block),
                                     .round_ns = divider->model->island_round_ns,
                                     .max_threads = divider->model->max_threads };
-    for (size_t i = 0; i < body->num_ops && !reason; i++)
-        if (has_call(divider, &body->ops[i]) && is_slower(divider, body->ops[i].node, &room))
-            reason = not_narrow;
-    *out_num = reason ? 0 : needs.num;
-    return reason;
+    *out_num = needs.num;
+    if (needs.is_outside || !needs.num)
+        return not_all;
+    if (!has_room)
+        return too_many;
+    if (divider->always)
+        return NULL;
+    for (uint32_t arm = 0; arm <= body->has_else && !slower; arm++)
+        slower = has_slower(divider, &body[arm], &room);
+    if (needs.has_blocks && needs.num_lanes > 1)
+        return no_room;
+    return slower || needs.num_guessed > MOST_GUESSED ? not_narrow : NULL;
 }
 
 static void set_outside(struct loop_divider *divider, uint32_t node, const char *reason)
@@ -112,39 +134,68 @@ static void set_outside(struct loop_divider *divider, uint32_t node, const char 
     divider->failed |= !division->why_outside[node];
 }
 
-// A loop that is one kernel starts its iterations itself.
-static void shorten(const struct loop_divider *divider, const struct program *body)
+// All of a body is in the last island.
+static void set_inside(const struct loop_divider *divider, const struct program *body)
 {
-    const uint64_t between_ns = divider->schedule->options.costs.iteration_ns;
-    uint64_t *cost_ns = &divider->schedule->cost_ns[body->node], saved_ns;
-    if (between_ns > PLAN_ITERATION_INSIDE_NS &&
-        !__builtin_mul_overflow(between_ns - PLAN_ITERATION_INSIDE_NS, body->expected, &saved_ns) &&
-        saved_ns < *cost_ns) // which has a limit
-        *cost_ns -= saved_ns;
+    struct braid_schedule *schedule = divider->schedule;
+    struct plan_division *division = &schedule->division;
+    division->island_of[body->node] = schedule->info.num_islands - 1;
+    division->why_outside[body->node] = NULL;
+    for (size_t i = 0; i < body->num_ops; i++)
+        if (body->ops[i].kind == BRAID_STEP_RUN)
+            division->island_of[body->ops[i].node] = schedule->info.num_islands - 1;
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        set_inside(divider, &body->bodies[i]);
 }
+
+// Scopes of one kernel start their iterations themselves. Returns by how much a body's runs are
+// shorter, at most.
+static uint64_t shorten(const struct loop_divider *divider, const struct program *body)
+{
+    const struct braid_schedule *schedule = divider->schedule;
+    const bool iterates = schedule->program.kinds[body->node] == WORK_LOOP;
+    const uint64_t between_ns = schedule->options.costs.iteration_ns;
+    uint64_t *cost_ns = &schedule->cost_ns[body->node], saved_ns = 0;
+    if (iterates && between_ns > PLAN_ITERATION_INSIDE_NS)
+        saved_ns = between_ns - PLAN_ITERATION_INSIDE_NS;
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        saved_ns += shorten(divider, &body->bodies[i]);
+    if (__builtin_mul_overflow(saved_ns, body->expected, &saved_ns) ||
+        saved_ns >= *cost_ns) // which has a limit
+        return 0;
+    *cost_ns -= saved_ns;
+    return saved_ns;
+}
+
+static void divide_bodies(struct loop_divider *divider, const struct program *program);
 
 static void divide_body(struct loop_divider *divider, const struct program *body)
 {
     struct braid_schedule *schedule = divider->schedule;
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < body->num_bodies; i++)
-        divide_body(divider, &body->bodies[i]);
-    bool is_branch = schedule->program.kinds[body->node] == WORK_BRANCH;
-    const char *reason = is_branch          ? is_arm
-                         : body->num_bodies ? has_loops
-                                            : find_reason(divider, body, &num);
-    for (size_t i = 0; i < body->num_ops; i++) {
-        const braid_step *op = &body->ops[i];
-        if (op->kind != BRAID_STEP_RUN)
-            continue;
-        if (reason)
-            set_outside(divider, op->node, reason);
-        else
-            schedule->division.island_of[op->node] = schedule->info.num_islands;
+    uint32_t num;
+    const char *reason = find_reason(divider, body, &num);
+    if (!reason) {
+        schedule->info.num_islands++;
+        schedule->info.num_island_nodes += num;
     }
-    schedule->division.why_outside[body->node] = reason ? is_loop : is_one;
-    schedule->info.num_islands += !reason;
-    schedule->info.num_island_nodes += num;
+    schedule->division.why_outside[body->node] = is_loop;
+    for (uint32_t arm = 0; arm <= body->has_else; arm++) {
+        if (!reason) {
+            set_inside(divider, &body[arm]);
+            shorten(divider, &body[arm]);
+            continue;
+        }
+        for (size_t i = 0; i < body[arm].num_ops; i++)
+            if (body[arm].ops[i].kind == BRAID_STEP_RUN)
+                set_outside(divider, body[arm].ops[i].node, reason);
+        divide_bodies(divider, &body[arm]);
+    }
+}
+
+static void divide_bodies(struct loop_divider *divider, const struct program *program)
+{
+    for (uint32_t i = 0; i < program->num_bodies; i += 1 + program->bodies[i].has_else)
+        divide_body(divider, &program->bodies[i]);
 }
 
 braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const braid_cost_model *model,
@@ -152,12 +203,7 @@ braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const brai
 {
     struct loop_divider divider = { schedule, model, fits, always, false };
     const uint32_t num_islands = schedule->info.num_islands;
-    for (uint32_t i = 0; i < schedule->program.num_bodies; i++) {
-        const struct program *body = &schedule->program.bodies[i];
-        divide_body(&divider, body);
-        if (schedule->division.why_outside[body->node] == is_one)
-            shorten(&divider, body);
-    }
+    divide_bodies(&divider, &schedule->program);
     if (divider.failed)
         return braid_error_no_memory("the islands of a plan");
     return schedule->info.num_islands > num_islands ? braid_plan_find_times(schedule, model, 0)

@@ -37,18 +37,10 @@ static uint32_t *find_islands(const braid_schedule *schedule, uint32_t lane, uin
     return calls;
 }
 
-// All nodes of a body are in one island, or none is.
-static bool is_island(const braid_schedule *schedule, const struct program *body)
-{
-    for (size_t i = 0; schedule->division.island_of && i < body->num_ops; i++)
-        if (body->ops[i].kind == BRAID_STEP_RUN)
-            return schedule->division.island_of[body->ops[i].node] != PLAN_NONE;
-    return false;
-}
-
 // The schedule's bodies with tasks.
 static bool copy_bodies(const braid_schedule *schedule, struct program *program)
 {
+    const uint32_t *island_of = schedule->division.island_of;
     const struct program *from = program->bodies;
     bool done = true;
     program->bodies = NULL;
@@ -57,7 +49,7 @@ static bool copy_bodies(const braid_schedule *schedule, struct program *program)
     for (uint32_t i = 0; program->bodies && i < program->num_bodies; i++) {
         program->bodies[i] = from[i];
         program->bodies[i].tasks = program->tasks;
-        program->bodies[i].is_island = is_island(schedule, &from[i]);
+        program->bodies[i].is_island = island_of && island_of[from[i].node] != PLAN_NONE;
         done = copy_bodies(schedule, &program->bodies[i]) && done;
     }
     return done && (program->bodies || !program->num_bodies);

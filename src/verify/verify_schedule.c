@@ -41,27 +41,39 @@ static braid_status check_node(const braid_schedule *schedule, const struct lane
     return BRAID_OK;
 }
 
-// All of a body is one island, which nothing else is in, or none of it is in one.
-static braid_status check_body(const braid_schedule *schedule, const struct program *body,
-                               bool *has_begun)
+// All of a body is in one island, bodies inside it too, or no node directly in it is in one.
+static braid_status check_body(const braid_schedule *schedule, const struct program *body)
 {
     const uint32_t *island_of = schedule->division.island_of;
-    uint32_t first = PLAN_NONE;
+    const uint32_t island = island_of[body->node];
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < body->num_ops && !status; i++) {
-        const braid_step *step = &body->ops[i];
-        if (step->kind != BRAID_STEP_RUN)
-            continue;
-        struct lane_end end = { .node = first };
-        status = check_node(schedule, &end, step->node, has_begun);
-        if (!status && first != PLAN_NONE && island_of[first] != island_of[step->node])
-            status =
-                braid_error(BRAID_INTERNAL, "node %s and node %s of one loop are not in one island",
-                            name(schedule, first).text, name(schedule, step->node).text);
-        first = step->node;
+        const braid_step *op = &body->ops[i];
+        bool may_be_another = op->kind == BRAID_STEP_LOOP && island == PLAN_NONE;
+        if (program_has_node(op) && island_of[op->node] != island && !may_be_another)
+            status = braid_error(BRAID_INTERNAL, "node %s is not in the island of %s around it",
+                                 name(schedule, op->node).text, name(schedule, body->node).text);
     }
-    for (uint32_t i = 0; i < body->num_bodies && !status; i++)
-        status = check_body(schedule, &body->bodies[i], has_begun);
+    return status;
+}
+
+// Of an island that is a loop or branch nothing is outside of that.
+static braid_status check_bodies(const braid_schedule *schedule, const struct program *program,
+                                 bool *has_begun)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    const bool is_inside = program->region != PLAN_NONE && island_of[program->node] != PLAN_NONE;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++) {
+        const struct program *body = &program->bodies[i];
+        const struct lane_end none = { .node = PLAN_NONE };
+        if (!is_inside && !body->is_else)
+            status = check_node(schedule, &none, body->node, has_begun);
+        if (!status)
+            status = check_body(schedule, body);
+        if (!status)
+            status = check_bodies(schedule, body, has_begun);
+    }
     return status;
 }
 
@@ -87,8 +99,8 @@ static braid_status check_islands(const braid_schedule *schedule)
             end->is_cut = true;
         }
     }
-    for (uint32_t i = 0; i < schedule->program.num_bodies && !status; i++)
-        status = check_body(schedule, &schedule->program.bodies[i], has_begun);
+    if (!status)
+        status = check_bodies(schedule, &schedule->program, has_begun);
     free(ends);
     free(has_begun);
     return status;

@@ -72,6 +72,15 @@ bool island_is(const struct CUfunc_st *function)
     return function->body == NULL && strcmp(function->name, "braid_island") == 0;
 }
 
+// A loop or branch, behind the arguments of a frame.
+struct scope {
+    const uint32_t *condition;
+    uint64_t most, *total, *counter;
+    const uint32_t *cancelled;
+    uint32_t kind, unused;
+    uint64_t left, sum;
+};
+
 struct walk {
     CUcontext context;
     CUmodule module;
@@ -80,6 +89,8 @@ struct walk {
     uint64_t *stamps;               // of this frame; NULL: it is not timed
     uint32_t num_in_lane;           // of those, two numbers each
     _Atomic uint32_t *notes;        // per lane; NULL: none are taken
+    struct scope *scopes;           // of the launch; NULL: it has none
+    uint32_t step;                  // at hand
     bool failed;
     CUresult trap; // of some lane's kernel: the others go no further
     pthread_mutex_t lock;
@@ -234,19 +245,23 @@ static uint32_t find_lanes(struct walk *walk, const uint32_t *words, unsigned nu
     uint32_t num = 0;
     for (unsigned b = 0; b < num_blocks; b++) {
         const uint32_t *head = words + (size_t)4 * b, *units = words + (size_t)4 * head[0];
-        const uint32_t *list = units + (size_t)4 * head[2];
-        uint32_t first_call = list[0]; // ranges stand before the calls, in pairs
-        for (uint32_t i = 0; 2 * i < 4 * (first_call - head[2]); i++) {
-            if (list[2 * i] == 0 || list[2 * i + 1] < list[2 * i])
+        const uint32_t *steps = units + (size_t)4 * head[2];
+        bool has_scopes = walk->scopes != NULL;
+        const uint32_t *firsts = steps + (has_scopes ? 4 : 0);
+        // Without steps, ranges stand before the calls.
+        uint32_t num_ranges = has_scopes ? steps[3] : 2 * (firsts[0] - head[2]);
+        const uint32_t *ranges = firsts + (size_t)4 * walk->step * (1 + (num_ranges + 1) / 2);
+        for (uint32_t i = 0; i < num_ranges; i++) {
+            if (ranges[2 * i] == 0 || ranges[2 * i + 1] < ranges[2 * i])
                 continue;
             if (lanes != NULL)
                 lanes[num] = (struct lane){ .walk = walk,
                                             .units = units,
                                             .waits = units + (size_t)4 * head[3],
                                             .index = num,
-                                            .next = list[2 * i],
-                                            .end = list[2 * i + 1],
-                                            .first = list[2 * i] };
+                                            .next = ranges[2 * i],
+                                            .end = ranges[2 * i + 1],
+                                            .first = firsts[2 * i] };
             num++;
         }
     }
@@ -276,20 +291,20 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     return done;
 }
 
-// Parameters; a timed island has more: stamps, first, room, num_in_lane; and one that loops has:
-// condition, most, kind, total, counter, cancelled.
-enum { NUM_PLAIN = 7 };
+// Parameters; a timed island has more: stamps, first, room, num_in_lane; and one with scopes has:
+// where they are, num_scopes.
+enum { NUM_PLAIN = 7, NUM_WITH_SCOPES = 9 };
 
-static bool loops(const struct CUfunc_st *function)
+static bool has_scopes(const struct CUfunc_st *function)
 {
-    return function->num_parameters > NUM_PLAIN && function->parameters[NUM_PLAIN + 1].bytes == 8;
+    return function->num_parameters == NUM_WITH_SCOPES;
 }
 
 // The stamps of a frame of the launch, those of frames before it being for all lanes of all blocks.
 static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uint32_t frame,
                         uint32_t num_lanes, void **arguments)
 {
-    if (function->num_parameters == NUM_PLAIN || loops(function))
+    if (function->num_parameters == NUM_PLAIN || has_scopes(function))
         return;
     uint32_t first = *(const uint32_t *)arguments[8], room = *(const uint32_t *)arguments[9];
     walk->num_in_lane = *(const uint32_t *)arguments[10];
@@ -325,26 +340,64 @@ static bool is_set(struct walk *walk, const uint32_t *word)
            atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
 }
 
-static bool run_loop(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
-                     void **arguments)
+// Which the step's lanes have ended before.
+static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
 {
-    void **more = &arguments[NUM_PLAIN];
-    const uint32_t *condition = *(const uint32_t **)more[0];
-    uint64_t most = *(const uint64_t *)more[1], num = 0;
-    uint32_t kind = *(const uint32_t *)more[2];
-    uint64_t *total = *(uint64_t **)more[3], *counter = *(uint64_t **)more[4];
-    const uint32_t *cancelled = *(const uint32_t **)more[5];
-    while (num < most && !(cancelled != NULL && is_set(walk, cancelled)) &&
-           (condition == NULL || (num == 0 && !(kind & 1)) || is_set(walk, condition))) {
+    enum { ENTER = 1, AGAIN, CHOOSE };
+    bool goes_on = true;
+    if (kind == ENTER)
+        scope->left = scope->most;
+    if (kind == AGAIN) {
+        scope->left--;
+        scope->sum++;
+    }
+    if (kind == ENTER || kind == AGAIN)
+        goes_on = scope->left > 0 && !(scope->cancelled != NULL && is_set(walk, scope->cancelled));
+    if (goes_on && scope->condition != NULL && (kind > ENTER || (kind == ENTER && scope->kind & 1)))
+        goes_on = is_set(walk, scope->condition);
+    if (kind == CHOOSE)
+        scope->sum += goes_on;
+    if (kind != 0)
+        atomic_store_explicit((_Atomic uint64_t *)scope->counter,
+                              scope->sum + (scope->kind & 2 ? *scope->total : 0),
+                              memory_order_relaxed);
+    return goes_on;
+}
+
+static bool run_steps(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
+                      void **arguments)
+{
+    const uint32_t *words = *(const uint32_t **)arguments[0];
+    do {
+        const uint32_t *head = words, *first = words + (size_t)4 * (head[0] + head[2]);
+        const uint32_t *step = first + (size_t)4 * walk->step * (1 + (first[3] + 1) / 2);
         if (!run_frames(walk, function, num_blocks, arguments))
             return false;
         if (walk->trap != CUDA_SUCCESS)
             return true;
-        num++;
-    }
-    *total = num + (kind & 2 ? *total : 0);
-    atomic_store_explicit((_Atomic uint64_t *)counter, *total, memory_order_relaxed);
+        walk->step = step[test(walk, step[0] & 3, &walk->scopes[step[0] >> 2]) ? 1 : 2];
+    } while (walk->step != 0 && !walk->failed);
     return !walk->failed;
+}
+
+static bool run_scopes(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
+                       void **arguments)
+{
+    uint32_t at = *(const uint32_t *)arguments[NUM_PLAIN];
+    uint32_t num = *(const uint32_t *)arguments[NUM_PLAIN + 1];
+    struct scope *scopes = malloc(num * sizeof(*scopes));
+    if (scopes == NULL)
+        return false;
+    memcpy(scopes, walk->arguments + at, num * sizeof(*scopes));
+    walk->scopes = scopes;
+    bool done = run_steps(walk, function, num_blocks, arguments);
+    for (uint32_t i = 0; i < num && done; i++) {
+        uint64_t total = scopes[i].sum + (scopes[i].kind & 2 ? *scopes[i].total : 0);
+        *scopes[i].total = total;
+        atomic_store_explicit((_Atomic uint64_t *)scopes[i].counter, total, memory_order_relaxed);
+    }
+    free(scopes);
+    return done;
 }
 
 bool island_run(CUcontext context, const struct CUfunc_st *function, const unsigned grid[3],
@@ -356,8 +409,8 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
                          .notes = *(_Atomic uint32_t **)arguments[6],
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
-    bool done = loops(function) ? run_loop(&walk, function, grid[0], arguments)
-                                : run_frames(&walk, function, grid[0], arguments);
+    bool done = has_scopes(function) ? run_scopes(&walk, function, grid[0], arguments)
+                                     : run_frames(&walk, function, grid[0], arguments);
     if (walk.trap != CUDA_SUCCESS)
         standin_trap((int)walk.trap);
     return done;

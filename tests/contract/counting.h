@@ -74,9 +74,18 @@ static inline bool plays_loops(const struct contract *contract)
     return strcmp(contract->backend, "hip") != 0 && strcmp(contract->backend, "skeleton") != 0;
 }
 
+// In island mode those of loops and branches that can be, each with all inside it; elsewhere none.
+static inline braid_islands islands_of_loops(const struct contract *contract)
+{
+    if (contract->mode != BRAID_MODE_GRAPH || contract->group)
+        return BRAID_ISLANDS_AUTO;
+    return contract_islands() == BRAID_ISLANDS_WHOLE ? BRAID_ISLANDS_ALWAYS : BRAID_ISLANDS_NEVER;
+}
+
 static inline braid_exec *make_exec(struct contract *contract, const braid_graph *graph)
 {
     const braid_exec_options options = { .mode = contract->mode,
+                                         .islands = islands_of_loops(contract),
                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
                                          .frames = contract_frames() };
     braid_exec *exec;

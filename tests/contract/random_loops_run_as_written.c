@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs with loops and branches leave in memory what their statements do one after the
-// other: 1,000 of them on the CPU, and 250 elsewhere. BRAID_TEST_GRAPHS=N runs a quarter of N
+// other: 1,000 of them on the CPU, and 250 elsewhere. In island mode scopes inside others are in
+// their islands. BRAID_TEST_GRAPHS=N runs a quarter of N
 // elsewhere, BRAID_TEST_SEED=N that of one seed.
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,7 +94,23 @@ static void run_frames_of(braid_exec *exec, uint64_t seed)
         fail_msg("seed %" PRIu64 ": %s", seed, braid_error_message());
 }
 
-static void run_program(struct contract *contract, uint64_t seed)
+// Loops and branches that are in the island of one around them.
+static uint32_t count_nested(const braid_exec *exec, const struct built *built)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < NUM_REGIONS; i++) {
+        char text[200];
+        if (!built->regions[i].graph)
+            continue;
+        check_ok(braid_schedule_explain(braid_exec_schedule(exec), &built->regions[i], 1, text,
+                                        sizeof(text)));
+        num += strncmp(text, "in island", strlen("in island")) == 0;
+    }
+    return num;
+}
+
+// Returns how many scopes are in the islands of others.
+static uint32_t run_program(struct contract *contract, uint64_t seed)
 {
     struct random random = { seed };
     struct written written;
@@ -113,7 +130,9 @@ static void run_program(struct contract *contract, uint64_t seed)
     for (uint32_t i = 0; i < NUM_REGIONS; i++)
         if (built.regions[i].graph)
             check_iterations(exec, built.regions[i], expected.iterations[i]);
+    uint32_t num_nested = count_nested(exec, &built);
     contract_destroy_exec(contract, exec);
+    return num_nested;
 }
 
 static void programs_with_loops_run_as_written(void **state)
@@ -121,7 +140,7 @@ static void programs_with_loops_run_as_written(void **state)
     struct contract *contract = *state;
     const char *fewer = getenv("BRAID_TEST_GRAPHS"), *seed = getenv("BRAID_TEST_SEED");
     bool is_cpu = strcmp(contract_backend(), "cpu") == 0;
-    unsigned long num = is_cpu ? 1000 : 250;
+    unsigned long num = is_cpu ? 1000 : 250, num_nested = 0;
     if (seed) {
         run_program(contract, strtoull(seed, NULL, 10));
         return;
@@ -129,10 +148,12 @@ static void programs_with_loops_run_as_written(void **state)
     if (fewer && !is_cpu)
         num = strtoul(fewer, NULL, 10) / 4;
     for (unsigned long i = 0; i < num; i++) {
-        run_program(contract, i);
+        num_nested += run_program(contract, i);
         assert_int_equal(contract_tear_down(state), 0); // graphs and memory of this one
     }
-    print_message("summary: %lu programs with loops and branches\n", num);
+    assert_true((num_nested > num / 2) == (islands_of_loops(contract) == BRAID_ISLANDS_ALWAYS));
+    print_message("summary: %lu programs with loops and branches, %lu in the islands of others\n",
+                  num, num_nested);
 }
 
 int run_random_loops(void)

@@ -37,7 +37,8 @@ static braid_exec *make(braid_device *device, braid_exec_mode mode, uint32_t *wo
     fill(graph, resources[CONDITION], 1);
     fill(graph, resources[SECOND], 1);
     check_ok(braid_graph_end(graph));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
+    const braid_exec_options options = { .mode = mode, .islands = BRAID_ISLANDS_NEVER };
+    check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     return exec;
 }

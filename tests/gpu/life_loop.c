@@ -19,14 +19,16 @@ static braid_status add_word(braid_graph *graph, const char *name, uint32_t valu
     return status ? status : braid_graph_add_fill(graph, &fill, NULL);
 }
 
-// The kernel adds one as well.
-static braid_status add_sum(braid_graph *graph, braid_resource to, braid_resource from)
+// The kernel adds one as well. With many blocks it is in no island.
+static braid_status add_sum(braid_graph *graph, braid_resource to, braid_resource from,
+                            uint32_t num_blocks)
 {
     const uint32_t one = 1;
     const braid_access accesses[] = { { to, BRAID_READ_WRITE }, { from, BRAID_READ } };
     const braid_kernel_node launch = {
         .node = { .accesses = accesses, .num_accesses = 2 },
         .kernel = &sum_kernel,
+        .grid = { num_blocks, 1, 1 },
         BRAID_ARGS(braid_resource_address(&to), braid_resource_address(&to),
                    braid_resource_address(&from), BRAID_ARG(one)),
     };
@@ -55,11 +57,11 @@ static braid_status add_branch(braid_graph *graph, braid_resource condition, bra
 {
     braid_status status = braid_graph_begin_if(graph, &(braid_if){ .condition = condition }, NULL);
     if (!status)
-        status = add_sum(graph, to, from);
+        status = add_sum(graph, to, from, 3000);
     if (!status)
         status = braid_graph_else(graph);
     if (!status)
-        status = add_sum(graph, to, condition);
+        status = add_sum(graph, to, condition, 1);
     return status ? status : braid_graph_end(graph);
 }
 
@@ -75,13 +77,13 @@ static braid_status fill_graph(braid_graph *graph, struct life_loop *loop)
     if (!status)
         status = braid_graph_begin_loop(graph, &outer, &loop->node);
     if (!status)
-        status = add_sum(graph, left, less);
+        status = add_sum(graph, left, less, 1);
     if (!status) // first, since sweeps fail the first and the last call of each kind
         status = add_branch(graph, left, other, less);
     if (!status)
         status = braid_graph_begin_loop(graph, &inner, NULL);
     if (!status)
-        status = add_sum(graph, other, less);
+        status = add_sum(graph, other, less, 1);
     if (!status)
         status = add_scratch(graph, other, &loop->scratch);
     if (!status)

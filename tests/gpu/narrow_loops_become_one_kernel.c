@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop whose nodes are narrow is one kernel that goes round; others are loops of the driver's.
+// A loop or branch whose nodes are narrow is one kernel, with those inside it; others are nodes of
+// the driver's.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ struct shape {
     uint32_t num_steps, grid; // blocks of each step
     uint32_t begin;           // the condition before the loop
     uint32_t around;          // times of a loop around it; 0: there is none
+    uint32_t grid_around;     // blocks of a node in that
     bool tests_first;
     braid_exec_options options;
 };
@@ -24,7 +26,7 @@ struct looped {
     braid_exec *exec;
     uint32_t *memory, *read;
     braid_resource words[NUM_WORDS]; // condition, minus 1, 0, and the steps'
-    braid_node loop, step;
+    braid_node loop, step, around;
 };
 
 static void fill(struct looped *looped, uint32_t word, uint32_t value)
@@ -86,10 +88,11 @@ static struct looped make(const struct shape *shape)
         if (i)
             fill(&looped, i, i == 1 ? UINT32_MAX : 0);
     }
-    braid_node around;
-    if (shape->around)
-        check_ok(
-            braid_graph_begin_loop(looped.graph, &(braid_loop){ .times = shape->around }, &around));
+    if (shape->around) {
+        const braid_loop around = { .node.name = "around", .times = shape->around };
+        check_ok(braid_graph_begin_loop(looped.graph, &around, &looped.around));
+        add(&looped, 2, 2, 0, shape->grid_around);
+    }
     add_loop(&looped, shape);
     if (shape->around)
         check_ok(braid_graph_end(looped.graph));
@@ -173,11 +176,27 @@ static void inside_a_loop_of_the_drivers(void **state)
 {
     (void)state;
     long before = count_driver_loops();
-    braid_exec_info info =
-        check_shape((struct shape){ .num_steps = 2, .grid = 1, .begin = 3, .around = 4 }, 12);
+    braid_exec_info info = check_shape(
+        (struct shape){ .num_steps = 2, .grid = 1, .begin = 3, .around = 4, .grid_around = 3000 },
+        12);
     assert_int_equal(info.num_islands, 1);
     assert_int_equal(info.num_island_nodes, 3);
     assert_int_equal(count_driver_loops(), before + 1);
+}
+
+static void inside_the_kernel_of_another_loop(void **state)
+{
+    (void)state;
+    struct shape shape = { .num_steps = 4, .grid = 1, .begin = 3, .around = 4, .grid_around = 1 };
+    for (uint32_t num_lanes = 1; num_lanes <= 4; num_lanes += 3) {
+        long before = count_driver_loops();
+        shape.options.plan =
+            (braid_schedule_options){ .max_lanes = num_lanes, .fixed_lanes = true };
+        braid_exec_info info = check_shape(shape, 12);
+        assert_int_equal(info.num_islands, 1);
+        assert_int_equal(info.num_island_nodes, 7); // a fill, the node around, 4 steps, the count
+        assert_int_equal(count_driver_loops(), before);
+    }
 }
 
 static void never_if_nobody_wants_islands(void **state)
@@ -192,11 +211,11 @@ static void never_if_nobody_wants_islands(void **state)
     assert_int_equal(count_driver_loops(), before + 1);
 }
 
-static void check_reason(const struct looped *looped, const char *reason)
+static void check_reason(const struct looped *looped, braid_node node, const char *reason)
 {
     char text[200];
-    check_ok(braid_schedule_explain(braid_exec_schedule(looped->exec), &looped->step, 1, text,
-                                    sizeof(text)));
+    check_ok(
+        braid_schedule_explain(braid_exec_schedule(looped->exec), &node, 1, text, sizeof(text)));
     assert_string_equal(text, reason);
 }
 
@@ -210,15 +229,17 @@ static void wide_nodes_and_times_keep_the_loop_outside(void **state)
     braid_exec_info info;
     braid_exec_get_info(looped.exec, &info);
     assert_int_equal(info.num_islands, 0);
-    check_reason(&looped, "not in an island: a node of its loop would take longer inside");
+    check_reason(&looped, looped.step,
+                 "not in an island: a node of its loop would take longer inside");
     finish(&looped);
     shape.grid = 1;
     looped = make(&shape);
-    check_reason(&looped, "in island 0, which is the loop 'until 0'");
+    check_reason(&looped, looped.step, "in island 0, which is the loop 'until 0'");
+    check_reason(&looped, looped.loop, "island 0, which is the loop 'until 0'");
     finish(&looped);
     shape.options.profile = 1;
     looped = make(&shape);
-    check_reason(&looped, "not in an island: the exec keeps the times of its runs");
+    check_reason(&looped, looped.step, "not in an island: the exec keeps the times of its runs");
     finish(&looped);
 }
 
@@ -229,6 +250,7 @@ int main(void)
         cmocka_unit_test(several_lanes),
         cmocka_unit_test(no_iteration_at_all),
         cmocka_unit_test(inside_a_loop_of_the_drivers),
+        cmocka_unit_test(inside_the_kernel_of_another_loop),
         cmocka_unit_test(never_if_nobody_wants_islands),
         cmocka_unit_test(wide_nodes_and_times_keep_the_loop_outside),
     };

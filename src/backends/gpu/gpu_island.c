@@ -123,12 +123,8 @@ static void describe_launch(struct gpu_island *island)
     island->times_room = 1;
     void **more = &island->parameters[ISLAND_PARAMETERS];
     if (layout->loops) {
-        more[0] = &island->loop.condition;
-        more[1] = &island->loop.most;
-        more[2] = &island->loop.kind;
-        more[3] = &island->loop.total;
-        more[4] = &island->loop.counter;
-        more[5] = &island->loop.cancelled;
+        more[0] = &island->scopes_at;
+        more[1] = &island->lists.num_scopes;
     } else {
         more[0] = &island->times;
         more[1] = &island->times_first;
@@ -143,7 +139,7 @@ static void describe_launch(struct gpu_island *island)
             layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16,
         .cooperative = layout->num_blocks > 1,
         .num_args = ISLAND_PARAMETERS + (layout->timed   ? ISLAND_TIMES_PARAMETERS
-                                         : layout->loops ? ISLAND_LOOP_PARAMETERS
+                                         : layout->loops ? ISLAND_SCOPE_PARAMETERS
                                                          : 0),
         .args = island->parameters,
     };
@@ -298,7 +294,8 @@ const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, 
     return &island->launch;
 }
 
-void braid_gpu_island_set_loop(struct gpu_island *island, const struct island_loop *loop)
+void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,
+                                const struct island_scope *scope)
 {
-    island->loop = *loop;
+    memcpy(island->args + island->scopes_at + index * sizeof(*scope), scope, sizeof(*scope));
 }

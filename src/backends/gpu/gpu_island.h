@@ -67,8 +67,9 @@ void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
 
-// Sets the loop of the next launches, for an island whose lists loop.
-void braid_gpu_island_set_loop(struct gpu_island *island, const struct island_loop *loop);
+// Sets a scope of the next launches: all are set before the first.
+void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,
+                                const struct island_scope *scope);
 
 // Makes room for the arguments of several frames of one launch, and for notes of its own. The
 // device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

@@ -68,7 +68,10 @@ static braid_status copy_lists(const struct island_lists *lists, struct island_l
     copy.calls = copy_of(lists->calls, lists->num_calls, sizeof(*copy.calls));
     copy.lane_first = copy_of(lists->lane_first, num_firsts, sizeof(*copy.lane_first));
     copy.waits = copy_of(lists->waits, lists->num_waits, sizeof(*copy.waits));
-    if (!copy.calls || !copy.lane_first || !copy.waits) {
+    copy.steps = copy_of(lists->steps, lists->num_steps, sizeof(*copy.steps));
+    copy.step_ends = copy_of(lists->step_ends, (size_t)lists->num_steps * lists->num_lanes,
+                             sizeof(*copy.step_ends));
+    if (!copy.calls || !copy.lane_first || !copy.waits || !copy.steps || !copy.step_ends) {
         braid_island_lists_finish(&copy);
         return braid_error_no_memory("an island");
     }
@@ -83,7 +86,8 @@ static void take_over(struct gpu_island *island, struct gpu_island *old)
     island->times = old->times;
     island->times_of_lane = old->times_of_lane;
     island->times_room = old->times_room;
-    island->loop = old->loop;
+    memcpy(island->args + island->scopes_at, old->args + old->scopes_at,
+           old->lists.num_scopes * sizeof(struct island_scope));
     old->notes = old->own_notes = NULL; // a frame in flight writes to its own
     island->replaced = old;
 }

@@ -22,7 +22,25 @@ void braid_island_lists_finish(struct island_lists *lists)
     free(lists->calls);
     free(lists->lane_first);
     free(lists->waits);
+    free(lists->steps);
+    free(lists->step_ends);
     *lists = (struct island_lists){ 0 };
+}
+
+uint32_t braid_island_count_steps(const struct island_lists *lists)
+{
+    return lists->num_scopes ? lists->num_steps : 1;
+}
+
+struct island_range braid_island_range(const struct island_lists *lists, uint32_t step,
+                                       uint32_t lane)
+{
+    const uint32_t *ends = lists->step_ends + (size_t)step * lists->num_lanes + lane;
+    if (!lists->num_scopes)
+        return (struct island_range){ lists->lane_first[lane], lists->lane_first[lane + 1] };
+    return (struct island_range){ step ? ends[-(ptrdiff_t)lists->num_lanes]
+                                       : lists->lane_first[lane],
+                                  *ends };
 }
 
 static bool may_run(const struct island_lists *lists, const struct island_call *call,
@@ -37,13 +55,18 @@ static bool may_run(const struct island_lists *lists, const struct island_call *
 }
 
 // Runs lanes as far as they go, over and over, until none goes on.
-static bool run_to_end(const struct island_lists *lists, uint32_t *next, uint32_t *published)
+static bool run_to_end(const struct island_lists *lists, uint32_t step, uint32_t *next,
+                       uint32_t *published)
 {
     bool moved = true;
+    for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
+        next[lane] = braid_island_range(lists, step, lane).first;
+        published[lane] = 0;
+    }
     while (moved) {
         moved = false;
         for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
-            uint32_t end = lists->lane_first[lane + 1];
+            uint32_t end = braid_island_range(lists, step, lane).end;
             while (next[lane] < end && may_run(lists, &lists->calls[next[lane]], published)) {
                 published[lane] += lists->calls[next[lane]].publishes;
                 next[lane]++;
@@ -52,7 +75,7 @@ static bool run_to_end(const struct island_lists *lists, uint32_t *next, uint32_
         }
     }
     for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
-        if (next[lane] != lists->lane_first[lane + 1])
+        if (next[lane] != braid_island_range(lists, step, lane).end)
             return false;
     }
     return true;
@@ -66,13 +89,13 @@ braid_status braid_island_lists_check(const struct island_lists *lists)
     if (!next || !published) {
         status = braid_error_no_memory("the check of an island");
     } else {
-        memcpy(next, lists->lane_first, ((size_t)lists->num_lanes + 1) * sizeof(*next));
         for (uint32_t i = 0; i < lists->num_waits && !status; i++) {
             if (lists->waits[i].lane >= lists->num_lanes)
                 status = braid_error(BRAID_INTERNAL, "an island waits for a lane that it has not");
         }
-        if (!status && !run_to_end(lists, next, published))
-            status = braid_error(BRAID_INTERNAL, "the lanes of an island wait for each other");
+        for (uint32_t i = 0; i < braid_island_count_steps(lists) && !status; i++)
+            if (!run_to_end(lists, i, next, published))
+                status = braid_error(BRAID_INTERNAL, "the lanes of an island wait for each other");
     }
     free(next);
     free(published);
@@ -240,8 +263,36 @@ static braid_status put_lane(const struct island_lists *lists, uint32_t lane,
     return BRAID_OK;
 }
 
-// Shapes, then where each lane's calls are, then the calls and two more that are read ahead, then
-// the waits of calls with many.
+static uint32_t units_of(size_t num_words)
+{
+    return (uint32_t)((num_words + UNIT_WORDS - 1) / UNIT_WORDS);
+}
+
+// The walker begins at the first step, and goes from one to another by their numbers. Groups beyond
+// the last lane have nothing to do.
+static void put_step(const struct island_lists *lists, const struct block_of *block,
+                     uint32_t num_groups, uint32_t step, uint32_t calls_at, struct writer *all)
+{
+    const uint32_t first = lists->lane_first[block->first_lane];
+    if (lists->num_scopes) {
+        const struct island_step *from = &lists->steps[step];
+        const uint32_t words[UNIT_WORDS] = { from->test | from->scope << 2, from->then,
+                                             from->otherwise, num_groups };
+        put(all, words, UNIT_WORDS);
+    }
+    for (uint32_t i = 0; i < num_groups; i++) {
+        const uint32_t end = lists->lane_first[block->end_lane];
+        struct island_range range = { end, end };
+        if (block->first_lane + i < block->end_lane)
+            range = braid_island_range(lists, step, block->first_lane + i);
+        const uint32_t words[2] = { calls_at + range.first - first, calls_at + range.end - first };
+        put(all, words, 2);
+    }
+    put_to_unit(all);
+}
+
+// Shapes, then the steps with where each lane's calls are, then the calls and two more that are
+// read ahead, then the waits of calls with many.
 static uint32_t join_parts(const struct island_lists *lists, const struct block_of *block,
                            uint32_t num_groups, const struct block_parts *parts, struct writer *all,
                            uint32_t head[UNIT_WORDS])
@@ -251,16 +302,11 @@ static uint32_t join_parts(const struct island_lists *lists, const struct block_
     put(all, (const uint32_t *)parts->shapes.items,
         (size_t)parts->shapes.num * SHAPE_UNITS * UNIT_WORDS);
     uint32_t lanes_at = (uint32_t)(all->num - start) / UNIT_WORDS;
-    uint32_t calls_at = lanes_at + (2 * num_groups + UNIT_WORDS - 1) / UNIT_WORDS;
-    for (uint32_t i = 0; i < num_groups; i++) { // groups beyond the last lane have nothing to do
-        uint32_t lane = block->first_lane + i, first = lists->lane_first[block->first_lane];
-        uint32_t next = lane < block->end_lane ? lane + 1 : block->end_lane;
-        lane = lane < block->end_lane ? lane : block->end_lane;
-        uint32_t range[2] = { calls_at + lists->lane_first[lane] - first,
-                              calls_at + lists->lane_first[next] - first };
-        put(all, range, 2);
-    }
-    put_to_unit(all);
+    const uint32_t num_steps = braid_island_count_steps(lists);
+    uint32_t calls_at =
+        lanes_at + num_steps * ((lists->num_scopes > 0) + units_of((size_t)2 * num_groups));
+    for (uint32_t i = 0; i < num_steps; i++)
+        put_step(lists, block, num_groups, i, calls_at, all);
     put(all, parts->calls.words, parts->calls.num);
     put(all, zeros, 2 * UNIT_WORDS);
     uint32_t waits_at = (uint32_t)(all->num - start) / UNIT_WORDS;

@@ -3,6 +3,9 @@
 //
 // In an island a lane is a group of threads of one kernel, and a call runs a kernel's blocks one
 // after another. A chain is an island of one lane whose groups share the blocks of each call.
+//
+// An island with loops or branches, its scopes, goes from step to step. In a step each lane runs a
+// part of its calls. Then all lanes meet, one of them tests, and all go on to the same step.
 #ifndef BRAID_BACKENDS_GPU_GPU_ISLAND_LISTS_H
 #define BRAID_BACKENDS_GPU_GPU_ISLAND_LISTS_H
 
@@ -22,29 +25,54 @@ struct island_call {
     braid_dim3 grid; // with which the island was made
 };
 
-struct island_lists {
-    struct island_call *calls; // lane by lane
-    uint32_t *lane_first;      // num_lanes + 1
-    uint32_t num_lanes, num_calls;
-    struct island_wait *waits;
-    uint32_t num_waits;
-    bool timed; // calls write when they begin and end
-    bool loops; // they run until a word is 0
+// The test behind a step: none, before or behind the iterations of a loop, or before a branch.
+enum island_test { ISLAND_TEST_NONE, ISLAND_TEST_ENTER, ISLAND_TEST_AGAIN, ISLAND_TEST_CHOOSE };
+enum { ISLAND_END = 0 }; // no step goes back to the first
+
+struct island_step {
+    enum island_test test;
+    uint32_t scope;
+    uint32_t then, otherwise; // the next step, if the test says yes or no; or ISLAND_END
 };
 
-// The loop of a launch of such lists. At first it runs no iteration.
-enum {
-    ISLAND_LOOP_TESTS_FIRST = 1, // the condition is read before the first iteration, too
-    ISLAND_LOOP_INSIDE = 2,      // of another loop, so that iterations add up
+struct island_lists {
+    struct island_call *calls; // lane by lane, and step by step
+    uint32_t *lane_first;      // num_lanes + 1
+    uint32_t num_lanes, num_calls;
+    struct island_wait *waits; // for what is published in the same step
+    uint32_t num_waits;
+    bool timed; // calls write when they begin and end
+
+    // With scopes only; without, all calls are of one step.
+    struct island_step *steps;
+    uint32_t *step_ends; // step by step, of each lane: behind its last call
+    uint32_t num_steps, num_scopes;
 };
-struct island_loop {
+
+// The calls of a lane in a step: [first, end).
+struct island_range {
+    uint32_t first, end;
+};
+uint32_t braid_island_count_steps(const struct island_lists *lists); // 1 at least
+struct island_range braid_island_range(const struct island_lists *lists, uint32_t step,
+                                       uint32_t lane);
+
+// A loop or branch in a launch, as the walker reads it.
+enum {
+    ISLAND_SCOPE_TESTS_FIRST = 1, // the condition is read before the first iteration, too
+    ISLAND_SCOPE_INSIDE = 2,      // the island is in another loop, so that iterations add up
+};
+struct island_scope {
     const uint32_t *condition; // on the device; NULL: `most` alone ends the loop
     uint64_t most;             // iterations
-    uint64_t *total;           // on the device: iterations of the frame
+    uint64_t *total;           // on the device: iterations of the frame, or runs of the first arm
     uint64_t *counter;         // in host memory: the same
-    uint32_t kind;             // ISLAND_LOOP_*
     const uint32_t *cancelled; // in host memory: not 0 ends the loop; NULL: it cannot be cancelled
+    uint32_t kind;             // ISLAND_SCOPE_*
+    uint32_t unused;
+    uint64_t left, sum; // the walker's own, 0
 };
+_Static_assert(sizeof(struct island_scope) == 64, "the walker reads it so");
 
 // How the lanes are laid out on the device.
 struct island_layout {
@@ -55,13 +83,13 @@ struct island_layout {
     uint32_t num_threads; // of a block: those of its groups, and perhaps some that only load
     uint32_t num_args;    // of a frame, in 16 bytes
     uint32_t most_units;  // of any block's list, in 16 bytes
-    uint32_t span;        // by how much each lane's progress grows in a frame
+    uint32_t span;        // by how much each lane's progress grows in a frame, or step
     bool chain;
     bool flat;      // all blocks are one-dimensional
     bool wide;      // some call has several blocks
     bool early;     // it may be launched early: it waits for its predecessors
     bool timed;     // calls write when they begin and end
-    bool loops;     // the lists run until a word is 0
+    bool loops;     // the lists have scopes
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
     uint32_t lane_shared; // bytes of shared memory that kernels have in a lane
     uint32_t numbers;     // of kernels' barriers: bits
@@ -76,7 +104,7 @@ struct island_words {
     size_t num_units; // of 16 bytes
 };
 
-// Whether the lists can run to their end: each lane in its order, each wait for something that is
+// Whether each step can run to its end: each lane in its order, each wait for something that is
 // published. That nothing waits in a circle is shown by running them; so is that every kernel task
 // of the lists runs once.
 braid_status braid_island_lists_check(const struct island_lists *lists);

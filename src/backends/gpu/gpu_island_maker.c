@@ -168,7 +168,7 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     layout->group_threads = group;
     layout->chain = chain;
     layout->timed = maker->island->lists.timed;
-    layout->loops = maker->island->lists.loops;
+    layout->loops = maker->island->lists.num_scopes > 0;
     layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;
@@ -190,14 +190,17 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     return BRAID_OK;
 }
 
+// In one step.
 static uint32_t longest_lane(const struct island_lists *lists)
 {
     uint32_t most = 0;
-    for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
+    for (uint32_t k = 0; k < lists->num_lanes * braid_island_count_steps(lists); k++) {
+        struct island_range range =
+            braid_island_range(lists, k / lists->num_lanes, k % lists->num_lanes);
         uint32_t num = 0;
-        for (uint32_t i = lists->lane_first[lane]; i < lists->lane_first[lane + 1]; i++)
+        for (uint32_t i = range.first; i < range.end; i++)
             num += lists->calls[i].publishes;
-        most = num > most ? num : most;
+        most = larger(most, num);
     }
     return most;
 }
@@ -233,7 +236,9 @@ braid_status braid_gpu_island_lay_out_args(struct gpu_island_maker *maker)
         if (at > UINT32_MAX / 2)
             break;
     }
-    uint64_t units = at / 16 + 1;
+    at = (at + 15) / 16 * 16;
+    island->scopes_at = (uint32_t)at;
+    uint64_t units = at / 16 + 1 + island->lists.num_scopes * sizeof(struct island_scope) / 16;
     bool many = maker->gpu->version >= 12010;
     int limit = many ? MOST_ARGUMENTS : MOST_ARGUMENTS_BEFORE_12_1;
     uint64_t most = (uint64_t)(limit - OTHER_PARAMETERS) / 16;

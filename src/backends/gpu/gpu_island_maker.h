@@ -8,7 +8,7 @@
 enum {
     ISLAND_PARAMETERS = 7,
     ISLAND_TIMES_PARAMETERS = 4, // more, where it is timed
-    ISLAND_LOOP_PARAMETERS = 6,  // more, where it loops
+    ISLAND_SCOPE_PARAMETERS = 2, // more, where it has scopes
     ISLAND_MOST_THREADS = 1024,
 };
 
@@ -17,7 +17,8 @@ struct gpu_island {
     struct gpu_kernel kernel;
     struct island_lists lists;
     struct island_layout layout;
-    uint32_t *args_of; // by call: where its arguments begin
+    uint32_t *args_of;  // by call: where its arguments begin
+    uint32_t scopes_at; // where the scopes are, behind them
     unsigned char *args;
     void *words, *progress; // on the device
     uint32_t num_frames;
@@ -30,9 +31,8 @@ struct gpu_island {
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;
-    struct island_loop loop;
     struct gpu_island *replaced; // the island before; a frame in flight may still run it
-    void *parameters[ISLAND_PARAMETERS + ISLAND_LOOP_PARAMETERS];
+    void *parameters[ISLAND_PARAMETERS + ISLAND_TIMES_PARAMETERS];
 };
 
 struct gpu_island_maker {

@@ -86,11 +86,14 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "GRIDS", layout->grids_vary },
         { "APART", layout->apart ? layout->num_groups : 0 },
         { "SHARED", layout->lane_shared },
+        { "LOOPS", layout->loops },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
     fprintf(file, "#define BRAID_UNROLL %u\n",
             layout->small && num_kernels <= MOST_UNROLLED ? UNROLLED : 1);
+    fprintf(file, "#define BRAID_STEP %u\n",
+            1 + (layout->chain ? 1 : (layout->num_groups + 1) / 2));
     fprintf(file, "typedef struct { unsigned long long bytes[%u]; } braid_island_args;\n",
             2 * layout->num_args);
     fprintf(file, "typedef %s braid_island_small;\n",

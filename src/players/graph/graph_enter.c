@@ -3,7 +3,17 @@
 #include "base/ranges.h"
 #include "players/graph/graph_builder.h"
 
-// The loop is one kernel; *out_done false: it cannot be.
+static uint32_t count_calls(const struct program *body)
+{
+    uint32_t num = 0;
+    for (size_t i = 0; i < body->num_ops; i++)
+        num += program_runs(body, &body->ops[i]);
+    for (uint32_t i = 0; i < body->num_bodies; i++)
+        num += count_calls(&body->bodies[i]);
+    return num;
+}
+
+// The loop or branch is one kernel; *out_done false: it cannot be.
 static braid_status enter_island(struct graph_builder *builder, struct graph_lane *state,
                                  const struct program *body, bool *out_done)
 {
@@ -23,8 +33,8 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
     state->first_wait = state->num_done + 1;
     playing->num_nodes++;
     playing->base.num_islands++;
-    for (size_t i = 0; i < body->num_ops; i++)
-        playing->base.num_island_nodes += program_runs(body, &body->ops[i]);
+    for (uint32_t arm = 0; arm <= body->has_else; arm++)
+        playing->base.num_island_nodes += count_calls(&body[arm]);
     return status;
 }
 

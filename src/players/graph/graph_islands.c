@@ -3,7 +3,7 @@
 //
 // Arguments of all its calls are parameters of that node, and their grids where these may vary. A
 // change is a copy of some bytes here; the driver is told once an update, and a frame in flight
-// keeps its own. The body of a loop is such a node as well, if all of it can be inside.
+// keeps its own. A loop or branch is such a node as well, if all of it can be inside.
 #include "players/graph/graph_islands.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static uint32_t count_loops(const struct program *program)
 {
     uint32_t num = 0;
     for (uint32_t i = 0; i < program->num_bodies; i++)
-        num += program->bodies[i].is_island + count_loops(&program->bodies[i]);
+        num += program->bodies[i].is_island + count_loops(&program->bodies[i]); // at most
     return num;
 }
 
@@ -154,20 +154,42 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     return BRAID_OK;
 }
 
-static const struct backend_task *first_task(const struct stage *stage)
+// Those of a kernel, or none.
+static struct backend_launch first_launch(const struct island_lists *lists)
 {
-    size_t i = 0;
-    while (!program_runs(stage->program, &stage->program->ops[i]))
-        i++;
-    return &stage->frame->tasks[stage->program->ops[i].node];
+    for (uint32_t i = 0; i < lists->num_calls; i++)
+        if (lists->calls[i].task && lists->calls[i].task->kind == WORK_KERNEL)
+            return (struct backend_launch){ .priority = lists->calls[i].task->launch.priority };
+    return (struct backend_launch){ 0 };
 }
 
-static void note_calls(struct graph_islands *islands, const struct program *body, uint32_t index)
+static braid_status set_scope(const struct graph_islands *islands, const struct graph_island *item,
+                              const struct backend_task *task)
 {
-    for (size_t i = 0; i < body->num_ops; i++)
-        if (program_runs(body, &body->ops[i]))
-            islands->island_of[body->ops[i].node] = index;
-    islands->island_of[body->node] = index;
+    struct island_scope scope;
+    braid_status status = braid_graph_loops_describe(islands->loops, task, &scope);
+    if (status)
+        return status;
+    scope.kind |= item->scope_kind;
+    braid_gpu_island_set_scope(item->island, islands->call_of[task->node], &scope);
+    return BRAID_OK;
+}
+
+static braid_status take_nodes(struct graph_islands *islands, const struct stage *stage,
+                               const struct program *program, uint32_t index)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < program->num_ops && !status; i++) {
+        const braid_step *op = &program->ops[i];
+        if (!program_takes_time(program, op))
+            continue;
+        islands->island_of[op->node] = index;
+        if (op->kind == BRAID_STEP_LOOP)
+            status = set_scope(islands, &islands->items[index], &stage->frame->tasks[op->node]);
+    }
+    for (uint32_t i = 0; i < program->num_bodies && !status; i++)
+        status = take_nodes(islands, stage, &program->bodies[i], index);
+    return status;
 }
 
 braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
@@ -176,36 +198,33 @@ braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct
 {
     const uint32_t index = islands->num_stretches + islands->num_loops++;
     struct graph_island *item = &islands->items[index];
+    braid_step enter = { .kind = BRAID_STEP_LOOP, .node = body->node };
+    struct program around = *stage->program; // which has nothing but the loop or branch
     struct stage inner = *stage;
     struct island_lists lists;
-    struct island_loop loop;
+    around.ops = &enter;
+    around.num_ops = 1;
+    around.num_lanes = 0;
+    around.bodies = (struct program *)(uintptr_t)body;
+    around.num_bodies = 1 + body->has_else;
+    inner.program = &around;
     item->task = stage->frame->tasks[body->node];
-    inner.program = body;
     *out_item = NULL;
-    braid_status status = braid_graph_loops_describe(islands->loops, &item->task, &loop);
-    if (!status)
-        status = braid_island_lists_of_program(&inner, islands->call_of, &lists);
+    braid_status status = braid_island_lists_of_program(&inner, islands->call_of, &lists);
     if (status)
         return status;
-    lists.loops = true;
+    const struct backend_launch first = first_launch(&lists);
     if (lists.num_lanes == 1 && islands->notes)
         item->note = &islands->notes[index];
     status = try_to_make(gpu, stage, &lists, &item->island);
     if (status || !item->island)
         return status;
-    item->loop_kind = is_inside ? ISLAND_LOOP_INSIDE : 0;
-    loop.kind |= item->loop_kind;
-    braid_gpu_island_set_loop(item->island, &loop);
+    item->scope_kind = is_inside ? ISLAND_SCOPE_INSIDE : 0;
     braid_gpu_island_set_note(item->island, item->note);
     item->task.kind = WORK_KERNEL;
-    const struct backend_task *first = first_task(&inner);
-    const struct backend_launch priority = { .priority = first->kind == WORK_KERNEL
-                                                             ? first->launch.priority
-                                                             : 0 };
-    describe(item, &priority);
-    note_calls(islands, body, index);
+    describe(item, &first);
     *out_item = item;
-    return BRAID_OK;
+    return take_nodes(islands, stage, &around, index);
 }
 
 bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task)
@@ -248,18 +267,15 @@ static braid_status set_call(struct graph_islands *islands, struct graph_island 
     return status ? status : braid_gpu_island_set(gpu, item->island, call, task);
 }
 
-static braid_status set_loop(const struct graph_islands *islands, struct graph_island *item,
-                             struct gpu_backend *gpu, const struct backend_task *task)
+static braid_status enter_to_set_scope(const struct graph_islands *islands,
+                                       const struct graph_island *item, struct gpu_backend *gpu,
+                                       const struct backend_task *task)
 {
-    struct island_loop loop;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter_task(gpu, &scope, task);
     if (status)
         return status;
-    status = braid_graph_loops_describe(islands->loops, task, &loop);
-    loop.kind |= item->loop_kind;
-    if (!status)
-        braid_gpu_island_set_loop(item->island, &loop);
+    status = set_scope(islands, item, task);
     braid_gpu_leave(gpu, &scope);
     return status;
 }
@@ -268,8 +284,9 @@ braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_b
                                      const struct backend_task *task)
 {
     struct graph_island *item = &islands->items[islands->island_of[task->node]];
-    braid_status status = task->kind == WORK_LOOP ? set_loop(islands, item, gpu, task)
-                                                  : set_call(islands, item, gpu, task);
+    braid_status status = work_has_body((enum work_kind)task->kind)
+                              ? enter_to_set_scope(islands, item, gpu, task)
+                              : set_call(islands, item, gpu, task);
     if (!status)
         item->changed = islands->changed = true;
     return status;

@@ -13,7 +13,7 @@ struct graph_island {
     gpu_node node;
     struct backend_task task; // its launch, for messages under the name of its first task
     uint32_t *note;           // of a loop; NULL: it takes none
-    uint32_t loop_kind;       // ISLAND_LOOP_INSIDE or 0
+    uint32_t scope_kind;      // ISLAND_SCOPE_INSIDE or 0
     bool changed;             // it has arguments that the executable's node has not
 };
 
@@ -41,7 +41,7 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
                                       const struct stage *stage, uint32_t index,
                                       struct graph_times *times);
 
-// The same of a loop's body, as an island that goes round; `is_inside` another loop. *out_item is
+// The same of a loop or branch, which `body` is the first one of; `is_inside` a loop. *out_item is
 // NULL if it stays without.
 braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
                                            const struct stage *stage, const struct program *body,

@@ -286,13 +286,13 @@ static braid_status check_condition(const struct graph_loops *loops,
 
 braid_status braid_graph_loops_describe(const struct graph_loops *loops,
                                         const struct backend_task *task,
-                                        struct island_loop *out_loop)
+                                        struct island_scope *out_scope)
 {
     const struct work_loop *how = &task->work.loop;
-    *out_loop = (struct island_loop){
+    *out_scope = (struct island_scope){
         .condition = how->condition,
         .most = how->most,
-        .kind = how->tests_first ? ISLAND_LOOP_TESTS_FIRST : 0,
+        .kind = how->tests_first ? ISLAND_SCOPE_TESTS_FIRST : 0,
         .cancelled = task->cancelled,
         .total = &loops->counters[how->number].total,
         .counter = &loops->iterations[how->number],

@@ -21,11 +21,11 @@ braid_status braid_graph_loops_check(const struct stage *stage);
 braid_status braid_graph_loops_create(const struct stage *stage, struct graph_loops **out_loops);
 void braid_graph_loops_destroy(struct graph_loops *loops); // NULL does nothing
 
-// Describes the loop of a task for an island. Errors: BRAID_UNSUPPORTED (the device cannot
-// read the condition), BRAID_DEVICE_ERROR.
+// Describes the loop or branch of a task for an island. Errors: BRAID_UNSUPPORTED (the device
+// cannot read the condition), BRAID_DEVICE_ERROR.
 braid_status braid_graph_loops_describe(const struct graph_loops *loops,
                                         const struct backend_task *task,
-                                        struct island_loop *out_loop);
+                                        struct island_scope *out_scope);
 
 // Adds a loop or branch, whose nodes go into *out_bodies, of which a second arm has one more.
 // `body` is that of `program`.

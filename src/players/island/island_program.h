@@ -6,9 +6,9 @@
 #include "backends/gpu/gpu_island.h"
 #include "program/player.h"
 
-// All lanes of the program. call_of[node] becomes the call of each task that runs.
+// All lanes of the program. call_of[node] becomes the call of each task that runs, and the scope of
+// each loop and branch.
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *call_of,
                                            struct island_lists *out_lists);
-
 #endif
