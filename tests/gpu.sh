@@ -18,7 +18,7 @@
 #     stamped    which part of the code that writes times costs what; among times
 #     launch     the table of launches; sweep: every number of lanes; large: kernels that fill the
 #                device; rigid: a launch-bound step; islands: each plan as one kernel, and checked
-#     loops      loops on streams and as a graph: the contract suite, and what an iteration costs
+#     loops      loops on streams, as a graph and as islands: the contract suite, and what an iteration costs
 #     audit      1,000 graphs with a wrong declaration each, and 1,000 with a missing order: the audit names all;
 #                its time beside the frame's
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
@@ -271,6 +271,12 @@ loops() {
                 step "loops-$mode-in-flight-$group" timeout 60 "$build/tests/contract/contract" $group
         done
     done
+    export BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_CACHE=$build/island-cache
+    for group in loops_run_until_they_end branches_run_one_arm loops_have_lanes_of_many_threads; do
+        step "loops-island-$group" timeout 60 "$build/tests/contract/contract" $group
+    done
+    step loops-island-random in_shares 14 timeout 100 "$build/tests/contract/contract" random_loops_run_as_written
+    unset BRAID_TEST_BACKEND BRAID_TEST_MODE BRAID_CACHE
     step loops-solver timeout 30 "$build/examples/conjugate_gradient/conjugate_gradient" --device cuda
     step loops timeout 120 "$build/bench/bench_gpu_loops"
     cat "$results/loops-solver.log" "$results/loops.log"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of an iteration of a loop whose body is a chain of kernels: Braid's loop as it comes, in
 // a graph without islands, and on streams; a graph by hand with a WHILE node; and a loop of the
-// host that launches the body as a graph and reads the word after each iteration.
+// host that launches the body as a graph and reads the word after each iteration. Behind that, all
+// nodes but the last in an arm of a branch, or in a loop of ten iterations.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,7 +35,10 @@ static const braid_kernel count = {
               "}\n",
 };
 
+enum scope { PLAIN, IN_BRANCH, IN_LOOP };
+
 struct iteration {
+    enum scope scope;
     uint32_t num_nodes, num_blocks;
     float *values;
     uint32_t *left;
@@ -123,8 +127,14 @@ struct planned {
 static void add_body(braid_graph *graph, const struct iteration *body, braid_resource values,
                      braid_resource left)
 {
+    if (body->scope == IN_BRANCH)
+        must(braid_graph_begin_if(graph, &(braid_if){ .condition = left }, NULL));
+    else if (body->scope == IN_LOOP)
+        must(braid_graph_begin_loop(graph, &(braid_loop){ .times = 10 }, NULL));
     for (uint32_t i = 0; i < body->num_nodes; i++) {
         bool is_last = i + 1 == body->num_nodes;
+        if (is_last && body->scope)
+            must(braid_graph_end(graph));
         const braid_access accesses[] = { { values, BRAID_READ_WRITE },
                                           { left, BRAID_READ_WRITE } };
         const braid_kernel_node launch = {
@@ -225,6 +235,44 @@ static void measure_body(braid_device *device, const struct hand *hand,
     hand_free_graph(&alone.made);
 }
 
+static void measure_scope(braid_device *device, const struct iteration *body)
+{
+    static const char *const names[] = { [IN_BRANCH] = "branch", [IN_LOOP] = "loop" };
+    const braid_exec_options without = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
+    struct planned chosen = make_planned(device, body, NULL);
+    struct planned graph = make_planned(device, body, &without);
+    const struct system systems[] = {
+        { .launch = launch_planned, .wait = wait_for_planned, .user = &chosen },
+        { .launch = launch_planned, .wait = wait_for_planned, .user = &graph },
+    };
+    struct timing timings[2];
+    measure(systems, 2, FRAMES, timings);
+    check_planned(&chosen);
+    check_planned(&graph);
+    printf("| %s | %u | %u | %.2f | %.2f | %.2f |\n", names[body->scope], body->num_nodes,
+           body->num_blocks, timings[0].total_us / ITERATIONS, timings[1].total_us / ITERATIONS,
+           timings[0].total_us / timings[1].total_us);
+    fflush(stdout);
+    braid_exec_destroy(chosen.exec);
+    braid_exec_destroy(graph.exec);
+}
+
+static void measure_scopes(braid_device *device, struct iteration body)
+{
+    static const uint32_t nodes[] = { 2, 4, 9 };
+    printf(
+        "\n| scope in the body | nodes | blocks | Braid, us an iteration | without islands | Braid "
+        "to that |\n|---|---|---|---|---|---|\n");
+    for (int scope = IN_BRANCH; scope <= IN_LOOP; scope++) {
+        for (int i = 0; i < 3; i++) {
+            body.scope = (enum scope)scope;
+            body.num_nodes = nodes[i];
+            body.num_blocks = 1;
+            measure_scope(device, &body);
+        }
+    }
+}
+
 static void *allocate(braid_device *device, uint64_t bytes)
 {
     void *memory;
@@ -261,6 +309,7 @@ int main(void)
             measure_body(device, &hand, &kernels, &body);
         }
     }
+    measure_scopes(device, body);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, body.values);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, body.left);
     for (int i = 0; i < 2; i++)

@@ -33,6 +33,15 @@ braid_islands contract_islands(void)
     return mode && strcmp(mode, "island") == 0 ? BRAID_ISLANDS_WHOLE : BRAID_ISLANDS_AUTO;
 }
 
+struct contract_part contract_part(void)
+{
+    const char *text = getenv("BRAID_TEST_PART");
+    struct contract_part part = { 0, 1 };
+    if (text && (sscanf(text, "%u/%u", &part.first, &part.step) != 2 || part.step == 0))
+        fail_msg("BRAID_TEST_PART is '%s', not K/N", text);
+    return part;
+}
+
 braid_status contract_open_device(braid_device **out_device)
 {
     braid_device_options options = { .backend = contract_backend(),

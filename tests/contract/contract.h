@@ -76,6 +76,12 @@ uint32_t contract_profile(void); // BRAID_TEST_PROFILE: of how many frames times
 uint32_t contract_many(uint32_t num);
 braid_islands contract_islands(void); // whether each graph is to be one island
 
+// Of many random cases: BRAID_TEST_PART=K/N runs those that are K modulo N.
+struct contract_part {
+    unsigned first, step;
+};
+struct contract_part contract_part(void);
+
 uint32_t contract_places(void); // BRAID_TEST_PLACES: how many devices execs are made on (1)
 
 // As braid_exec_create on the device under test, or on the group of devices.

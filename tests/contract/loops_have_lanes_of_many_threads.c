@@ -30,12 +30,25 @@ static void add_wide(const struct ring *ring, uint32_t to, uint32_t from, uint32
         NULL));
 }
 
-static void add_ring(const struct ring *ring)
+// With scopes, the first half runs twice, which changes nothing, and the second one in an arm.
+static void add_ring(const struct ring *ring, bool has_scopes)
 {
+    if (has_scopes)
+        begin_loop(ring->graph, (braid_loop){ .times = 2 });
     for (uint32_t i = 0; i < NUM_WORDS; i++)
         add_wide(ring, NUM_WORDS + i, i, 1, i);
+    if (has_scopes) {
+        check_ok(braid_graph_end(ring->graph));
+        begin_branch(ring->graph, ring->words[2 * NUM_WORDS]);
+    }
     for (uint32_t i = 0; i < NUM_WORDS; i++)
         add_wide(ring, i, NUM_WORDS + (i + 1) % NUM_WORDS, 3, 1);
+    if (has_scopes) {
+        check_ok(braid_graph_else(ring->graph));
+        for (uint32_t i = 0; i < NUM_WORDS; i++)
+            add_wide(ring, i, NUM_WORDS + i, 7, 7);
+        check_ok(braid_graph_end(ring->graph));
+    }
     add_wide(ring, 2 * NUM_WORDS, 2 * NUM_WORDS, 1, UINT32_MAX);
 }
 
@@ -53,7 +66,8 @@ static void check_ring(struct contract *contract, const struct ring *ring, uint3
         assert_int_equal(seen[i], now[i]);
 }
 
-static void lanes_see_each_other(struct contract *contract, uint32_t iterations, bool tests_first)
+static void lanes_see_each_other(struct contract *contract, uint32_t iterations, bool tests_first,
+                                 bool has_scopes)
 {
     struct ring ring = { .graph = contract_graph(contract),
                          .numbers = contract_numbers(contract, 2 * NUM_WORDS + 1) };
@@ -65,7 +79,7 @@ static void lanes_see_each_other(struct contract *contract, uint32_t iterations,
     braid_node loop = begin_loop(ring.graph, (braid_loop){ .condition = ring.words[2 * NUM_WORDS],
                                                            .most = 2 * ITERATIONS,
                                                            .tests_first = tests_first });
-    add_ring(&ring);
+    add_ring(&ring, has_scopes);
     check_ok(braid_graph_end(ring.graph));
     braid_exec *exec = make_exec(contract, ring.graph);
     for (int frame = 0; frame < num_frames; frame++) {
@@ -80,17 +94,22 @@ static void lanes_see_each_other(struct contract *contract, uint32_t iterations,
 
 static void in_many_iterations(void **state)
 {
-    lanes_see_each_other(*state, ITERATIONS, false);
+    lanes_see_each_other(*state, ITERATIONS, false, false);
 }
 
 static void in_no_iteration(void **state)
 {
-    lanes_see_each_other(*state, 0, true);
+    lanes_see_each_other(*state, 0, true, true);
 }
 
 static void in_one_iteration(void **state)
 {
-    lanes_see_each_other(*state, 1, true);
+    lanes_see_each_other(*state, 1, true, false);
+}
+
+static void in_scopes_inside_others(void **state)
+{
+    lanes_see_each_other(*state, ITERATIONS, false, true);
 }
 
 int run_loop_lanes(void)
@@ -99,6 +118,7 @@ int run_loop_lanes(void)
         contract_test(in_many_iterations),
         contract_test(in_no_iteration),
         contract_test(in_one_iteration),
+        contract_test(in_scopes_inside_others),
     };
     return contract_run("loops have lanes of many threads", tests);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of random graphs, planned in every way, computed on the device and by the host one node
 // after the other: the results must be equal to the last bit. BRAID_TEST_SEED=N runs one graph,
-// BRAID_TEST_GRAPHS=N the first N, BRAID_TEST_PART=K/N those of them that are K modulo N.
+// BRAID_TEST_GRAPHS=N the first N.
 //
 // Where each graph is to be one island, it has what can be inside, and lanes by powers of two: an
 // island is compiled, once for each number of them.
@@ -205,12 +205,10 @@ static void run_graphs(struct contract *contract, braid_memory_kind kind, uint64
         run_graph(contract, &field, stream, strtoull(seed, NULL, 10));
         return;
     }
-    const char *fewer = getenv("BRAID_TEST_GRAPHS"), *part = getenv("BRAID_TEST_PART");
+    const char *fewer = getenv("BRAID_TEST_GRAPHS");
     uint64_t num = fewer ? strtoull(fewer, NULL, 10) : num_graphs;
-    unsigned first = 0, step = 1;
-    if (part && (sscanf(part, "%u/%u", &first, &step) != 2 || step == 0))
-        fail_msg("BRAID_TEST_PART is '%s', not K/N", part);
-    for (uint64_t i = first; i < num; i += step)
+    const struct contract_part part = contract_part();
+    for (uint64_t i = part.first; i < num; i += part.step)
         run_graph(contract, &field, i % 3 ? stream : NULL, first_seed + i);
     if (field.num_refused)
         print_message("%u of %u graphs ran on streams\n", field.num_refused, (unsigned)num);
