@@ -104,7 +104,7 @@ static bool add_function(CUmodule module, const struct ptx_entry *entry, const c
     if (function->body == NULL && strcmp(entry->name, "braid_wait") == 0)
         function->body = do_nothing;
     function->carveout = -1;
-    bool is_walked = island_is(function) && island_has_bodies(module); // by host functions
+    bool is_walked = island_is(function) && island_has_bodies(module) && setting(SETTING_PTX) < 2;
     bool is_read = entry->sets_conditions || strcmp(entry->name, "braid_tally") == 0;
     if (function->body == NULL && (setting(SETTING_PTX) || is_read) && !is_walked)
         function->code = read_code(image, entry->name);

@@ -277,16 +277,21 @@ static void other_divisions_are_seen(void **state)
     assert_true(num > 30);
 }
 
-static uint64_t length_of_loop(const braid_kernel *kernel, uint32_t num_islands)
+// Ten iterations of a kernel of 2 us; with `inner`, of so many of that.
+static uint64_t length_of_loop(const braid_kernel *kernel, uint64_t inner, uint32_t num_islands)
 {
     braid_cost_model costs = model;
     braid_graph *graph = new_graph();
     braid_placement placement;
-    braid_node loop;
+    braid_node loop, node;
     costs.iteration_ns = 4500;
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 10 }, &loop));
+    if (inner)
+        check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = inner }, NULL));
     const braid_kernel_node launch = { .node.cost_ns = 2000, .kernel = kernel };
-    check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    if (inner)
+        check_ok(braid_graph_end(graph));
     check_ok(braid_graph_end(graph));
     braid_schedule *schedule = plan(graph, 1, &costs);
     check_ok(braid_plan_divide_alone(schedule, graph, &costs));
@@ -294,6 +299,11 @@ static uint64_t length_of_loop(const braid_kernel *kernel, uint32_t num_islands)
     check_ok(braid_schedule_get_placement(schedule, loop, &placement));
     assert_int_equal(placement.end_ns - placement.start_ns, schedule->info.makespan_ns);
     assert_int_equal(schedule->info.makespan_ns, schedule->info.expected_ns);
+    check_ok(braid_schedule_verify(schedule, graph));
+    if (num_islands) { // all of it is inside
+        schedule->division.island_of[node.index] = PLAN_NONE;
+        check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "not in the island");
+    }
     braid_schedule_destroy(schedule);
     braid_graph_destroy(graph);
     return placement.end_ns - placement.start_ns;
@@ -321,8 +331,11 @@ static void a_loop_that_is_one_kernel_never_takes_less_than_its_calls(void **sta
 static void a_loop_that_is_one_kernel_is_expected_to_be_shorter(void **state)
 {
     (void)state;
-    assert_int_equal(length_of_loop(&without, 0), 10 * (2000 + 4500));
-    assert_int_equal(length_of_loop(&with_source, 1), 10 * (2000 + PLAN_ITERATION_INSIDE_NS));
+    const uint64_t inside = PLAN_ITERATION_INSIDE_NS;
+    assert_int_equal(length_of_loop(&without, 0, 0), 10 * (2000 + 4500));
+    assert_int_equal(length_of_loop(&with_source, 0, 1), 10 * (2000 + inside));
+    assert_int_equal(length_of_loop(&without, 3, 0), 10 * (3 * (2000 + 4500) + 4500));
+    assert_int_equal(length_of_loop(&with_source, 3, 1), 10 * (3 * (2000 + inside) + inside));
 }
 
 int main(void)

@@ -291,8 +291,8 @@ static void put_step(const struct island_lists *lists, const struct block_of *bl
     put_to_unit(all);
 }
 
-// Shapes, then the steps with where each lane's calls are, then the calls and two more that are
-// read ahead, then the waits of calls with many.
+// First shapes, then the steps with the places of each lane's calls. Behind them are the calls, two
+// more that are read ahead, and the waits of calls with many.
 static uint32_t join_parts(const struct island_lists *lists, const struct block_of *block,
                            uint32_t num_groups, const struct block_parts *parts, struct writer *all,
                            uint32_t head[UNIT_WORDS])

@@ -133,7 +133,7 @@ static void add_ops(struct list_builder *builder, const struct program *program)
     }
 }
 
-// What the lists need room for.
+// The lists' needs.
 struct list_needs {
     uint32_t num_lanes, num_scopes;
     size_t num_ops;
