@@ -199,6 +199,36 @@ static void inside_the_kernel_of_another_loop(void **state)
     }
 }
 
+static void check_iterations(struct looped *looped, uint64_t iterations)
+{
+    uint64_t num;
+    run(looped);
+    check_ok(braid_exec_get_iterations(looped->exec, looped->loop, &num));
+    assert_int_equal(num, iterations);
+}
+
+// The island is made again when the node that ends the loop is disabled.
+static void nodes_and_bounds_inside_change(void **state)
+{
+    (void)state;
+    const struct shape shape = {
+        .num_steps = 2, .grid = 1, .begin = 3, .around = 4, .grid_around = 1
+    };
+    struct looped looped = make(&shape);
+    const bool off = false, on = true;
+    const uint64_t most = 2, times = 5;
+    check_iterations(&looped, 12);
+    check_ok(braid_exec_set(looped.exec, looped.step, BRAID_TARGET_ENABLED, 0, &off));
+    check_iterations(&looped, 400);
+    check_ok(braid_exec_set(looped.exec, looped.loop, BRAID_TARGET_TIMES, 0, &most));
+    check_iterations(&looped, 8);
+    check_ok(braid_exec_set(looped.exec, looped.around, BRAID_TARGET_TIMES, 0, &times));
+    check_iterations(&looped, 10);
+    check_ok(braid_exec_set(looped.exec, looped.step, BRAID_TARGET_ENABLED, 0, &on));
+    check_iterations(&looped, 10);
+    finish(&looped);
+}
+
 static void never_if_nobody_wants_islands(void **state)
 {
     (void)state;
@@ -251,6 +281,7 @@ int main(void)
         cmocka_unit_test(no_iteration_at_all),
         cmocka_unit_test(inside_a_loop_of_the_drivers),
         cmocka_unit_test(inside_the_kernel_of_another_loop),
+        cmocka_unit_test(nodes_and_bounds_inside_change),
         cmocka_unit_test(never_if_nobody_wants_islands),
         cmocka_unit_test(wide_nodes_and_times_keep_the_loop_outside),
     };

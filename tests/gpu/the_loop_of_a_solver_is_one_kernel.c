@@ -72,6 +72,7 @@ struct solver {
 };
 
 static const braid_dim3 narrow = { 4, 1, 1 };
+static bool is_nested; // in another loop
 static const braid_exec_options as_graph = { .mode = BRAID_MODE_GRAPH };
 static const char *assembler;
 static char *island; // the text of the latest one that the driver loaded
@@ -133,6 +134,8 @@ static void add_loop(struct solver *solver)
                               test = { .name = "test", .source = source },
                               turn = { .name = "turn", .source = source };
     const braid_resource *all = solver->resources;
+    if (is_nested)
+        check_ok(braid_graph_begin_loop(solver->graph, &(braid_loop){ .times = 1 }, NULL));
     check_ok(braid_graph_begin_loop(
         solver->graph, &(braid_loop){ .condition = all[LEFT], .unbounded = true }, NULL));
     const braid_access multiplies[] = { { all[FIRST], BRAID_READ },  { all[COLUMN], BRAID_READ },
@@ -148,6 +151,8 @@ static void add_loop(struct solver *solver)
     add(solver, &test, false, tests, 3);
     add(solver, &turn, true, turns, 3);
     check_ok(braid_graph_end(solver->graph));
+    if (is_nested)
+        check_ok(braid_graph_end(solver->graph));
 }
 
 static struct solver make(braid_dim3 grid, const braid_exec_options *options)
@@ -214,7 +219,11 @@ static void check_loop(braid_dim3 grid, const braid_exec_options *options)
 static void the_loop_is_one_kernel(void **state)
 {
     (void)state;
-    check_loop(narrow, &as_graph);
+    for (int nested = 0; nested < 2; nested++) {
+        is_nested = nested;
+        check_loop(narrow, &as_graph);
+    }
+    is_nested = false;
 }
 
 // Then some groups of its threads run two blocks of a call.
