@@ -340,7 +340,7 @@ static bool is_set(struct walk *walk, const uint32_t *word)
            atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
 }
 
-// Which the step's lanes have ended before.
+// Behind a step, whose lanes have ended.
 static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
 {
     enum { ENTER = 1, AGAIN, CHOOSE };

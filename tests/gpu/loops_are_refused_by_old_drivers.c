@@ -94,10 +94,11 @@ static void without_the_kernels(void **state)
     }
 }
 
-static void a_condition_that_the_device_cannot_read(void **state)
+// With a kernel, the loop would be an island.
+static void check_unreadable(bool has_kernel)
 {
-    (void)state;
     static uint32_t word;
+    uint32_t *at = &word, c = 0;
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
     braid_device *device = open_device();
     braid_resource condition;
@@ -108,14 +109,28 @@ static void a_condition_that_the_device_cannot_read(void **state)
     const braid_access writes = { condition, BRAID_WRITE };
     check_ok(braid_graph_begin_loop(
         graph, &(braid_loop){ .node.name = "again", .condition = condition, .most = 2 }, NULL));
-    check_ok(braid_graph_add_empty(
-        graph, &(braid_empty){ .node = { .accesses = &writes, .num_accesses = 1 } }, NULL));
+    const braid_kernel_node launch = {
+        .node = { .accesses = &writes, .num_accesses = 1 },
+        .kernel = &sum_kernel,
+        BRAID_ARGS(BRAID_ARG(at), BRAID_ARG(at), BRAID_ARG(at), BRAID_ARG(c)),
+    };
+    if (has_kernel)
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    else
+        check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node = launch.node }, NULL));
     check_ok(braid_graph_end(graph));
     check_fails(braid_exec_create(device, graph, &options, &exec), BRAID_UNSUPPORTED,
                 "loop 0 'again': the device reads its condition");
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));
     check_nothing_is_left();
+}
+
+static void a_condition_that_the_device_cannot_read(void **state)
+{
+    (void)state;
+    check_unreadable(false);
+    check_unreadable(true);
 }
 
 // As in a driver's graph that holds nothing but the loop.

@@ -35,12 +35,13 @@ uint32_t braid_island_count_steps(const struct island_lists *lists)
 struct island_range braid_island_range(const struct island_lists *lists, uint32_t step,
                                        uint32_t lane)
 {
-    const uint32_t *ends = lists->step_ends + (size_t)step * lists->num_lanes + lane;
+    const size_t at = (size_t)step * lists->num_lanes + lane;
     if (!lists->num_scopes)
         return (struct island_range){ lists->lane_first[lane], lists->lane_first[lane + 1] };
-    return (struct island_range){ step ? ends[-(ptrdiff_t)lists->num_lanes]
-                                       : lists->lane_first[lane],
-                                  *ends };
+    return (struct island_range){
+        step ? lists->step_ends[at - lists->num_lanes] : lists->lane_first[lane],
+        lists->step_ends[at],
+    };
 }
 
 static bool may_run(const struct island_lists *lists, const struct island_call *call,

@@ -223,8 +223,10 @@ braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct
     braid_gpu_island_set_note(item->island, item->note);
     item->task.kind = WORK_KERNEL;
     describe(item, &first);
-    *out_item = item;
-    return take_nodes(islands, stage, &around, index);
+    status = take_nodes(islands, stage, &around, index);
+    if (!status)
+        *out_item = item;
+    return status;
 }
 
 bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task)
