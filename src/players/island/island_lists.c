@@ -176,9 +176,33 @@ static void add_lane(struct list_builder *builder, const struct program *program
     builder->lists->lane_first[builder->lane + 1] = builder->lists->num_calls;
 }
 
+static bool has_calls(const struct island_lists *lists, uint32_t step)
+{
+    bool has = false;
+    for (uint32_t lane = 0; lane < lists->num_lanes && !has; lane++) {
+        struct island_range range = braid_island_range(lists, step, lane);
+        has = range.first < range.end;
+    }
+    return has;
+}
+
 static uint32_t next_step(const struct island_lists *lists, uint32_t step)
 {
     return step < lists->num_steps ? step : ISLAND_END;
+}
+
+// A step without a test takes over that of a next step without calls: the end of an arm, for
+// example, where the arm is the end of an iteration. Then lanes meet once.
+static void connect_steps(struct island_lists *lists)
+{
+    for (uint32_t i = lists->num_steps; i-- > 0;) {
+        struct island_step *step = &lists->steps[i];
+        step->then = next_step(lists, step->then);
+        step->otherwise = next_step(lists, step->otherwise);
+        if (step->test == ISLAND_TEST_NONE && step->then != ISLAND_END &&
+            !has_calls(lists, step->then))
+            *step = lists->steps[step->then];
+    }
 }
 
 braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *call_of,
@@ -195,10 +219,7 @@ braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *
     for (; builder.lane < lists.num_lanes; builder.lane++)
         add_lane(&builder, stage->program);
     lists.num_steps = builder.step;
-    for (uint32_t i = 0; i < lists.num_steps; i++) {
-        lists.steps[i].then = next_step(&lists, lists.steps[i].then);
-        lists.steps[i].otherwise = next_step(&lists, lists.steps[i].otherwise);
-    }
+    connect_steps(&lists);
     *out_lists = lists;
     return BRAID_OK;
 }
