@@ -191,8 +191,8 @@ static uint32_t next_step(const struct island_lists *lists, uint32_t step)
     return step < lists->num_steps ? step : ISLAND_END;
 }
 
-// A step without a test takes over that of a next step without calls: the end of an arm, for
-// example, where the arm is the end of an iteration. Then lanes meet once.
+// A step without a test takes over that of a next step without calls, so that lanes meet once. An
+// arm at the end of an iteration ends so.
 static void connect_steps(struct island_lists *lists)
 {
     for (uint32_t i = lists->num_steps; i-- > 0;) {
