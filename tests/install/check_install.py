@@ -254,9 +254,10 @@ def as_subproject(trial, kind):
 
 
 def built_by_meson(trial, kind):
-    """Files of the libraries, as the build has them. Those of libbraid are the same in both kinds."""
+    """Files of the libraries, as the build has them. Those of libbraid are the same in both kinds. The
+    shared library of ranks has the objects of the static one."""
     files = set()
-    wanted = {("braid", "shared library"), ("braid_ranks", f"{kind} library")}
+    wanted = {("braid", "shared library"), ("braid_ranks", "static library"), ("braid_ranks", f"{kind} library")}
     for target in json.loads(trial.run("meson", "introspect", "--targets", trial.build)):
         if (target["name"], target["type"]) in wanted:
             wanted.remove((target["name"], target["type"]))
