@@ -22,7 +22,7 @@ typedef enum braid_audit_kind {
     BRAID_AUDIT_UPDATES = 3,     // atomically; on the CPU it writes
     BRAID_AUDIT_NEVER_READS = 4, // as it declares
     BRAID_AUDIT_NEVER_WRITES = 5,
-    BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited
+    BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited, or reads on HIP
     BRAID_AUDIT_ORDER = 7,        // nothing orders two nodes, and results depend on their order
     BRAID_AUDIT_UNREPEATABLE = 8, // a second run has other results, so no orders are compared
 } braid_audit_kind;
@@ -30,7 +30,7 @@ typedef enum braid_audit_kind {
 // All accesses of one kind by a node to a buffer; or bytes of one that differ between runs.
 typedef struct braid_audit_finding {
     braid_audit_kind kind;
-    braid_node node;         // of graph 0: unknown, if a frame seldom differs
+    braid_node node;         // of graph 0: all, or unknown, if a frame seldom differs
     braid_node other;        // of BRAID_AUDIT_ORDER
     braid_resource resource; // the buffer, or as declared
     const char *buffer;      // its name; NULL: unseen, or iterations or a trap differ
@@ -56,7 +56,7 @@ typedef struct braid_audit_options {
 
 // Runs a frame, node by node, and reports findings (docs/book/reliability.md).
 // With `orders` it first runs more frames.
-// Errors: as braid_exec_create; BRAID_UNSUPPORTED (HIP, a CPU but not Linux on x86-64),
+// Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU but not Linux on x86-64),
 // BRAID_TRAPPED.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,
                                                          const braid_graph *graph,

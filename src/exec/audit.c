@@ -10,12 +10,11 @@
 #include "exec/audit_walk.h"
 #include "exec/exec_memory.h"
 
-// The work that a queue call queues is not judged.
 static braid_status run_node(void *context, uint32_t node)
 {
     struct auditing *auditing = context;
     const struct backend_task *task = &auditing->exec->frames.slots[0].frame.tasks[node];
-    if (task->kind != WORK_QUEUE)
+    if (task->kind != WORK_QUEUE || auditing->way->sees_queue_calls)
         return auditing->way->run_node(auditing, node, task);
     if (auditing->way->pause)
         auditing->way->pause(auditing);
@@ -65,7 +64,7 @@ static const struct audit_way *find_way(const struct backend *backend)
 {
     return backend->ops->run_here              ? &braid_audit_way_by_pages
            : backend->ops->kernel_load_audited ? &braid_audit_way_by_kernels
-                                               : NULL;
+                                               : &braid_audit_way_by_contents;
 }
 
 static braid_status check(const braid_device *device, const braid_graph *graph,
@@ -81,10 +80,6 @@ static braid_status check(const braid_device *device, const braid_graph *graph,
         status = braid_error(BRAID_INVALID_ARGUMENT, "%s: called inside an audit", function);
     if (!status)
         status = braid_device_check(function, device);
-    if (!status && !find_way(device->backend))
-        status =
-            braid_error(BRAID_UNSUPPORTED, "%s: %s: accesses are seen on the CPU and on CUDA only",
-                        function, device->label);
     if (!status && graph->ranks)
         status = braid_error(BRAID_UNSUPPORTED, "%s: a graph with communicators needs other ranks",
                              function);

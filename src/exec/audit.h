@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An audit that runs: the memory of buffers, the declarations of nodes, and undeclared accesses.
 //
-// There are two ways to see accesses. On the CPU pages with buffers are closed, and accesses fault
-// (audit_by_pages.h). On CUDA kernels tell of their accesses themselves (audit_by_kernels.c).
+// There are three ways to see accesses. On the CPU pages with buffers are closed, and accesses
+// fault (audit_by_pages.h). On CUDA kernels tell of their accesses themselves (audit_by_kernels.c).
+// On HIP writes change contents (audit_by_contents.c).
 #ifndef BRAID_EXEC_AUDIT_H
 #define BRAID_EXEC_AUDIT_H
 
@@ -46,8 +47,8 @@ struct audit_memory {
 
 struct audit_finding {
     braid_audit_kind kind;
-    uint32_t node, resource;
-    uintptr_t begin; // of the buffer's memory
+    uint32_t node, resource; // GRAPH_NONE: of all nodes, and of no resource
+    uintptr_t begin;         // of the buffer's memory
     struct audit_count count;
     const char *reason; // of one that is not seen; it outlives the findings
     uint32_t line;      // of the table's; 0: not known
@@ -91,13 +92,15 @@ struct audit_way {
     // Runs a node, or begins to, and adds its findings, or does so up to `stop`.
     braid_status (*run_node)(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task);
+    bool sees_queue_calls; // false: `run_node` runs none
     // Before a queue call, whose work is not judged.
     void (*pause)(struct auditing *auditing); // optional
     // Behind the nodes, also if one failed.
     braid_status (*stop)(struct auditing *auditing);
     void (*destroy)(struct auditing *auditing); // behind the report
 };
-extern const struct audit_way braid_audit_way_by_pages, braid_audit_way_by_kernels;
+extern const struct audit_way braid_audit_way_by_pages, braid_audit_way_by_kernels,
+    braid_audit_way_by_contents;
 
 // audit_memory.c.
 // The next part of a block, from *used on; NULL only counts its bytes.
@@ -109,6 +112,9 @@ void braid_audit_memory_place(struct audit_memory *memory, unsigned char *block,
 // As the exec's first frame has it.
 void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *graph,
                              const braid_exec *exec);
+// Makes the room and fills it. The caller frees *out_block. Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_memory_create(const braid_graph *graph, const braid_exec *exec,
+                                       struct audit_memory *out_memory, void **out_block);
 // The first one that has the address, or NULL.
 struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address);
 

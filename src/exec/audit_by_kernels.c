@@ -248,19 +248,13 @@ static braid_status run_node(struct auditing *auditing, uint32_t node,
 static braid_status allocate_rooms(struct by_kernels *way, const struct auditing *auditing)
 {
     const braid_graph *graph = auditing->findings.graph;
-    size_t used = 0;
-    braid_audit_memory_place(&way->memory, NULL, &used, graph);
-    way->block = braid_allocate_zeroed(used, 1);
     way->room = braid_allocate_zeroed(2 * graph->accesses.num + 1, sizeof(*way->room));
     way->tables = braid_allocate_zeroed(auditing->exec->tasks.num, sizeof(*way->tables));
     way->args =
         braid_allocate_zeroed((size_t)auditing->exec->tasks.max_args + 1, sizeof(*way->args));
-    if (!way->block || !way->room || !way->tables || !way->args)
+    if (!way->room || !way->tables || !way->args)
         return braid_error_no_memory("an audit");
-    used = 0;
-    braid_audit_memory_place(&way->memory, way->block, &used, graph);
-    braid_audit_memory_fill(&way->memory, graph, auditing->exec);
-    return BRAID_OK;
+    return braid_audit_memory_create(graph, auditing->exec, &way->memory, &way->block);
 }
 
 static uint64_t find_most_threads(const struct auditing *auditing)

@@ -136,9 +136,14 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
     char text[512], buffer[256];
     braid_audit_finding finding = {
         .kind = found->kind,
-        .node = { .index = found->node, .graph = graph->id },
         .text = text,
     };
+    if (found->node == GRAPH_NONE) {
+        finding.text = found->reason;
+        options->report(options->user, &finding);
+        return;
+    }
+    finding.node = (braid_node){ .index = found->node, .graph = graph->id };
     if (found->kind != BRAID_AUDIT_UNSEEN) {
         finding.resource = (braid_resource){ .index = found->resource, .graph = graph->id };
         finding.buffer = braid_graph_resource_name(graph, found->resource, buffer, sizeof(buffer));

@@ -2,6 +2,8 @@
 // The memory of a graph's buffers, and of its accesses.
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "exec/audit.h"
 
 enum { ALIGNMENT = 64 };
@@ -140,6 +142,21 @@ void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *gra
 {
     fill_buffers(memory, graph, exec);
     fill_accesses(memory, graph, exec);
+}
+
+braid_status braid_audit_memory_create(const braid_graph *graph, const braid_exec *exec,
+                                       struct audit_memory *out_memory, void **out_block)
+{
+    size_t used = 0;
+    braid_audit_memory_place(out_memory, NULL, &used, graph);
+    void *block = braid_allocate_zeroed(used, 1);
+    if (!block)
+        return braid_error_no_memory("an audit");
+    used = 0;
+    braid_audit_memory_place(out_memory, block, &used, graph);
+    braid_audit_memory_fill(out_memory, graph, exec);
+    *out_block = block;
+    return BRAID_OK;
 }
 
 struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address)

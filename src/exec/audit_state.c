@@ -143,27 +143,17 @@ void braid_audit_state_finish(struct audit_state *state)
     *state = (struct audit_state){ 0 };
 }
 
-// Bytes of a part.
-struct piece {
-    unsigned char *memory, *kept;
-    const unsigned char *now; // what the memory has
-    uint64_t begin, bytes;    // in the buffer or version
-};
-
-typedef braid_status visit_piece(const struct audit_state *state, const struct piece *piece,
-                                 void *context);
-
 static braid_status visit(const struct audit_state *state, const struct audit_part *part,
-                          enum audit_copy copy, visit_piece *visitor, void *context)
+                          enum audit_copy copy, audit_visitor *visitor, void *context)
 {
     unsigned char *kept = state->copies + (uint64_t)copy * state->bytes + part->offset;
     braid_status status = BRAID_OK;
     for (uint64_t at = 0; at < part->bytes && !status; at += AUDIT_PIECE_BYTES) {
         uint64_t rest = part->bytes - at;
-        struct piece piece = { .memory = part->memory + at,
-                               .kept = kept + at,
-                               .begin = part->skipped + at,
-                               .bytes = rest < AUDIT_PIECE_BYTES ? rest : AUDIT_PIECE_BYTES };
+        struct audit_piece piece = { .memory = part->memory + at,
+                                     .kept = kept + at,
+                                     .begin = part->skipped + at,
+                                     .bytes = rest < AUDIT_PIECE_BYTES ? rest : AUDIT_PIECE_BYTES };
         status = braid_audit_reach_read(state->reach, piece.memory, piece.bytes, &piece.now);
         if (!status)
             status = visitor(state, &piece, context);
@@ -171,17 +161,18 @@ static braid_status visit(const struct audit_state *state, const struct audit_pa
     return status;
 }
 
-static braid_status visit_all(const struct audit_state *state, enum audit_copy copy,
-                              visit_piece *visitor)
+braid_status braid_audit_state_visit(const struct audit_state *state, enum audit_copy copy,
+                                     audit_visitor *visitor, void *context)
 {
     const struct audit_part *parts = state->parts.items;
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < state->parts.num && !status; i++)
-        status = visit(state, &parts[i], copy, visitor, NULL);
+        status = visit(state, &parts[i], copy, visitor, context);
     return status;
 }
 
-static braid_status keep(const struct audit_state *state, const struct piece *piece, void *context)
+static braid_status keep(const struct audit_state *state, const struct audit_piece *piece,
+                         void *context)
 {
     (void)state, (void)context;
     memcpy(piece->kept, piece->now, piece->bytes);
@@ -190,11 +181,11 @@ static braid_status keep(const struct audit_state *state, const struct piece *pi
 
 braid_status braid_audit_state_keep(struct audit_state *state, enum audit_copy copy)
 {
-    return visit_all(state, copy, keep);
+    return braid_audit_state_visit(state, copy, keep, NULL);
 }
 
 // Memory that has not changed may be read only.
-static braid_status restore(const struct audit_state *state, const struct piece *piece,
+static braid_status restore(const struct audit_state *state, const struct audit_piece *piece,
                             void *context)
 {
     (void)context;
@@ -205,10 +196,10 @@ static braid_status restore(const struct audit_state *state, const struct piece 
 
 braid_status braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy)
 {
-    return visit_all(state, copy, restore);
+    return braid_audit_state_visit(state, copy, restore, NULL);
 }
 
-static braid_status compare(const struct audit_state *state, const struct piece *piece,
+static braid_status compare(const struct audit_state *state, const struct audit_piece *piece,
                             void *context)
 {
     struct audit_difference *difference = context;

@@ -37,7 +37,19 @@ braid_status braid_audit_state_create(const braid_graph *graph, const struct aud
                                       struct audit_state *out_state);
 void braid_audit_state_finish(struct audit_state *state);
 
+// Bytes of a part.
+struct audit_piece {
+    unsigned char *memory, *kept;
+    const unsigned char *now; // of the memory, until it is written
+    uint64_t begin, bytes;    // in the buffer or version
+};
+typedef braid_status audit_visitor(const struct audit_state *state, const struct audit_piece *piece,
+                                   void *context);
+
 // Errors of all: those of copies.
+// Hands over all pieces. Errors: those of the visitor, too.
+braid_status braid_audit_state_visit(const struct audit_state *state, enum audit_copy copy,
+                                     audit_visitor *visitor, void *context);
 braid_status braid_audit_state_keep(struct audit_state *state, enum audit_copy copy);
 // Gives buffers the contents of the copy. Memory that has them already is not written.
 braid_status braid_audit_state_restore(const struct audit_state *state, enum audit_copy copy);

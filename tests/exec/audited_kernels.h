@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of a word or two, for the CPU and for CUDA.
+// Kernels of a word or two, for the CPU and for devices.
 #ifndef BRAID_TESTS_AUDITED_KERNELS_H
 #define BRAID_TESTS_AUDITED_KERNELS_H
 
@@ -12,6 +12,10 @@
     ".reg .pred %p;\n.reg .b32 %r<4>;\n.reg .b64 %d<2>;\n"                                         \
     "ld.param.u64 %d0, [one];\nld.param.u64 %d1, [other];\n"                                       \
     "ld.global.u32 %r0, [%d0];\nld.global.u32 %r1, [%d1];\n" body "ret;\n}\n"
+
+// On HIP, for the stand-in.
+#define AUDITED_IMAGES(name, body)                                                                 \
+    .cuda.data = AUDITED_PTX(name, body), .hip.data = AUDITED_PTX(name, body)
 
 static inline uint32_t *audited_word(void *const *args, int index)
 {
@@ -28,7 +32,7 @@ static inline void write_next(const braid_blocks *blocks, void *const *args)
 __attribute__((unused)) static const braid_kernel next_kernel = {
     .name = "next",
     .cpu = write_next,
-    .cuda.data = AUDITED_PTX("next", "add.u32 %r0, %r0, 1;\nst.global.u32 [%d1], %r0;\n")
+    AUDITED_IMAGES("next", "add.u32 %r0, %r0, 1;\nst.global.u32 [%d1], %r0;\n")
 };
 
 static inline void count_into_first(const braid_blocks *blocks, void *const *args)
@@ -41,8 +45,8 @@ static inline void count_into_first(const braid_blocks *blocks, void *const *arg
 __attribute__((unused)) static const braid_kernel counting_kernel = {
     .name = "counting",
     .cpu = count_into_first,
-    .cuda.data = AUDITED_PTX("counting", "add.u32 %r1, %r1, 1;\nst.global.u32 [%d1], %r1;\n"
-                                         "st.global.u32 [%d0], %r1;\n")
+    AUDITED_IMAGES("counting", "add.u32 %r1, %r1, 1;\nst.global.u32 [%d1], %r1;\n"
+                               "st.global.u32 [%d0], %r1;\n")
 };
 
 static inline void add_to_second(const braid_blocks *blocks, void *const *args)
@@ -54,7 +58,7 @@ static inline void add_to_second(const braid_blocks *blocks, void *const *args)
 __attribute__((unused)) static const braid_kernel adding_kernel = {
     .name = "adding",
     .cpu = add_to_second,
-    .cuda.data = AUDITED_PTX("adding", "add.u32 %r1, %r1, %r0;\nst.global.u32 [%d1], %r1;\n")
+    AUDITED_IMAGES("adding", "add.u32 %r1, %r1, %r0;\nst.global.u32 [%d1], %r1;\n")
 };
 
 static inline void change_first(const braid_blocks *blocks, void *const *args)
@@ -67,8 +71,8 @@ static inline void change_first(const braid_blocks *blocks, void *const *args)
 __attribute__((unused)) static const braid_kernel changing_kernel = {
     .name = "changing",
     .cpu = change_first,
-    .cuda.data = AUDITED_PTX("changing", "mad.lo.u32 %r0, %r0, 31, %r1;\n"
-                                         "st.global.u32 [%d0], %r0;\n")
+    AUDITED_IMAGES("changing", "mad.lo.u32 %r0, %r0, 31, %r1;\n"
+                               "st.global.u32 [%d0], %r0;\n")
 };
 
 static inline void trap_unless_set(const braid_blocks *blocks, void *const *args)
@@ -82,8 +86,8 @@ static inline void trap_unless_set(const braid_blocks *blocks, void *const *args
 __attribute__((unused)) static const braid_kernel trapping_kernel = {
     .name = "trapping",
     .cpu = trap_unless_set,
-    .cuda.data = AUDITED_PTX("trapping", "setp.ne.u32 %p, %r1, 0;\n@%p ret;\nmov.u32 %r2, 3;\n"
-                                         "st.global.u32 [%d0], %r2;\n")
+    AUDITED_IMAGES("trapping", "setp.ne.u32 %p, %r1, 0;\n@%p ret;\nmov.u32 %r2, 3;\n"
+                               "st.global.u32 [%d0], %r2;\n")
 };
 
 #endif

@@ -145,7 +145,9 @@ static void no_more_than_sixteen_pairs_are_told(void **state)
         add_step("step", i, (braid_node_options){ 0 });
     size_t num = 0;
     check_ok(audit_orders(&num));
-    assert_int_equal(num, 16);
+    while (num && world.findings.items[num - 1].told.kind == BRAID_AUDIT_ORDER)
+        num--;
+    assert_int_equal(world.findings.num - num, 16);
 }
 
 static void edges_hints_and_bundles_are_orders(void **state)

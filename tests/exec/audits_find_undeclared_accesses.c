@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "exec/audit_testing.h"
-#include "exec/trace_backend.h"
 #include "support/failing_memory.h"
 
 // Two buffers that share a page: `pos` has its last quarter and the one behind, `vel` all before.
@@ -444,19 +443,6 @@ static void a_trap_of_the_program_is_the_programs(void **state)
     check_ends_with(world, SIGTRAP);
 }
 
-static void other_devices_are_refused_by_name(void **state)
-{
-    struct world *world = *state;
-    static struct trace trace;
-    braid_device *other;
-    size_t num = 5;
-    check_ok(trace_open(&trace, false, &other));
-    check_fails(braid_exec_audit(other, world->graph, NULL, &num), BRAID_UNSUPPORTED,
-                "trace:0: accesses are seen on the CPU and on CUDA only");
-    assert_int_equal(num, 5);
-    check_ok(braid_device_close(other));
-}
-
 static void any_allocation_may_fail(void **state)
 {
     struct world *world = *state;
@@ -493,7 +479,6 @@ int main(void)
         TEST(nodes_that_do_not_run_have_no_finding),
         TEST(a_fault_of_the_program_is_the_programs),
         TEST(a_trap_of_the_program_is_the_programs),
-        TEST(other_devices_are_refused_by_name),
         TEST(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
