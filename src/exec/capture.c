@@ -21,19 +21,30 @@ static void order_as_added(struct capture *capture, const struct graph_units *un
         capture->order[i] = units->members[i];
 }
 
+// A body comes behind its node.
+static void order_program(struct capture *capture, const struct program *program)
+{
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        if (program_has_node(op))
+            capture->order[capture->num_ordered++] = op->node;
+        if (op->kind != BRAID_STEP_LOOP)
+            continue;
+        const struct program *body = &program->bodies[op->position];
+        order_program(capture, body);
+        if (body->has_else)
+            order_program(capture, body + 1);
+    }
+}
+
 // The plan's order, for edges that lead to earlier nodes. Nodes that are left out come last.
 static void order_as_planned(struct capture *capture)
 {
     const braid_schedule *schedule = capture->exec->schedule;
-    const struct program *program = &schedule->program;
-    uint32_t num = 0;
-    for (size_t i = 0; i < program->num_ops; i++) {
-        if (program->ops[i].kind == BRAID_STEP_RUN)
-            capture->order[num++] = program->ops[i].node;
-    }
+    order_program(capture, &schedule->program);
     for (uint32_t i = 0; i < graph_num_nodes(capture->graph); i++) {
         if (schedule_left_out(schedule, i))
-            capture->order[num++] = i;
+            capture->order[capture->num_ordered++] = i;
     }
 }
 

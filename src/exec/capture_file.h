@@ -22,9 +22,13 @@
 //   the rest.
 // - Kind 1, a copy: word to, word from, u64 bytes. Kind 2, a fill: word to, u32 value, u32 its
 //   bytes, u64 number. Kind 3, a host call: word user. Kind 5, an empty node: nothing.
+// - Kind 8, a loop, and 9, a branch: u32 condition, a resource, or 2^32 - 1 for none. u64 most
+//   iterations, u64 expected ones, u8 tests first. u32 nodes of the body, or of the first arm,
+//   which come next. u32 nodes of the second arm, which come behind these. Bodies nest.
 // - A word, 8 bytes of a value: u8, and for 0 the bytes, for 1 an address: u32 resource, u64 offset
 //   in it. 2 is the address of the node's trap.
 // - EDGE, a list of edges: u32 from, u32 to. Then a u32 for each node: the order one after another.
+//   The nodes of bodies come right behind their loop or branch.
 // - DATA: for each buffer, in the order of resources, a block.
 // - The sum: u64 FNV-1a of all bytes before (Fowler, Noll, Vo).
 #ifndef BRAID_EXEC_CAPTURE_FILE_H
@@ -34,7 +38,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { CAPTURE_VERSION = 1, CAPTURE_MOST_SECTIONS = 8 };
+enum { CAPTURE_VERSION = 1, CAPTURE_MOST_SECTIONS = 8, CAPTURE_MOST_NESTING = 64 };
 
 // A capture is put twice: first only counted, which tells the sizes that stand in its head.
 struct capture_file {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/capture.h"
+#include "graph/regions.h"
 
 // As in the file.
 enum { WORD_NUMBER, WORD_ADDRESS, WORD_TRAP };
@@ -193,6 +194,36 @@ static void put_host_call(struct capture *capture, uint32_t node)
     put_word(&capture->file, &word, none);
 }
 
+static uint32_t depth_of(const struct capture *capture, uint32_t region)
+{
+    uint32_t depth = 0;
+    for (; region != GRAPH_NONE; region = graph_regions(capture->graph)[region].around)
+        depth++;
+    return depth;
+}
+
+static braid_status put_region(struct capture *capture, uint32_t node)
+{
+    struct capture_file *file = &capture->file;
+    const struct work_loop *loop = &work_of(capture, node)->loop;
+    uint32_t index = braid_graph_region_entered(capture->graph, node);
+    const struct graph_region *region = &graph_regions(capture->graph)[index];
+    uint32_t other = braid_graph_region_else(capture->graph, index);
+    if (depth_of(capture, index) > CAPTURE_MOST_NESTING)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "node %s is nested deeper than %d, the most in a capture",
+                           braid_node_text(node, braid_graph_name(capture->graph, node)).text,
+                           CAPTURE_MOST_NESTING);
+    braid_capture_put_number(file, region->condition, 4);
+    braid_capture_put_number(file, loop->most, 8);
+    braid_capture_put_number(file, region->expected, 8);
+    braid_capture_put_number(file, loop->tests_first, 1);
+    braid_capture_put_number(file, region->num, 4);
+    braid_capture_put_number(file,
+                             other == GRAPH_NONE ? 0 : graph_regions(capture->graph)[other].num, 4);
+    return BRAID_OK;
+}
+
 static void put_accesses(struct capture *capture, const struct graph_node *node)
 {
     const struct graph_access *accesses = capture->graph->accesses.items;
@@ -230,6 +261,9 @@ static braid_status put_node(struct capture *capture, uint32_t index)
         return BRAID_OK;
     case WORK_EMPTY:
         return BRAID_OK;
+    case WORK_LOOP:
+    case WORK_BRANCH:
+        return put_region(capture, index);
     default:
         return braid_error(BRAID_UNSUPPORTED, "node %s is a %s, which a capture cannot hold",
                            braid_node_text(index, braid_graph_name(capture->graph, index)).text,

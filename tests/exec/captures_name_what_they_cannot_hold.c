@@ -74,15 +74,35 @@ static void a_queue_call_is_named(void **state)
     finish(&world);
 }
 
-static void a_loop_is_named(void **state)
+static void add_nested(struct world *world, int depth)
+{
+    const braid_loop loop = { .node.name = depth == 1 ? "innermost" : "around", .times = 2 };
+    check_ok(braid_graph_begin_loop(world->graph, &loop, NULL));
+    if (depth > 1)
+        add_nested(world, depth - 1);
+    else
+        check_ok(braid_graph_add_empty(world->graph, &(braid_empty){ 0 }, NULL));
+    check_ok(braid_graph_end(world->graph));
+}
+
+static void a_loop_that_is_nested_too_deeply_is_named(void **state)
 {
     struct world world = make_world();
+    braid_exec *exec;
+    uint64_t bytes;
     (void)state;
-    check_ok(braid_graph_begin_loop(world.graph, &(braid_loop){ .node.name = "repeat", .times = 2 },
-                                    NULL));
-    check_ok(braid_graph_add_empty(world.graph, &(braid_empty){ 0 }, NULL));
+    add_nested(&world, 64);
+    check_ok(braid_exec_create(world.device, world.graph, &captures, &exec));
+    check_ok(braid_exec_capture(exec, NULL, &bytes));
+    braid_exec_destroy(exec);
+    check_ok(braid_graph_begin_loop(world.graph,
+                                    &(braid_loop){ .node.name = "outermost", .times = 1 }, NULL));
+    add_nested(&world, 64);
     check_ok(braid_graph_end(world.graph));
-    refuses(&world, &captures, BRAID_UNSUPPORTED, "'repeat' is a loop");
+    check_ok(braid_exec_create(world.device, world.graph, &captures, &exec));
+    check_fails(braid_exec_capture(exec, NULL, &bytes), BRAID_UNSUPPORTED,
+                "'innermost' is nested deeper than 64");
+    braid_exec_destroy(exec);
     finish(&world);
 }
 
@@ -221,7 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_exec_without_the_option_has_none),
         cmocka_unit_test(a_queue_call_is_named),
-        cmocka_unit_test(a_loop_is_named),
+        cmocka_unit_test(a_loop_that_is_nested_too_deeply_is_named),
         cmocka_unit_test(a_copy_of_undeclared_memory_is_named),
         cmocka_unit_test(a_buffer_without_an_address_is_named),
         cmocka_unit_test(code_that_a_file_cannot_hold_is_named),

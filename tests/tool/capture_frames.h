@@ -11,4 +11,7 @@ enum { FRAME_NUM = 64 }; // floats of each buffer
 // writes what it declares to read.
 uint64_t capture_frame(const char *backend, bool is_race, const char *path);
 
+// capture_bodies.c: of the first frame of a graph with nested loops and branches.
+uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race, const char *path);
+
 #endif

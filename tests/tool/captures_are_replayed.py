@@ -2,6 +2,7 @@
 """A captured frame gives the same in a replay, and a replay names the first node that differs."""
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,102 @@ def numbers_within_the_tolerance_are_equal():
         replay(path, *nearly, "--tolerance", "1e-9", status=1)
 
 
+def loops_and_branches_are_replayed():
+    with tempfile.TemporaryDirectory() as folder:
+        for what in ("bodies", "bodies-streams"):
+            replay(capture(folder, "cpu", what), "--kernels", KERNELS)
+            path = capture(folder, "cuda", what)
+            replay(path)
+            replay(path, "--against", "cpu", "--kernels", KERNELS)
+
+
+def a_difference_in_an_iteration_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        path = capture(folder, "cuda", "bodies")
+        result = replay(path, "--against", "cpu", "--kernels", WRONG, status=1)
+        assert ("node 3 'grow' in iteration 1 of 'inner' in iteration 3 of 'outer': buffer 'out' "
+                "differs from byte 22 on") in result.err, result.err
+
+
+def a_race_in_an_iteration_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        result = replay(capture(folder, "cpu", "bodies-race"), "--kernels", KERNELS, status=1)
+        assert "node 2 'gathers' in iteration 3 of 'outer': buffer 'out'" in result.err, result.err
+
+
+def with_sum(data):
+    """A file of these bytes, with the size and the sum that fit."""
+    data = data[:12] + struct.pack("<Q", len(data) + 8) + data[20:]
+    total = 0xcbf29ce484222325
+    for byte in data:
+        total = (total ^ byte) * 0x100000001b3 % 2 ** 64
+    return data + struct.pack("<Q", total)
+
+
+def region_at(data, name):
+    """Where a loop or branch has its condition, most, expected, tests first and numbers of nodes."""
+    begin = struct.pack("<I", len(name) + 1) + name + b"\0"
+    at = data.index(begin, data.index(b"NODE")) + len(begin) + 19
+    return at + 4 + 5 * struct.unpack_from("<I", data, at)[0]
+
+
+def refused(data, text):
+    result = braid("replay", "-", data=data)
+    assert result.status == 2 and text in result.err, (result.status, result.err)
+    assert result.err.count("\n") == 1 and "section " in result.err, result.err
+
+
+def damaged_loops_and_branches_are_refused():
+    none, endless = 2 ** 32 - 1, 2 ** 64 - 1
+    with tempfile.TemporaryDirectory() as folder:
+        with open(capture(folder, "cpu", "bodies"), "rb") as file:
+            whole = file.read()[:-8]
+    for name, values, text in (
+            (b"outer", (99, 10, 10, 0, 9, 0), "there is no resource 99 for a condition"),
+            (b"odd?", (none, 1, 1, 1, 1, 2), "a loop or branch has no condition"),
+            (b"fixed", (none, endless, 3, 0, 1, 0), "a loop or branch has no condition"),
+            (b"fixed", (none, 0, 3, 0, 1, 0), "a loop with 0 iterations"),
+            (b"odd?", (4, 2, 1, 1, 1, 2), "a branch with 2 iterations"),
+            (b"fixed", (none, 3, 3, 0, 1, 1), "a loop with 3 iterations and 1 other nodes"),
+            (b"outer", (4, 10, 10, 0, 1000, 0), "node 0 has a body of 1000 nodes"),
+            (b"outer", (4, 10, 10, 0, 0, 0), "node 0 has a body of 0 nodes"),
+            (b"inner", (7, 10, 10, 0, 9, 0), "node 2 has a body of 9 nodes, and 8 are left"),
+            (b"odd?", (6, 1, 1, 1, 4, none - 3), "node 6 has a body of 4294967296 nodes")):
+        at = region_at(whole, name)
+        damaged = whole[:at] + struct.pack("<IQQBII", *values) + whole[at + 29:]
+        refused(with_sum(damaged), text)
+    order = whole.index(b"EDGE") + 4 + 8 + 4
+    for first, second, node in ((9, 11, 0), (7, 8, 6)):  # a body and what is behind, and two arms
+        moved = list(struct.unpack_from("<15I", whole, order))
+        moved[first], moved[second] = moved[second], moved[first]
+        refused(with_sum(whole[:order] + struct.pack("<15I", *moved) + whole[order + 60:]),
+                f"the nodes of a body do not run behind node {node}")
+
+
+def nested(depth):
+    """A file with so many loops of one iteration in each other, round an empty node."""
+    def section(tag, *parts):
+        return tag + struct.pack("<Q", len(b"".join(parts))) + b"".join(parts)
+
+    def node(index, kind):
+        return struct.pack("<I2sBBIBQII", 2, b"n\0", kind, 0, index, 1, 0, 0, 0)
+    loops = [node(i, 8) + struct.pack("<IQQBII", 2 ** 32 - 1, 1, 1, 0, depth - i, 0)
+             for i in range(depth)]
+    return with_sum(
+        b"BRAIDCAP" + struct.pack("<IQ", 1, 0)
+        + section(b"EXEC", struct.pack("<I4sIQ", 4, b"cpu\0", 1, 0))
+        + section(b"RSRC", struct.pack("<I", 0)) + section(b"KERN", struct.pack("<I", 0))
+        + section(b"NODE", struct.pack("<I", depth + 1), *loops, node(depth, 5))
+        + section(b"EDGE", struct.pack("<I", 0),
+                  struct.pack(f"<{depth + 1}I", *range(depth + 1))) + section(b"DATA"))
+
+
+def loops_are_nested_so_deep_and_no_deeper():
+    assert braid("replay", "-", data=nested(64)).status == 0
+    refused(nested(65), "node 64 is nested deeper than 64")
+    refused(nested(3000), "node 64 is nested deeper than 64")
+
+
 def damaged_files_are_refused_in_one_line():
     with tempfile.TemporaryDirectory() as folder:
         path = capture(folder, "cpu", "race")
@@ -95,9 +192,7 @@ def damaged_files_are_refused_in_one_line():
             whole = file.read()
         for data, word in ((whole[:-1], "should have"), (b"no capture at all" * 9, "no capture"),
                            (whole[:99] + b"\x7f" + whole[100:], "sum is wrong"), (b"", "HEAD")):
-            result = braid("replay", "-", data=data)
-            assert result.status == 2 and word in result.err, result.err
-            assert result.err.count("\n") == 1 and "standard input: section" in result.err
+            refused(data, word)
 
 
 if __name__ == "__main__":
@@ -109,5 +204,10 @@ if __name__ == "__main__":
         a_frame_of_cuda_is_replayed,
         a_node_that_differs_on_another_device_is_named,
         numbers_within_the_tolerance_are_equal,
+        loops_and_branches_are_replayed,
+        a_difference_in_an_iteration_is_named,
+        a_race_in_an_iteration_is_named,
+        damaged_loops_and_branches_are_refused,
+        loops_are_nested_so_deep_and_no_deeper,
         damaged_files_are_refused_in_one_line,
     ]))

@@ -253,11 +253,83 @@ static void nodes_that_nothing_needs_are_disabled(void **state)
     check_ok(braid_device_close(device));
 }
 
+static braid_node add_fill(braid_graph *graph, const char *name, braid_resource to)
+{
+    braid_node node;
+    const braid_fill fill = { .node.name = name,
+                              BRAID_ACCESSES({ to, BRAID_ACCUMULATE }),
+                              .to_resource = to,
+                              .num_values = 4 };
+    check_ok(braid_graph_add_fill(graph, &fill, &node));
+    return node;
+}
+
+static uint32_t place_of(const struct capture_file *file, const char *name)
+{
+    uint32_t node = (uint32_t)(node_named(file, name) - file->nodes), at = 0;
+    while (file->order[at] != node)
+        at++;
+    return at;
+}
+
+// Edges to earlier nodes give the plan's order, with a node that is left out behind it. The reader
+// sees that bodies are in one piece.
+static void bodies_are_held_in_order(void **state)
+{
+    static uint32_t words[4], flag;
+    const uint64_t times = 5;
+    struct capture_file file;
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_resource buffer, condition;
+    braid_node loop;
+    (void)state;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
+    check_ok(braid_graph_add_buffer(graph, "flag", &flag, 4, &condition));
+    check_ok(braid_graph_set_output(graph, buffer));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = "unneeded" }, NULL));
+    check_ok(braid_graph_begin_loop(
+        graph, &(braid_loop){ .node.name = "loop", .times = 9, .expected = 4 }, &loop));
+    braid_node early = add_fill(graph, "early", buffer);
+    check_ok(braid_graph_begin_if(graph, &(braid_if){ .node.name = "if", .condition = condition },
+                                  NULL));
+    add_fill(graph, "first arm", buffer);
+    check_ok(braid_graph_else(graph));
+    braid_node other = add_fill(graph, "second arm", buffer);
+    braid_node last = add_fill(graph, "last", buffer);
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_end(graph));
+    braid_node behind = add_fill(graph, "behind", buffer);
+    check_ok(braid_graph_add_edge(graph, last, other));
+    check_ok(braid_graph_add_edge(graph, behind, early));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    check_ok(braid_exec_set(exec, loop, BRAID_TARGET_TIMES, 0, &times));
+    capture_and_read(exec, &file);
+    const struct capture_node *held = node_named(&file, "loop"), *branch = node_named(&file, "if");
+    assert_true(held->most == times && held->expected == 4 && held->condition == CAPTURE_NONE);
+    assert_true(held->num_nodes == 5 && held->num_else == 0);
+    assert_true(branch->num_nodes == 1 && branch->num_else == 2 && branch->condition == 1);
+    assert_ptr_equal(&file.nodes[node_named(&file, "last")->around], branch);
+    assert_ptr_equal(&file.nodes[branch->around], held);
+    assert_int_equal(held->around, CAPTURE_NONE);
+    assert_int_equal(place_of(&file, "unneeded"), 7);
+    assert_true(place_of(&file, "behind") < place_of(&file, "loop"));
+    assert_true(place_of(&file, "last") < place_of(&file, "second arm"));
+    capture_file_finish(&file);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_frame_is_held),
                                         cmocka_unit_test(values_and_code_are_held),
                                         cmocka_unit_test(pointers_to_versions_and_traps_are_held),
-                                        cmocka_unit_test(nodes_that_nothing_needs_are_disabled) };
+                                        cmocka_unit_test(nodes_that_nothing_needs_are_disabled),
+                                        cmocka_unit_test(bodies_are_held_in_order) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 braid_cpu_function count; // capture_kernels.c
 void note(void *user);
 
+static bool has_bodies; // the file with loops and branches
 static unsigned char *whole;
 static size_t num_bytes;
 
@@ -39,7 +40,10 @@ static int set_up(void **state)
     char path[] = "/tmp/braid_capture_XXXXXX";
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
-    num_bytes = (size_t)capture_frame("cpu", false, path);
+    if (has_bodies)
+        num_bytes = (size_t)capture_bodies("cpu", BRAID_MODE_AUTO, false, path);
+    else
+        num_bytes = (size_t)capture_frame("cpu", false, path);
     whole = malloc(num_bytes);
     assert_non_null(whole);
     FILE *file = fdopen(descriptor, "rb");
@@ -165,5 +169,7 @@ int main(void)
         cmocka_unit_test(a_file_with_another_sum_is_read_or_refused),
         cmocka_unit_test(a_trap_is_no_address_in_a_buffer),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int num_failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    has_bodies = true;
+    return num_failed + cmocka_run_group_tests_name("with bodies", tests, set_up, tear_down);
 }

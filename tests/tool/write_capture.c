@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a capture: write_capture BACKEND whole|race PATH. Prints its size.
+// Writes a capture: write_capture BACKEND WHAT PATH. WHAT: whole, race, bodies, bodies-race or
+// bodies-streams. Prints its size.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,14 @@ static char **words;
 static void write_it(void **state)
 {
     (void)state;
-    uint64_t bytes = capture_frame(words[1], strcmp(words[2], "race") == 0, words[3]);
+    const char *what = words[2];
+    uint64_t bytes;
+    if (strncmp(what, "bodies", 6) == 0)
+        bytes = capture_bodies(
+            words[1], strcmp(what, "bodies-streams") ? BRAID_MODE_AUTO : BRAID_MODE_STREAMS,
+            strcmp(what, "bodies-race") == 0, words[3]);
+    else
+        bytes = capture_frame(words[1], strcmp(what, "race") == 0, words[3]);
     fprintf(stdout, "bytes: %" PRIu64 "\n", bytes);
 }
 

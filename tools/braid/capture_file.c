@@ -142,6 +142,29 @@ static void read_kernels(struct capture_reader *reader)
     capture_end_section(reader);
 }
 
+// So many of the order, from `at` on, are the nodes from `first` on.
+static void check_body(struct capture_reader *reader, uint64_t at, uint32_t first, uint32_t num)
+{
+    const struct capture_file *file = reader->file;
+    for (uint64_t i = at; i < at + num && reader->status == EXIT_DONE; i++) {
+        if (i >= file->num_nodes || file->order[i] - first >= num)
+            capture_refuse(reader, "the nodes of a body do not run behind node %" PRIu32,
+                           file->order[at - 1]);
+    }
+}
+
+static void check_bodies(struct capture_reader *reader)
+{
+    const struct capture_file *file = reader->file;
+    for (uint32_t i = 0; i < file->num_nodes && reader->status == EXIT_DONE; i++) {
+        uint32_t first = file->order[i] + 1;
+        const struct capture_node *node = &file->nodes[file->order[i]];
+        check_body(reader, (uint64_t)i + 1, first, node->num_nodes);
+        check_body(reader, (uint64_t)i + 1 + node->num_nodes, first + node->num_nodes,
+                   node->num_else);
+    }
+}
+
 // Each node once.
 static void read_order(struct capture_reader *reader)
 {
@@ -157,6 +180,7 @@ static void read_order(struct capture_reader *reader)
         seen[file->order[i]] = true;
     }
     free(seen);
+    check_bodies(reader);
 }
 
 static void read_edges(struct capture_reader *reader)

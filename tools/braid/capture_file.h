@@ -11,7 +11,9 @@
 
 #include "message.h"
 
-enum { CAPTURE_VERSION = 1, CAPTURE_NONE = -1 };
+enum { CAPTURE_VERSION = 1, CAPTURE_MOST_NESTING = 64 };
+
+#define CAPTURE_NONE UINT32_MAX
 
 enum capture_resource_kind { CAPTURE_NAME, CAPTURE_BUFFER, CAPTURE_TRANSIENT, CAPTURE_RANGE };
 
@@ -30,6 +32,8 @@ enum capture_node_kind {
     CAPTURE_FILL,
     CAPTURE_HOST,
     CAPTURE_EMPTY = 5,
+    CAPTURE_LOOP = 8,
+    CAPTURE_BRANCH = 9,
 };
 
 // Eight bytes of a value: an address in a resource, or the node's trap.
@@ -63,6 +67,12 @@ struct capture_node {
     bool has_grid_from;          // the last argument
     uint64_t num;                // of a copy its bytes, of a fill its values
     uint32_t value, value_bytes; // of a fill
+    // Of a loop or branch. Its body or first arm begins behind it, the second arm behind that.
+    uint32_t condition; // a resource; CAPTURE_NONE: there is none
+    uint64_t most, expected;
+    bool tests_first;
+    uint32_t num_nodes, num_else;
+    uint32_t around; // the loop or branch that it is directly in; CAPTURE_NONE: there is none
 };
 
 struct capture_access {
@@ -90,7 +100,7 @@ struct capture_file {
     braid_kernel *kernels;
     struct capture_node *nodes;
     struct capture_edge *edges;
-    uint32_t *order; // of the nodes, one after another
+    uint32_t *order; // of the nodes, one after another; bodies come right behind their node
     uint32_t num_resources, num_kernels, num_nodes, num_edges;
     struct capture_list accesses, arguments, words; // struct capture_access and so on, by node
     struct capture_list values;                     // unsigned char; each begins at a multiple of 8
@@ -109,5 +119,16 @@ uint64_t capture_sum(const unsigned char *bytes, size_t num);
 // The buffer that a resource is or is a part of, and where in it.
 uint32_t capture_buffer_of(const struct capture_file *file, uint32_t resource,
                            uint64_t *out_offset);
+
+static inline bool capture_is_region(const struct capture_node *node)
+{
+    return node->kind == CAPTURE_LOOP || node->kind == CAPTURE_BRANCH;
+}
+
+// How many nodes come with a node: itself, and those of its bodies.
+static inline uint32_t capture_num_with(const struct capture_node *node)
+{
+    return 1 + node->num_nodes + node->num_else;
+}
 
 #endif

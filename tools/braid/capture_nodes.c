@@ -147,6 +147,43 @@ static void read_fill(struct capture_reader *reader, struct capture_node *node)
     check_ends(reader, node, node->num * node->value_bytes);
 }
 
+static void check_condition(struct capture_reader *reader, const struct capture_node *node)
+{
+    const struct capture_file *file = reader->file;
+    uint64_t begin;
+    if (node->condition == CAPTURE_NONE && node->kind == CAPTURE_LOOP && node->most != UINT64_MAX)
+        return;
+    if (node->condition == CAPTURE_NONE)
+        capture_refuse(reader, "a loop or branch has no condition");
+    if (node->condition >= file->num_resources)
+        capture_refuse(reader, "there is no resource %" PRIu32 " for a condition", node->condition);
+    if (reader->status != EXIT_DONE)
+        return;
+    const struct capture_resource *it = &file->resources[node->condition];
+    uint32_t buffer = capture_buffer_of(file, node->condition, &begin);
+    if (file->resources[buffer].kind == CAPTURE_NAME || it->bytes < sizeof(uint32_t) ||
+        begin % sizeof(uint32_t))
+        capture_refuse(reader, "resource %" PRIu32 " is no word in a buffer, as conditions are",
+                       node->condition);
+}
+
+static void read_region(struct capture_reader *reader, struct capture_node *node)
+{
+    node->condition = (uint32_t)capture_take_number(reader, 4);
+    node->most = capture_take_number(reader, 8);
+    node->expected = capture_take_number(reader, 8);
+    node->tests_first = capture_take_below(reader, 1, 2, "truth value") != 0;
+    node->num_nodes = (uint32_t)capture_take_number(reader, 4);
+    node->num_else = (uint32_t)capture_take_number(reader, 4);
+    if (reader->status != EXIT_DONE)
+        return;
+    bool is_branch = node->kind == CAPTURE_BRANCH;
+    if (node->most == 0 || (is_branch ? node->most != 1 : node->num_else != 0))
+        capture_refuse(reader, "a %s with %" PRIu64 " iterations and %" PRIu32 " other nodes",
+                       is_branch ? "branch" : "loop", node->most, node->num_else);
+    check_condition(reader, node);
+}
+
 static void read_accesses(struct capture_reader *reader, struct capture_node *node)
 {
     struct capture_file *file = reader->file;
@@ -166,7 +203,7 @@ static void read_node(struct capture_reader *reader, uint32_t index)
 {
     struct capture_node *node = &reader->file->nodes[index];
     node->name = capture_take_text(reader, true);
-    node->kind = capture_take_below(reader, 1, CAPTURE_EMPTY + 1, "kind of node");
+    node->kind = capture_take_below(reader, 1, CAPTURE_BRANCH + 1, "kind of node");
     node->role = capture_take_below(reader, 1, 3, "role");
     node->main = capture_take_below(reader, 4, (uint64_t)index + 1, "main node before");
     node->is_enabled = capture_take_below(reader, 1, 2, "truth value") != 0;
@@ -192,8 +229,53 @@ static void read_node(struct capture_reader *reader, uint32_t index)
         break;
     case CAPTURE_EMPTY:
         break;
+    case CAPTURE_LOOP:
+    case CAPTURE_BRANCH:
+        read_region(reader, node);
+        break;
     default:
         capture_refuse(reader, "node %" PRIu32 " is of kind %u", index, (unsigned)node->kind);
+    }
+}
+
+// What is in a loop or branch that rests, rests.
+static void enter(struct capture_reader *reader, uint32_t index, uint32_t around, uint32_t end)
+{
+    struct capture_node *node = &reader->file->nodes[index];
+    const struct capture_node *outer = &reader->file->nodes[around == CAPTURE_NONE ? 0 : around];
+    node->around = around;
+    if (around != CAPTURE_NONE && !outer->is_enabled)
+        node->is_enabled = false;
+    if (around != CAPTURE_NONE && index - around <= outer->num_nodes)
+        end = around + 1 + outer->num_nodes; // that of the first arm
+    uint64_t inside = (uint64_t)node->num_nodes + node->num_else;
+    if (capture_is_region(node) && (!node->num_nodes || inside >= end - index))
+        capture_refuse(reader,
+                       "node %" PRIu32 " has a body of %" PRIu64 " nodes, and %" PRIu32 " are left",
+                       index, inside, end - index - 1);
+}
+
+// Bodies nest, as each lies between its node and the end of the one around.
+static void find_bodies(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    struct {
+        uint32_t node, end;
+    } open[CAPTURE_MOST_NESTING + 1] = { { CAPTURE_NONE, file->num_nodes } };
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < file->num_nodes && reader->status == EXIT_DONE; i++) {
+        while (open[depth].end == i)
+            depth--;
+        enter(reader, i, open[depth].node, open[depth].end);
+        if (!capture_is_region(&file->nodes[i]) || reader->status != EXIT_DONE)
+            continue;
+        if (depth++ == CAPTURE_MOST_NESTING) {
+            capture_refuse(reader, "node %" PRIu32 " is nested deeper than %d", i,
+                           CAPTURE_MOST_NESTING);
+            return;
+        }
+        open[depth].node = i;
+        open[depth].end = i + capture_num_with(&file->nodes[i]);
     }
 }
 
@@ -204,5 +286,7 @@ void capture_read_nodes(struct capture_reader *reader)
     file->nodes = capture_take_items(reader, 28, sizeof(*file->nodes), &file->num_nodes);
     for (uint32_t i = 0; i < file->num_nodes && reader->status == EXIT_DONE; i++)
         read_node(reader, i);
+    if (reader->status == EXIT_DONE)
+        find_bodies(reader);
     capture_end_section(reader);
 }

@@ -12,15 +12,14 @@
 #include "arguments.h"
 #include "commands.h"
 #include "printable.h"
-#include "replay_device.h"
-#include "replay_differences.h"
+#include "replay_compare.h"
 #include "run_arguments.h"
 
 static const char help[] =
     "usage: braid replay FILE [options]\n"
     "\n"
     "Runs the frame that braid_exec_capture wrote to FILE ('-': standard input), one node after\n"
-    "another, compares the written buffers, and names the first node whose output differs.\n"
+    "another, compares the written buffers, and names the first node and iteration that differ.\n"
     "\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: as captured)\n"
     "  --against WHAT    serial (default): the frame as planned, with the nodes one by one;\n"
@@ -57,15 +56,10 @@ struct replaying {
     struct run_arguments device, against; // `against` without a backend: a serial run
     const char *kernels;
     uint64_t num_lanes; // 0: as captured
-    struct replay_tolerance tolerance;
     bool is_help;
     void *plug_in;
     struct capture_file file;
-    struct replay_graph graph;
-    struct replay_device left, right;
-    const char *left_name, *right_name; // for messages
-    unsigned char **contents;           // by resource, of the serial run
-    unsigned char *room[2];             // for the largest buffer each
+    struct replay_comparison comparison;
 };
 
 static enum exit_status read_type(const char *text, struct replay_tolerance *tolerance)
@@ -92,9 +86,9 @@ static enum exit_status take_option(int option, struct replaying *replaying)
     case OPTION_LANES:
         return argument_read_number("--lanes", optarg, 1, 1024, &replaying->num_lanes);
     case OPTION_TOLERANCE:
-        return argument_read_factor("--tolerance", optarg, &replaying->tolerance.most);
+        return argument_read_factor("--tolerance", optarg, &replaying->comparison.tolerance.most);
     case OPTION_TYPE:
-        return read_type(optarg, &replaying->tolerance);
+        return read_type(optarg, &replaying->comparison.tolerance);
     case 'h':
         fputs(help, stdout);
         replaying->is_help = true;
@@ -142,7 +136,7 @@ static enum exit_status find_functions(struct replaying *replaying)
     braid_host_function **calls = calloc((size_t)file->num_nodes + 1, sizeof(*calls));
     if (!calls)
         return fail(EXIT_FAILED, "out of memory for the nodes of %s", file->path);
-    replaying->graph = (struct replay_graph){ .file = file, .host_calls = calls };
+    replaying->comparison.graph = (struct replay_graph){ .file = file, .host_calls = calls };
     if (replaying->kernels && !(replaying->plug_in = open_plug_in(replaying->kernels)))
         return fail(EXIT_BAD_FILE, "%s", dlerror());
     for (uint32_t i = 0; i < file->num_kernels && replaying->plug_in; i++)
@@ -165,171 +159,6 @@ static enum exit_status find_functions(struct replaying *replaying)
     return EXIT_DONE;
 }
 
-static enum exit_status allocate_room(struct replaying *replaying)
-{
-    const struct capture_file *file = &replaying->file;
-    uint64_t most = 1;
-    for (uint32_t i = 0; i < file->num_resources; i++) {
-        if (file->resources[i].kind != CAPTURE_NAME && file->resources[i].bytes > most)
-            most = file->resources[i].bytes;
-    }
-    for (int i = 0; i < 2; i++)
-        replaying->room[i] = malloc(most);
-    return replaying->room[0] && replaying->room[1]
-               ? EXIT_DONE
-               : fail(EXIT_FAILED, "out of memory for the buffers of %s", file->path);
-}
-
-// A plan is compared once all its nodes have run: then any that writes the byte may be at fault.
-struct who {
-    char text[256];
-};
-
-static struct who find_who(const struct replaying *replaying, uint32_t node, uint32_t buffer,
-                           uint64_t at)
-{
-    const struct capture_file *file = &replaying->file;
-    uint32_t num_writers = 0, last = node;
-    struct who who;
-    for (uint32_t i = 0; replaying->contents && i < file->num_nodes; i++) {
-        if (!replay_graph_writes(&replaying->graph, file->order[i], buffer, at))
-            continue;
-        num_writers++;
-        last = file->order[i];
-    }
-    struct printable first_name = printable_name(file->nodes[node].name);
-    if (num_writers <= 1)
-        snprintf(who.text, sizeof(who.text), "node %" PRIu32 " '%s'", node, first_name.text);
-    else
-        snprintf(who.text, sizeof(who.text),
-                 "one of %" PRIu32 " nodes from %" PRIu32 " '%s' to %" PRIu32 " '%s'", num_writers,
-                 node, first_name.text, last, printable_name(file->nodes[last].name).text);
-    return who;
-}
-
-// Compares bytes in `room`. `node` is NULL: no node declares that it writes them.
-static enum exit_status compare(const struct replaying *replaying, const uint32_t *node,
-                                uint32_t buffer, uint64_t begin, uint64_t bytes)
-{
-    const struct capture_file *file = &replaying->file;
-    uint64_t at;
-    if (!replay_find_difference(replaying->room[0], replaying->room[1], bytes,
-                                &replaying->tolerance, &at))
-        return EXIT_DONE;
-    struct replay_value left =
-        replay_show_value(replaying->room[0], at, bytes, &replaying->tolerance);
-    struct replay_value right =
-        replay_show_value(replaying->room[1], at, bytes, &replaying->tolerance);
-    struct who who = { "no node that writes it" };
-    if (node)
-        who = find_who(replaying, *node, buffer, begin + at);
-    return fail(EXIT_FAILED, "%s: buffer '%s' differs from byte %" PRIu64 " on: %s %s, %s %s",
-                who.text, printable_name(file->resources[buffer].name).text, begin + at, left.text,
-                replaying->left_name, right.text, replaying->right_name);
-}
-
-typedef enum exit_status read_bytes(const struct replaying *replaying, uint32_t buffer,
-                                    uint64_t begin, uint64_t bytes);
-
-// Reads what both sides have in the buffers that the node writes, and compares. Without `node` that
-// is all buffers. A node that rests writes nothing.
-static enum exit_status compare_written(const struct replaying *replaying, const uint32_t *node,
-                                        read_bytes *read)
-{
-    const struct capture_file *file = &replaying->file;
-    const struct capture_access *accesses = file->accesses.items;
-    enum exit_status status = EXIT_DONE;
-    bool only_kept = !node || replaying->contents; // a plan keeps no transient buffers
-    uint32_t num = node ? file->nodes[*node].num_accesses : file->num_resources;
-    if (node && replay_graph_rests(&replaying->graph, *node))
-        return EXIT_DONE;
-    for (uint32_t i = 0; i < num && status == EXIT_DONE; i++) {
-        const struct capture_access *access =
-            node ? &accesses[file->nodes[*node].first_access + i] : NULL;
-        uint64_t begin;
-        uint32_t resource = access ? access->resource : i;
-        uint32_t buffer = capture_buffer_of(file, resource, &begin);
-        bool is_kept = file->resources[buffer].kind == CAPTURE_BUFFER;
-        bool is_written = !access || replay_access_writes(access);
-        if (!replaying->left.memory[buffer] || !is_written || (only_kept && !is_kept))
-            continue;
-        status = read(replaying, buffer, begin, file->resources[resource].bytes);
-        if (status == EXIT_DONE)
-            status = compare(replaying, node, buffer, begin, file->resources[resource].bytes);
-    }
-    return status;
-}
-
-static enum exit_status read_devices(const struct replaying *replaying, uint32_t buffer,
-                                     uint64_t begin, uint64_t bytes)
-{
-    enum exit_status status =
-        replay_device_read(&replaying->left, buffer, begin, bytes, replaying->room[0]);
-    return status == EXIT_DONE
-               ? replay_device_read(&replaying->right, buffer, begin, bytes, replaying->room[1])
-               : status;
-}
-
-static enum exit_status compare_devices(struct replaying *replaying)
-{
-    const struct capture_file *file = &replaying->file;
-    const braid_device_options options = { .backend = replaying->against.backend,
-                                           .ordinal = replaying->against.ordinal };
-    enum exit_status status = replay_device_open(&replaying->graph, &options, &replaying->right);
-    for (uint32_t i = 0; i < file->num_nodes && status == EXIT_DONE; i++) {
-        status = replay_device_run(&replaying->left, file->order[i]);
-        if (status == EXIT_DONE)
-            status = replay_device_run(&replaying->right, file->order[i]);
-        if (status == EXIT_DONE)
-            status = compare_written(replaying, &file->order[i], read_devices);
-    }
-    return status == EXIT_DONE ? compare_written(replaying, NULL, read_devices) : status;
-}
-
-// Those of the serial run, and of the planned one.
-static enum exit_status read_runs(const struct replaying *replaying, uint32_t buffer,
-                                  uint64_t begin, uint64_t bytes)
-{
-    memcpy(replaying->room[0], replaying->contents[buffer] + begin, bytes);
-    return replay_device_read(&replaying->left, buffer, begin, bytes, replaying->room[1]);
-}
-
-static enum exit_status keep_contents(struct replaying *replaying)
-{
-    const struct capture_file *file = &replaying->file;
-    enum exit_status status = EXIT_DONE;
-    replaying->contents = calloc((size_t)file->num_resources + 1, sizeof(*replaying->contents));
-    for (uint32_t i = 0; i < file->num_resources && status == EXIT_DONE; i++) {
-        const struct capture_resource *it = &file->resources[i];
-        if (it->kind != CAPTURE_BUFFER)
-            continue;
-        unsigned char *kept = replaying->contents ? malloc(it->bytes) : NULL;
-        if (!kept)
-            return fail(EXIT_FAILED, "out of memory for the buffers of %s", file->path);
-        replaying->contents[i] = kept;
-        status = replay_device_read(&replaying->left, i, 0, it->bytes, kept);
-    }
-    return status;
-}
-
-static enum exit_status compare_runs(struct replaying *replaying)
-{
-    const struct capture_file *file = &replaying->file;
-    uint32_t num_lanes = replaying->num_lanes ? (uint32_t)replaying->num_lanes : file->num_lanes;
-    enum exit_status status = EXIT_DONE;
-    for (uint32_t i = 0; i < file->num_nodes && status == EXIT_DONE; i++)
-        status = replay_device_run(&replaying->left, file->order[i]);
-    if (status == EXIT_DONE)
-        status = keep_contents(replaying);
-    if (status == EXIT_DONE)
-        status = replay_device_fill(&replaying->left);
-    if (status == EXIT_DONE)
-        status = replay_device_run_planned(&replaying->left, num_lanes);
-    for (uint32_t i = 0; i < file->num_nodes && status == EXIT_DONE; i++)
-        status = compare_written(replaying, &file->order[i], read_runs);
-    return status == EXIT_DONE ? compare_written(replaying, NULL, read_runs) : status;
-}
-
 static void print_file(const struct capture_file *file)
 {
     printf("%zu bytes: frame %" PRIu64 " of %s, %" PRIu32 " nodes, %" PRIu32 " kernels, %" PRIu32
@@ -338,38 +167,48 @@ static void print_file(const struct capture_file *file)
            file->num_resources);
 }
 
+static enum exit_status open_device(const struct replaying *replaying,
+                                    const struct run_arguments *device,
+                                    struct replay_device *out_device)
+{
+    const braid_device_options options = { .backend = device->backend, .ordinal = device->ordinal };
+    return replay_device_open(&replaying->comparison.graph, &options, out_device);
+}
+
+static enum exit_status compare(struct replaying *replaying)
+{
+    struct replay_comparison *comparison = &replaying->comparison;
+    const struct capture_file *file = &replaying->file;
+    if (!replaying->against.backend)
+        return replay_compare_runs(comparison, replaying->num_lanes ? (uint32_t)replaying->num_lanes
+                                                                    : file->num_lanes);
+    enum exit_status status = open_device(replaying, &replaying->against, &comparison->right);
+    return status == EXIT_DONE ? replay_compare_devices(comparison) : status;
+}
+
 static enum exit_status replay(struct replaying *replaying)
 {
-    struct capture_file *file = &replaying->file;
-    print_file(file);
+    struct replay_comparison *comparison = &replaying->comparison;
+    bool is_serial = !replaying->against.backend;
+    print_file(&replaying->file);
     if (!replaying->device.backend)
-        replaying->device.backend = file->backend;
-    const braid_device_options options = { .backend = replaying->device.backend,
-                                           .ordinal = replaying->device.ordinal };
-    replaying->left_name = replaying->against.backend ? options.backend : "serially";
-    replaying->right_name = replaying->against.backend ? replaying->against.backend : "as planned";
+        replaying->device.backend = replaying->file.backend;
+    comparison->left_name = is_serial ? "serially" : replaying->device.backend;
+    comparison->right_name = is_serial ? "as planned" : replaying->against.backend;
     enum exit_status status = find_functions(replaying);
     if (status == EXIT_DONE)
-        status = allocate_room(replaying);
+        status = open_device(replaying, &replaying->device, &comparison->left);
     if (status == EXIT_DONE)
-        status = replay_device_open(&replaying->graph, &options, &replaying->left);
+        status = compare(replaying);
     if (status == EXIT_DONE)
-        status = replaying->against.backend ? compare_devices(replaying) : compare_runs(replaying);
-    if (status == EXIT_DONE)
-        printf("no output differs: %s and %s\n", replaying->left_name, replaying->right_name);
+        printf("no output differs: %s and %s\n", comparison->left_name, comparison->right_name);
     return status;
 }
 
 static void finish(struct replaying *replaying)
 {
-    replay_device_close(&replaying->right);
-    replay_device_close(&replaying->left);
-    for (uint32_t i = 0; replaying->contents && i < replaying->file.num_resources; i++)
-        free(replaying->contents[i]);
-    free(replaying->contents);
-    free(replaying->room[0]);
-    free(replaying->room[1]);
-    free((void *)(uintptr_t)replaying->graph.host_calls);
+    replay_comparison_finish(&replaying->comparison);
+    free((void *)(uintptr_t)replaying->comparison.graph.host_calls);
     capture_file_finish(&replaying->file);
     if (replaying->plug_in)
         dlclose(replaying->plug_in);
@@ -377,7 +216,7 @@ static void finish(struct replaying *replaying)
 
 enum exit_status command_replay(int argc, char **argv)
 {
-    struct replaying replaying = { .tolerance.value_bytes = 4 };
+    struct replaying replaying = { .comparison.tolerance.value_bytes = 4 };
     const char *path;
     for (int option; (option = argument_next_option("replay", argc, argv, long_options)) != -1;) {
         enum exit_status status = take_option(option, &replaying);

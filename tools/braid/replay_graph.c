@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <braid/region.h>
+
 struct building {
     const struct replay_graph *replay;
     const struct capture_file *file;
@@ -19,7 +21,7 @@ struct building {
 bool replay_graph_rests(const struct replay_graph *replay, uint32_t node)
 {
     const struct capture_node *it = &replay->file->nodes[node];
-    return !it->is_enabled || it->kind == CAPTURE_EMPTY ||
+    return !it->is_enabled || it->kind == CAPTURE_EMPTY || capture_is_region(it) ||
            (it->kind == CAPTURE_HOST && !replay->host_calls[node]);
 }
 
@@ -147,6 +149,27 @@ static braid_status add_work(struct building *building, uint32_t index,
     return braid_graph_add_host_call(building->graph, &call, out_node);
 }
 
+// Its node has the accesses of its bodies.
+static braid_status begin_region(struct building *building, uint32_t index)
+{
+    const struct capture_node *node = &building->file->nodes[index];
+    braid_node_options options = { .name = node->name, .lane_hint = node->lane_hint };
+    braid_loop loop = { .node = options, .expected = node->expected };
+    braid_resource condition = { 0 };
+    if (node->condition != CAPTURE_NONE)
+        condition = building->resources[node->condition];
+    if (node->kind == CAPTURE_BRANCH)
+        return braid_graph_begin_if(building->graph,
+                                    &(braid_if){ .node = options, .condition = condition },
+                                    &building->nodes[index]);
+    loop.condition = condition;
+    loop.unbounded = node->most == UINT64_MAX;
+    loop.tests_first = node->tests_first;
+    if (!loop.unbounded)
+        *(condition.graph ? &loop.most : &loop.times) = node->most;
+    return braid_graph_begin_loop(building->graph, &loop, &building->nodes[index]);
+}
+
 static braid_status add_node(struct building *building, uint32_t index)
 {
     const struct capture_node *node = &building->file->nodes[index];
@@ -169,6 +192,35 @@ static braid_status add_node(struct building *building, uint32_t index)
     return add_work(building, index, &options, &building->nodes[index]);
 }
 
+static braid_status add_nodes(struct building *building, uint32_t first, uint32_t num);
+
+static braid_status add_region(struct building *building, uint32_t index)
+{
+    const struct capture_node *node = &building->file->nodes[index];
+    braid_status status = begin_region(building, index);
+    if (!status)
+        status = add_nodes(building, index + 1, node->num_nodes);
+    if (!status && node->num_else)
+        status = braid_graph_else(building->graph);
+    if (!status)
+        status = add_nodes(building, index + 1 + node->num_nodes, node->num_else);
+    return status ? status : braid_graph_end(building->graph);
+}
+
+static braid_status add_nodes(struct building *building, uint32_t first, uint32_t num)
+{
+    braid_status status = BRAID_OK;
+    uint32_t step = 1;
+    for (uint32_t i = first; i < first + num && !status; i += step) {
+        const struct capture_node *node = &building->file->nodes[i];
+        bool is_entered =
+            building->replay->is_planned && node->is_enabled && capture_is_region(node);
+        status = is_entered ? add_region(building, i) : add_node(building, i);
+        step = is_entered ? capture_num_with(node) : 1;
+    }
+    return status;
+}
+
 static braid_status add_all(struct building *building)
 {
     const struct capture_file *file = building->file;
@@ -176,8 +228,8 @@ static braid_status add_all(struct building *building)
     braid_status status = braid_graph_create(&building->graph);
     for (uint32_t i = 0; is_planned && i < file->num_resources && !status; i++)
         status = add_resource(building, i);
-    for (uint32_t i = 0; i < file->num_nodes && !status; i++)
-        status = add_node(building, i);
+    if (!status)
+        status = add_nodes(building, 0, file->num_nodes);
     for (uint32_t i = 0; is_planned && i < file->num_edges && !status; i++)
         status = braid_graph_add_edge(building->graph, building->nodes[file->edges[i].from],
                                       building->nodes[file->edges[i].to]);
