@@ -55,7 +55,7 @@ typedef struct braid_audit_options {
 } braid_audit_options;
 
 // Runs a frame, node by node, and reports findings (docs/book/reliability.md).
-// With `orders` it first runs more frames.
+// If a node fails, it reports those before.
 // Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU but not Linux on x86-64),
 // BRAID_TRAPPED.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,

@@ -60,6 +60,20 @@ static braid_status run_frames(struct auditing *auditing, const braid_audit_opti
     return status;
 }
 
+// A frame that fails has findings up to there. Accesses may come behind it.
+static braid_status report(struct auditing *auditing, const braid_audit_options *options,
+                           braid_status status)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status ended =
+        braid_audit_findings_end(&auditing->findings, status ? NULL : auditing->memory);
+    braid_audit_findings_report(&auditing->findings, options);
+    braid_audit_orders_report(auditing->findings.graph, &auditing->orders, options);
+    braid_error_end_attempt(&attempt, status ? BRAID_OK : ended);
+    return status ? status : ended;
+}
+
 static const struct audit_way *find_way(const struct backend *backend)
 {
     return backend->ops->run_here              ? &braid_audit_way_by_pages
@@ -100,11 +114,8 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
     status = braid_exec_create(device, graph, &alone, &auditing.exec);
     if (!status)
         status = run_frames(&auditing, options);
-    if (!status)
-        status = braid_audit_findings_end(&auditing.findings, auditing.memory);
+    status = report(&auditing, options, status);
     if (!status) {
-        braid_audit_findings_report(&auditing.findings, options);
-        braid_audit_orders_report(graph, &auditing.orders, options);
         *out_num_findings = auditing.findings.items.num + auditing.orders.num;
         status = braid_exec_tell_traps(auditing.exec);
     }

@@ -66,7 +66,8 @@ braid_status braid_audit_findings_add(struct audit_findings *findings,
                                       struct audit_finding finding);
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
                                              const char *reason);
-// Behind all: adds declared accesses that were never made. Errors: BRAID_NO_MEMORY.
+// Behind all: adds declared accesses that were never made; without memory: not. Errors:
+// BRAID_NO_MEMORY.
 braid_status braid_audit_findings_end(struct audit_findings *findings,
                                       const struct audit_memory *memory);
 void braid_audit_findings_finish(struct audit_findings *findings);

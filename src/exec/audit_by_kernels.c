@@ -2,8 +2,9 @@
 // Audits on CUDA: kernels that tell of their accesses run on one stream.
 //
 // One block of memory has the tables of all nodes. It is copied to the device in front of the
-// nodes, and back behind them. The table of all buffers is copied back behind a node that has told
-// of an undeclared access, and is then written anew.
+// nodes, and back behind them. A node may tell of an undeclared access. Behind it, its table and
+// that of all buffers are copied back, since a later node may fault. The latter is then written
+// anew.
 #include <string.h>
 
 #include "base/array.h"
@@ -164,18 +165,22 @@ static braid_status write_tables(struct auditing *auditing)
     return braid_audit_reach_copy(&auditing->reach, way->device, way->host, way->bytes);
 }
 
-// Of a node that has ended.
+// Of a node that has ended. Its own table counts on.
 static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
 {
     struct by_kernels *way = auditing->own;
-    struct audit_table *table = table_at(way, sizeof(*is_told(way)));
+    struct audit_table *all = table_at(way, sizeof(*is_told(way)));
+    struct audit_table *own = table_at(way, way->tables[node]);
     unsigned char *device = way->device + sizeof(*is_told(way));
     braid_status status =
-        braid_audit_reach_copy(&auditing->reach, table, device, audit_table_bytes(table->num));
+        braid_audit_reach_copy(&auditing->reach, all, device, audit_table_bytes(all->num));
     if (!status)
-        status = braid_audit_table_take_undeclared(&way->memory, node, table, &auditing->findings);
+        status = braid_audit_reach_copy(&auditing->reach, own, way->device + way->tables[node],
+                                        audit_table_bytes(own->num));
+    if (!status)
+        status = braid_audit_table_take_undeclared(&way->memory, node, all, &auditing->findings);
     return status ? status
-                  : braid_audit_reach_copy(&auditing->reach, device, table, write_buffers(way));
+                  : braid_audit_reach_copy(&auditing->reach, device, all, write_buffers(way));
 }
 
 static braid_status find_files(struct auditing *auditing)
@@ -200,14 +205,26 @@ static braid_status find_files(struct auditing *auditing)
 static braid_status take(struct auditing *auditing)
 {
     const struct by_kernels *way = auditing->own;
-    braid_status status =
-        braid_audit_reach_copy(&auditing->reach, way->host, way->device, way->bytes);
+    braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < auditing->exec->tasks.num && !status; i++) {
         if (way->tables[i] && auditing->findings.has_run[i])
             status = braid_audit_table_take(&way->memory, i, table_at(way, way->tables[i]),
                                             &auditing->findings);
     }
     return status ? status : find_files(auditing);
+}
+
+// If the copy fails, as behind a fault, tables are as they were copied before.
+static braid_status stop(struct auditing *auditing)
+{
+    const struct by_kernels *way = auditing->own;
+    struct error_attempt attempt;
+    braid_status copied =
+        braid_audit_reach_copy(&auditing->reach, way->host, way->device, way->bytes);
+    braid_error_begin_attempt(&attempt);
+    braid_status taken = take(auditing);
+    braid_error_end_attempt(&attempt, copied ? BRAID_OK : taken);
+    return copied ? copied : taken;
 }
 
 // ---- nodes ----
@@ -308,6 +325,6 @@ static void destroy(struct auditing *auditing)
 const struct audit_way braid_audit_way_by_kernels = {
     .start = start,
     .run_node = run_node,
-    .stop = take,
+    .stop = stop,
     .destroy = destroy,
 };

@@ -71,7 +71,7 @@ braid_status braid_audit_findings_end(struct audit_findings *findings,
     const braid_graph *graph = findings->graph;
     const struct graph_access *accesses = graph->accesses.items;
     braid_status status = BRAID_OK;
-    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+    for (uint32_t i = 0; memory && i < graph_num_nodes(graph); i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         uint32_t end = node->first_access + node->num_accesses;
         for (uint32_t k = node->first_access; findings->has_run[i] && k < end && !status; k++) {

@@ -146,6 +146,11 @@ static braid_status refuse(const char *path)
     return braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
 }
 
+static braid_status refuse_list(const char *path, const char *name)
+{
+    return braid_error(BRAID_INVALID_ARGUMENT, "%s: '%s' is missing, or is no list", path, name);
+}
+
 static braid_status read_origin(const char *path, FILE *file, struct origin *out_origin)
 {
     unsigned format = 0;
@@ -160,6 +165,8 @@ static braid_status read_origin(const char *path, FILE *file, struct origin *out
     if (num > 0 && format != FORMAT)
         return braid_error(BRAID_INVALID_ARGUMENT, "%s is of format %u, and this version reads %d",
                            path, format, FORMAT);
+    if (num == 4 && !end) // all but the list
+        return refuse_list(path, list_names[COSTS]);
     return end ? BRAID_OK : refuse(path);
 }
 
@@ -226,8 +233,10 @@ static braid_status read_lists(const char *path, FILE *file, const braid_graph *
             return refuse(path);
         if (next[0] == '}')
             return fscanf(file, " ") == EOF || fgetc(file) == EOF ? BRAID_OK : refuse(path);
-        if (fscanf(file, " \"%15[a-z_]\" : [%n", name, &end) != 1 || !end)
+        if (fscanf(file, " \"%15[a-z_]\" : [%n", name, &end) != 1)
             return refuse(path);
+        if (!end)
+            return refuse_list(path, name);
         for (list++; list < NUM_LISTS && strcmp(name, list_names[list]) != 0;)
             list++;
         if (list >= NUM_LISTS)

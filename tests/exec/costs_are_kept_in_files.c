@@ -203,9 +203,7 @@ static void what_is_no_file_of_costs_is_refused(void **state)
     };
     static const char *const rests[] = {
         "\"backend\": \"\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]}",
-        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": {1, 2, 3}}",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]",
-        "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"more\": 1}",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"more\": [1]}",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3], \"iterations\": [1]}",
         "\"backend\": \"cpu\", \"device\": \"x\", \"costs_ns\": [1, 2, 3]} {}",
@@ -263,6 +261,29 @@ static void wrong_numbers_are_named(void **state)
         check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
                     files[i].reason);
         check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT, path);
+        assert_int_equal(length_of(graph), 60);
+    }
+    braid_graph_destroy(graph);
+}
+
+static void missing_lists_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lists, *reason;
+    } files[] = {
+        { "\"crowding\": [1, 2, 3]}", "'costs_ns' is missing, or is no list" },
+        { "\"costs_ns\": {1, 2, 3}}", "'costs_ns' is missing, or is no list" },
+        { "\"costs_ns\": [1, 2, 3], \"more\": 1}", "'more' is missing, or is no list" },
+    };
+    braid_graph *graph = make_graph("second");
+    char digest[32], text[512];
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)braid_graph_digest(graph));
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        snprintf(text, sizeof(text), HEAD ORIGIN "%s", digest, files[i].lists);
+        write_text(text);
+        check_fails(braid_graph_load_costs(graph, NULL, path), BRAID_INVALID_ARGUMENT,
+                    files[i].reason);
         assert_int_equal(length_of(graph), 60);
     }
     braid_graph_destroy(graph);
@@ -418,6 +439,7 @@ int main(void)
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
         cmocka_unit_test(wrong_numbers_are_named),
+        cmocka_unit_test(missing_lists_are_named),
         cmocka_unit_test(wrong_iterations_are_named),
         cmocka_unit_test(a_full_disk_leaves_the_file_as_it_was),
         cmocka_unit_test(a_disk_that_was_full_for_a_while_leaves_it_too),

@@ -107,8 +107,12 @@ static void what_others_found_has_an_end(void **state)
                                          .end = (uintptr_t)(memory.to + NUM) - 1 };
     for (int i = 0; i < AUDIT_NUM_KNOWN; i++)
         table.known[i] = (uintptr_t)&known;
+    uint64_t told = 0;
+    struct table all = { .rest = (uintptr_t)&told };
+    table.rest = (uintptr_t)&all;
     table.segments[0].allowed = 0;
     run(&memory, &table);
+    assert_int_equal(told, 1);
     assert_int_equal(table.segments[0].tallies[AUDIT_READS].num, 1);
     assert_int_equal(table.segments[0].tallies[AUDIT_WRITES].num, 1);
     assert_int_equal(table.segments[0].tallies[AUDIT_WRITES].highest,

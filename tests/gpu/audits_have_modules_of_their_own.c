@@ -159,14 +159,15 @@ void braid_standin_faulty(const unsigned grid[3], const unsigned block[3], unsig
     standin_trap(700);
 }
 
+static const braid_kernel faulty = { .name = "faulty",
+                                     .cuda.data =
+                                         HEAD ".entry faulty(.param .u64 at)\n{\nret;\n}\n" };
+
 static void a_kernel_that_faults_is_named(void **state)
 {
     struct world *world = *state;
     static const braid_kernel reads = { .name = "given",
                                         .cuda.data = KERNEL("ld.global.u32 %r0, [%a];\n") };
-    static const braid_kernel faulty = { .name = "faulty",
-                                         .cuda.data =
-                                             HEAD ".entry faulty(.param .u64 at)\n{\nret;\n}\n" };
     size_t num = 5;
     check_ok(braid_graph_begin_loop(world->graph, &(braid_loop){ .times = 3 }, NULL));
     ADD_GIVEN(world, &reads, { world->first, BRAID_READ });
@@ -176,6 +177,45 @@ static void a_kernel_that_faults_is_named(void **state)
     check_fails(braid_exec_audit(world->device, world->graph, NULL, &num), BRAID_DEVICE_ERROR,
                 "node 2 'faulty': ");
     assert_int_equal(num, 5);
+    standin_forget_faults();
+}
+
+// Accesses that no node has made yet may follow the fault.
+static void findings_before_a_fault_are_told(void **state)
+{
+    struct world *world = *state;
+    static const braid_kernel writes = {
+        .name = "given",
+        .cuda.data = KERNEL(".loc 1 7 1\nst.global.u32 [%a], %r0;\n.loc 1 8 1\n"
+                            "ld.global.u32 %r0, [%a+64];\n") ".file 1 \"early.cu\"\n"
+    };
+    static const braid_kernel only_declared = {
+        .name = "given",
+        .cuda.data = KERNEL(".loc 1 9 1\nst.global.u32 [%a+4], %r0;\n") ".file 1 \"late.cu\"\n"
+    };
+    struct findings *findings = &world->findings;
+    size_t num = 5;
+    findings->num = 0;
+    check_ok(braid_graph_begin_loop(world->graph, &(braid_loop){ .times = 3 }, NULL));
+    ADD_GIVEN(world, &writes, { world->first, BRAID_READ });
+    check_ok(braid_graph_end(world->graph));
+    ADD_GIVEN(world, &only_declared, { world->first, BRAID_READ }, { world->second, BRAID_READ });
+    ADD_GIVEN(world, &faulty, { world->first, BRAID_READ });
+    check_fails(braid_exec_audit(world->device, world->graph,
+                                 &(braid_audit_options){ .report = keep_finding, .user = findings },
+                                 &num),
+                BRAID_DEVICE_ERROR, "node 3 'faulty': ");
+    assert_int_equal(num, 5);
+    assert_int_equal(findings->num, 3);
+    assert_string_equal(findings->items[0].text,
+                        "node 1 'given' reads bytes from 0 to 3 of 'second', 3 times, which it "
+                        "does not declare (early.cu:8)");
+    assert_string_equal(findings->items[1].text,
+                        "node 1 'given' writes bytes from 0 to 3 of 'first', 3 times, which it "
+                        "does not declare (early.cu:7)");
+    assert_string_equal(findings->items[2].text,
+                        "node 2 'given' writes bytes from 4 to 7 of 'first', which it does not "
+                        "declare (late.cu:9)");
     standin_forget_faults();
 }
 
@@ -197,7 +237,7 @@ static void memory_stays_until_kernels_have_ended(void **state)
 {
     struct world *world = *state;
     size_t num = 5;
-    ADD_GIVEN(world, &writes_long, { world->first, BRAID_READ });
+    ADD_GIVEN(world, &writes_long, { world->first, BRAID_READ_WRITE });
     assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemcpyAsync:2=2"));
     num_copies = 0;
     has_waited = has_freed_early = false;
@@ -218,6 +258,7 @@ int main(void)
         TEST(kernels_of_any_block_share_their_variables),
         TEST(transients_that_would_share_memory_are_told_apart),
         TEST(a_kernel_that_faults_is_named),
+        TEST(findings_before_a_fault_are_told),
         TEST(memory_stays_until_kernels_have_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

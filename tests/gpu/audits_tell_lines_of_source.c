@@ -78,6 +78,7 @@ static void accesses_may_have_no_line(void **state)
         KERNEL("ld.global.u32 %r0, [%a];\n.loc 1 9 5\n") FILES,
         KERNEL(".loc 7 9 5\nld.global.u32 %r0, [%a];\n") FILES,
         KERNEL(".loc 9 9 5\nld.global.u32 %r0, [%a];\n") FILES,
+        KERNEL(".loc 1 9 5\n.loc 1 0 0\nld.global.u32 %r0, [%a];\n") FILES,
         KERNEL(".loc 1 524288 5\nld.global.u32 %r0, [%a];\n") FILES,
         KERNEL(".loc 127 9 5\nld.global.u32 %r0, [%a];\n") ".file 127 \"far.cu\"\n",
         KERNEL(".loc 1 9 5\nld.global.u32 %r0, [%a];\n"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp loads and stores fragments of matrices row by row, and tells of each row once. The
-// stand-in does not know the instruction, so the checks run without it.
+// A warp loads and stores fragments of matrices row by row, and tells of each row once. It makes
+// the access together behind that. The stand-in does not know the instruction, so the checks run
+// without it, or with another one.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,17 +62,26 @@ struct table {
     struct audit_segment segments[ROWS + 1];
 };
 
-static void run(const char *changed, const void *matrix, uint64_t stride, const struct table *table)
+static void run(const char *changed, const void *matrix, uintptr_t second,
+                const struct table *table, uint64_t seed)
 {
-    const void *arguments[] = { matrix, (const void *)(uintptr_t)stride, table };
+    const void *arguments[] = { matrix, (const void *)second, table };
     const struct grid grid = {
-        .grid = { 1, 1, 1 }, .block = { 64, 1, 1 }, .arguments = arguments, .seed = 1
+        .grid = { 1, 1, 1 }, .block = { 64, 1, 1 }, .arguments = arguments, .seed = seed
     };
     struct text error = { 0 };
     struct code code;
     if (!code_read(changed, "loads", &code, &error) || !code_run(&code, &grid, &error))
         fail_msg("%s", error.bytes);
     code_finish(&code);
+}
+
+static void replace_load(char *changed, const char *with)
+{
+    char *load = strstr(changed, "wmma.load");
+    assert_non_null(load);
+    memset(load, ' ', (size_t)(strchr(load, ';') + 1 - load));
+    memcpy(load, with, strlen(with));
 }
 
 // Buffers lie between rows, and at the last row. The node declares none of them.
@@ -90,9 +100,7 @@ static void a_row_ends_before_the_next(void **state)
     struct table all = { .num = ROWS, .rest = (uintptr_t)&told };
     char *changed = braid_gpu_ptx_with_audit(text, 0, &reason);
     assert_non_null(changed);
-    char *load = strstr(changed, "wmma.load");
-    assert_non_null(load);
-    memset(load, ' ', (size_t)(strchr(load, ';') + 1 - load));
+    replace_load(changed, "");
     for (uint64_t i = 0; i < ROWS; i++) {
         const uint64_t row = (uintptr_t)matrix + i * WIDTH;
         all.segments[i] = (struct audit_segment){ .begin = row + ROW_BYTES, .end = row + WIDTH };
@@ -101,7 +109,7 @@ static void a_row_ends_before_the_next(void **state)
     all.segments[ROWS] = (struct audit_segment){ .begin = UINT64_MAX, .end = UINT64_MAX };
     const struct table table = { .rest = (uintptr_t)&all,
                                  .segments = { { .begin = UINT64_MAX, .end = UINT64_MAX } } };
-    run(changed, matrix, STRIDE, &table);
+    run(changed, matrix, STRIDE, &table, 1);
     for (size_t i = 0; i < ROWS - 1; i++)
         assert_int_equal(all.segments[i].tallies[AUDIT_READS].num, 0);
     const struct audit_tally *last = &all.segments[ROWS - 1].tallies[AUDIT_READS];
@@ -111,11 +119,46 @@ static void a_row_ends_before_the_next(void **state)
     free(changed);
 }
 
+// In place of the load, each thread of the first warp reads whether the first thread has told. Half
+// of the second warp goes another way.
+static void a_warp_loads_together(void **state)
+{
+    (void)state;
+    static unsigned char matrix[ROWS * ROW_BYTES];
+    static const char text[] =
+        HEAD ".entry loads(.param .u64 matrix, .param .u64 out)\n{\n.reg .pred %p, %q;\n"
+             ".reg .b64 %a, %o, %w, %d;\n.reg .b32 %t, %r<8>;\nld.param.u64 %a, [matrix];\n"
+             "ld.param.u64 %o, [out];\nmov.u32 %t, %tid.x;\nmad.wide.u32 %d, %t, 8, %o;\n"
+             "mov.u64 %w, 1;\nsetp.lt.u32 %p, %t, 32;\nsetp.ge.u32 %q, %t, 48;\n"
+             "@%q bra over;\n@%p wmma.load.a.sync.aligned.row.m16n16k16.global.f16 "
+             "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%a], 16;\nover:\nbar.sync 0;\n"
+             "st.global.u64 [%d+8], %w;\nret;\n}\n";
+    struct ptx_reason reason;
+    char *changed = braid_gpu_ptx_with_audit(text, 0, &reason);
+    assert_non_null(changed);
+    replace_load(changed, "ld.global.u64 %w, [%o];");
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        uint64_t out[65] = { 0 };
+        const struct audit_segment last = { .begin = UINT64_MAX, .end = UINT64_MAX };
+        const struct table all = { .num = 1,
+                                   .rest = (uintptr_t)out,
+                                   .segments = { { .begin = (uintptr_t)matrix,
+                                                   .end = (uintptr_t)(matrix + ROW_BYTES) },
+                                                 last } };
+        const struct table table = { .rest = (uintptr_t)&all, .segments = { last } };
+        run(changed, matrix, (uintptr_t)out, &table, seed);
+        for (int i = 0; i < 65; i++)
+            assert_int_equal(out[i], 1);
+    }
+    free(changed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fragments_have_rows),
         cmocka_unit_test(a_row_ends_before_the_next),
+        cmocka_unit_test(a_warp_loads_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -184,6 +185,16 @@ def nothing_but_the_file_goes_to_standard_output():
     assert found["kind"] == "tuning" and all(trial["name"] in result.err for trial in found["trials"]), result.err
 
 
+def tuning_needs_no_folder_but_that_of_its_file():
+    closed = ["unshare", "-rm", "sh", "-c", 'mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && exec "$@"', "sh"]
+    if not shutil.which("unshare") or subprocess.run([*closed, "true"], capture_output=True, check=False).returncode:
+        raise Skip("this system lets nobody close /tmp for a process")
+    result = subprocess.run([*closed, TOOL, "tune", "-", "--device", "cpu", "--workers", "2", "--budget", "20",
+                             "--out", "-"], input=FORK.encode(), capture_output=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["kind"] == "tuning"
+
+
 def a_tuning_that_takes_longer_than_its_budget_says_so_first():
     slow = FORK.replace("digraph {", "digraph { slow [cost=20000];")
     result = braid("tune", "-", "--device", "cpu", "--workers", "2", "--lanes", "1", "--budget", "1", text=slow)
@@ -241,6 +252,12 @@ def values_that_no_tuning_writes_are_refused():
         result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, found), text=FORK)
         assert result.status == 2 and "'format'" in result.err, result.err
         found["format"] = 2
+        del found["costs_ns"]
+        for more, reason in ((dict(), "'costs_ns' is missing"), (dict(costs_ns=7), "'costs_ns' is missing, or is no list"),
+                             (dict(costs_ns=costs, crowding=7), "'crowding' is missing, or is no list")):
+            result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, dict(found, **more)), text=FORK)
+            assert result.status == 2 and f"changed.json: {reason}" in result.err, result.err
+        found["costs_ns"] = costs
         for way in (dict(mode="streams"), dict(mode="graph"), dict(islands="never")):
             changed = dict(found, way=dict(found["way"], **way))
             result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--json", "-", "--tuned",
@@ -343,6 +360,7 @@ if __name__ == "__main__":
         pictures_are_of_the_times_kept,
         tuning_tells_all_that_it_tried,
         nothing_but_the_file_goes_to_standard_output,
+        tuning_needs_no_folder_but_that_of_its_file,
         a_tuning_that_takes_longer_than_its_budget_says_so_first,
         a_file_is_used_and_refused,
         values_that_no_tuning_writes_are_refused,

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <braid/braid.h>
 
@@ -35,7 +37,7 @@ enum exit_status graph_costs_read(const braid_graph *graph, uint64_t default_cos
     return status;
 }
 
-// The library writes and reads files by their names; this one has none in any folder.
+// The library writes and reads files by their names. This one is in memory, in no folder.
 struct nameless {
     FILE *file;
     char name[32];
@@ -43,10 +45,15 @@ struct nameless {
 
 static enum exit_status nameless_open(struct nameless *out_file)
 {
-    out_file->file = tmpfile();
-    if (!out_file->file)
-        return fail(EXIT_FAILED, "no temporary file for the costs: %s", strerror(errno));
-    snprintf(out_file->name, sizeof(out_file->name), "/dev/fd/%d", fileno(out_file->file));
+    const int number = memfd_create("costs", MFD_CLOEXEC);
+    out_file->file = number < 0 ? NULL : fdopen(number, "w+");
+    if (!out_file->file) {
+        const int reason = errno;
+        if (number >= 0)
+            close(number);
+        return fail(EXIT_FAILED, "no memory for a file of the costs: %s", strerror(reason));
+    }
+    snprintf(out_file->name, sizeof(out_file->name), "/dev/fd/%d", number);
     return EXIT_DONE;
 }
 

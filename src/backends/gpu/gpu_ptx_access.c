@@ -121,13 +121,14 @@ static void take_size(struct ptx_access *access, struct ptx_word operand)
     access->bytes = is_number ? (uint32_t)strtoul(operand.at, NULL, 0) : 0;
 }
 
-// cp.async.bulk and cp.reduce.async.bulk: to memory, from memory, bytes.
+// cp.async.bulk and cp.reduce.async.bulk: to memory, from memory, bytes. Some forms leave out bytes
+// that operands name.
 static enum ptx_access_kind find_bulk(const struct ptx_statement *statement,
                                       const struct parts *parts, struct ptx_access *access)
 {
     const bool reduces = braid_ptx_word_is(parts->items[1], "reduce");
     const size_t to = reduces ? 4 : 3;
-    if (has(parts, "tensor"))
+    if (has(parts, "tensor") || has(parts, "cp_mask") || has(parts, "ignore_oob"))
         return PTX_UNSEEN_ACCESS;
     if (!has(parts, "global") || parts->num <= to)
         return PTX_NO_ACCESS;
@@ -159,6 +160,15 @@ static enum ptx_access_kind find_any_copy(const struct ptx_statement *statement,
         return find_bulk(statement, parts, access);
     return has(parts, "ca") || has(parts, "cg") ? find_copy(statement, parts, access)
                                                 : PTX_NO_ACCESS;
+}
+
+// A write of unknown values, of as many bytes as its operand says.
+static enum ptx_access_kind find_discard(const struct ptx_statement *statement,
+                                         struct ptx_access *access)
+{
+    access->act = AUDIT_WRITES;
+    take_size(access, find_operand(statement, 1));
+    return access->size.length ? at_operand(statement, 0, access) : PTX_UNSEEN_ACCESS;
 }
 
 static bool is_unseen(struct ptx_word name)
@@ -247,6 +257,8 @@ enum ptx_access_kind braid_ptx_find_access(const struct ptx_statement *statement
         return find_any_copy(statement, &parts, out_access);
     if (braid_ptx_word_is(name, "wmma"))
         return find_matrix(statement, &parts, out_access);
+    if (braid_ptx_word_is(name, "discard"))
+        return find_discard(statement, out_access);
     if (is_unseen(name))
         return PTX_UNSEEN_ACCESS;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -18,6 +18,13 @@
     "\tsetp.ne.u64 %braid_q, %braid_a0, %braid_a1;\n"                                              \
     "\t@%braid_q st.global.u64 [braid_audit_table], %braid_a0;\n\t}\n"
 
+// It stays where it is until it is kept.
+struct text {
+    FILE *file; // NULL: memory ran out
+    char *bytes;
+    size_t num;
+};
+
 struct auditor {
     const struct ptx *ptx;
     struct gpu_edits edits;
@@ -31,21 +38,26 @@ struct auditor {
     bool is_refused; // and the reason is set
 };
 
-// A copy that lives as long as the edits; NULL: memory ran out.
-static const char *keep(struct auditor *auditor, const char *text)
+static void begin_text(struct text *text)
 {
-    char *copy = strdup(text);
-    char **slot = copy ? braid_array_append(&auditor->texts, 1, sizeof(*slot)) : NULL;
-    if (slot) {
-        *slot = copy;
-        return copy;
-    }
-    free(copy);
+    text->bytes = NULL;
+    text->file = open_memstream(&text->bytes, &text->num);
+}
+
+// It then lives as long as the edits. NULL: memory ran out.
+static const char *keep(struct auditor *auditor, struct text *text)
+{
+    const bool failed = !text->file || ferror(text->file);
+    const bool is_whole = text->file && fclose(text->file) == 0 && !failed;
+    char **slot = is_whole ? braid_array_append(&auditor->texts, 1, sizeof(*slot)) : NULL;
+    if (slot)
+        return *slot = text->bytes;
+    free(text->bytes);
     auditor->edits.failed = true;
     return NULL;
 }
 
-static void insert(struct auditor *auditor, const char *at, const char *text)
+static void insert(struct auditor *auditor, const char *at, struct text *text)
 {
     const char *kept = keep(auditor, text);
     if (kept)
@@ -116,7 +128,7 @@ static void edit_statement(struct auditor *auditor, const struct ptx_function *f
 {
     struct ptx_cache cache = { PTX_CHECK_CACHES, function->is_entry };
     struct ptx_access access;
-    char text[PTX_CHECK_BYTES];
+    struct text text;
     if (braid_ptx_word_is(statement->word, ".loc"))
         auditor->line = braid_ptx_read_line(statement);
     if (statement->kind != PTX_INSTRUCTION)
@@ -126,12 +138,16 @@ static void edit_statement(struct auditor *auditor, const struct ptx_function *f
         return;
     if (may_ignore(auditor, function, &access))
         kind = PTX_UNSEEN_ACCESS;
-    if (kind == PTX_ACCESS && (in_loop || cache.is_shared))
-        cache.number = find_cache(auditor, access);
-    if (kind == PTX_ACCESS && braid_ptx_write_check(statement, &access, cache, auditor->line, text))
-        insert(auditor, statement->begin, text);
-    else
+    if (kind != PTX_ACCESS) {
         refuse(auditor, statement->word);
+        return;
+    }
+    if (in_loop || cache.is_shared)
+        cache.number = find_cache(auditor, access);
+    begin_text(&text);
+    if (text.file)
+        braid_ptx_write_check(text.file, statement, &access, cache, auditor->line);
+    insert(auditor, statement->begin, &text);
 }
 
 // ---- functions ----
@@ -151,12 +167,14 @@ static bool has_limit(const struct ptx_function *function)
 static void edit_head(struct auditor *auditor, const struct ptx_function *function,
                       uint32_t most_threads)
 {
-    char limit[40];
+    struct text limit;
     braid_ptx_add_parameters(&auditor->edits, function, ".param .u64 braid_audit");
     if (!function->body || !most_threads || has_limit(function))
         return;
-    snprintf(limit, sizeof(limit), "\n.maxntid %u, 1, 1\n", most_threads);
-    insert(auditor, function->body - 1, limit);
+    begin_text(&limit);
+    if (limit.file)
+        fprintf(limit.file, "\n.maxntid %u, 1, 1\n", most_threads);
+    insert(auditor, function->body - 1, &limit);
 }
 
 // Accesses in loops take the first caches.
@@ -175,17 +193,17 @@ static void choose_caches(struct auditor *auditor, const struct ptx_statement *s
 // The caches are known once all sites are written, and stand in front of them.
 static void declare_caches(struct auditor *auditor, bool are_shared, size_t edit)
 {
-    enum { EACH = 640 };
-    char text[80 + PTX_CHECK_CACHES * EACH];
+    struct text text;
     uint32_t num = auditor->num_caches;
     if (!num || auditor->edits.failed)
         return;
-    int at = snprintf(text, sizeof(text), "\n\t.reg .b64 %%braid_low<%u>, %%braid_span<%u>;\n", num,
-                      num);
-    for (uint32_t i = 0; i < num; i++)
-        at += braid_ptx_write_cache(text + at, EACH, (struct ptx_cache){ i, are_shared },
-                                    auditor->caches[i].bytes);
-    const char *kept = keep(auditor, text);
+    begin_text(&text);
+    if (text.file)
+        fprintf(text.file, "\n\t.reg .b64 %%braid_low<%u>, %%braid_span<%u>;\n", num, num);
+    for (uint32_t i = 0; text.file && i < num; i++)
+        braid_ptx_write_cache(text.file, (struct ptx_cache){ i, are_shared },
+                              auditor->caches[i].bytes);
+    const char *kept = keep(auditor, &text);
     if (kept)
         auditor->edits.items[edit].with = kept;
 }

@@ -3,7 +3,6 @@
 #include "backends/gpu/gpu_ptx_check.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 _Static_assert(offsetof(struct audit_table, segments) == 80, "the text below");
 _Static_assert(offsetof(struct audit_table, rest) == 8, "likewise");
@@ -34,46 +33,59 @@ _Static_assert(sizeof(struct audit_tally) == 32, "likewise");
     "\tbra " name "_search;\n" name "_found:\n"                                                    \
     "\tmad.lo.u64 " segment ", %low, 120, " table ";\n"
 
-// Counts bytes of an access, as far as the segment has them.
-#define COUNT(segment, begin, end)                                                                 \
-    "\tmad.wide.u32 %tally, %act, 32, " segment ";\n"                                              \
-    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
-    "\tld.global.u64 %t, [" segment "];\n"                                                         \
-    "\tmax.u64 %t, %t, " begin ";\n"                                                               \
-    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
-    "\tld.global.u64 %t, [" segment "+8];\n"                                                       \
-    "\tmin.u64 %t, %t, " end ";\n"                                                                 \
-    "\tsub.u64 %t, %t, 1;\n"                                                                       \
-    "\tred.global.max.u64 [%tally+40], %t;\n"                                                      \
-    "\tred.global.min.u32 [%tally+48], %line;\n"
-
 // Bytes from %at to %to that the node does not declare, in the table of all buffers. If none of
 // them is there, others between the same segments are likewise none of the graph's. If an access
-// has more bytes, that does not count. The host's word is written once.
+// has more bytes, that does not count.
 #define UNDECLARED                                                                                 \
     "\tld.global.u64 %all, [%table+-72];\n" SEARCH(                                                \
-        "braid_all", "%all", "%other",                                                             \
-        "%at") "\tld.global.u64 %t, [%other];\n"                                                   \
-               "\tsetp.lt.u64 %q, %t, %to;\n"                                                      \
-               "\t@%q bra braid_told;\n"                                                           \
-               "\tsub.u64 %half, %to, %at;\n"                                                      \
-               "\tsetp.ne.u64 %q, %half, %bytes;\n"                                                \
-               "\t@%q bra braid_declared;\n"                                                       \
-               "\tsetp.ne.u64 %q, %low, 0;\n"                                                      \
-               "\t@%q ld.global.u64 %from, [%other+-112];\n"                                       \
-               "\tsub.u64 %span, %t, %from;\n"                                                     \
-               "\tsub.u64 %span, %span, %bytes;\n"                                                 \
-               "\tbra braid_done;\n"                                                               \
-               "braid_told:\n"                                                                     \
-               "\tld.global.u64 %t, [%all+-64];\n"                                                 \
-               "\tsetp.eq.u64 %q, %t, 0;\n"                                                        \
-               "\t@%q st.global.u64 [%all+-64], 1;\n"                                              \
-               "\t@%q ld.global.u64 %t, [%all+-72];\n"                                             \
-               "\t@%q st.global.u64 [%t], 1;\n"                                                    \
-               "braid_tell:\n" COUNT("%other", "%at", "%to") "\tadd.u64 %other, %other, 120;\n"    \
-                                                             "\tld.global.u64 %t, [%other];\n"     \
-                                                             "\tsetp.lt.u64 %q, %t, %to;\n"        \
-                                                             "\t@%q bra braid_tell;\n"
+        "braid_all", "%all", "%other", "%at") "\tld.global.u64 %t, [%other];\n"                    \
+                                              "\tsetp.lt.u64 %q, %t, %to;\n"                       \
+                                              "\t@%q bra braid_told;\n"                            \
+                                              "\tsub.u64 %half, %to, %at;\n"                       \
+                                              "\tsetp.ne.u64 %q, %half, %bytes;\n"                 \
+                                              "\t@%q bra braid_declared;\n"                        \
+                                              "\tsetp.ne.u64 %q, %low, 0;\n"                       \
+                                              "\t@%q ld.global.u64 %from, [%other+-112];\n"        \
+                                              "\tsub.u64 %span, %t, %from;\n"                      \
+                                              "\tsub.u64 %span, %span, %bytes;\n"                  \
+                                              "\tbra braid_done;\n"
+
+// Counts bytes of an access from %other on, as far as segments have them. The host's word is
+// written once. A segment of the node reaches behind its begin.
+#define TOLD                                                                                       \
+    "braid_told:\n"                                                                                \
+    "\tld.global.u64 %t, [%all+-64];\n"                                                            \
+    "\tsetp.eq.u64 %q, %t, 0;\n"                                                                   \
+    "\t@%q st.global.u64 [%all+-64], 1;\n"                                                         \
+    "\t@%q ld.global.u64 %t, [%all+-72];\n"                                                        \
+    "\t@%q st.global.u64 [%t], 1;\n"                                                               \
+    "braid_tell:\n"                                                                                \
+    "\tmad.wide.u32 %tally, %act, 32, %other;\n"                                                   \
+    "\tred.global.add.u64 [%tally+24], 1;\n"                                                       \
+    "\tld.global.u64 %t, [%other];\n"                                                              \
+    "\tmax.u64 %t, %t, %at;\n"                                                                     \
+    "\tred.global.min.u64 [%tally+32], %t;\n"                                                      \
+    "\tld.global.u64 %t, [%other+8];\n"                                                            \
+    "\tmin.u64 %t, %t, %to;\n"                                                                     \
+    "\tsub.u64 %t, %t, 1;\n"                                                                       \
+    "\tred.global.max.u64 [%tally+40], %t;\n"                                                      \
+    "\tred.global.min.u32 [%tally+48], %line;\n"                                                   \
+    "\tadd.u64 %other, %other, 120;\n"                                                             \
+    "\tld.global.u64 %t, [%other];\n"                                                              \
+    "\tsetp.lt.u64 %q, %t, %to;\n"                                                                 \
+    "\t@%q bra braid_tell;\n"                                                                      \
+    "\tsetp.gt.u64 %q, %to, %begin;\n"                                                             \
+    "\t@%q bra braid_next;\n"
+
+// A segment of the node that does not allow the access.
+#define REFUSED                                                                                    \
+    "braid_refused:\n"                                                                             \
+    "\tld.global.u64 %all, [%table+-72];\n"                                                        \
+    "\tadd.u64 %all, %all, 80;\n"                                                                  \
+    "\tmov.b64 %other, %own;\n"                                                                    \
+    "\tld.global.u64 %to, [%own+8];\n"                                                             \
+    "\tmin.u64 %to, %to, %end;\n"                                                                  \
+    "\tbra braid_told;\n"
 
 // Of a segment that allows the access: notes the first one. If it has the whole access, the first
 // and the last address of others that it has are the result, and the table knows it. All threads
@@ -121,28 +133,28 @@ const char braid_ptx_checker[] =
     "\t@%q bra braid_done;\n"
     "\tadd.u64 %end, %at, %bytes;\n"
     "\tld.global.u64 %table, [braid_audit_table];\n" SEARCH(
-        "braid_node", "%table", "%own",
-        "%at") "braid_walk:\n"
-               "\tld.global.u64 %begin, [%own];\n"
-               "\tmin.u64 %to, %begin, %end;\n"
-               "\tsetp.ge.u64 %q, %at, %to;\n"
-               "\t@%q bra braid_declared;\n" UNDECLARED "braid_declared:\n"
-               "\tsetp.ge.u64 %q, %begin, %end;\n"
-               "\t@%q bra braid_done;\n"
-               "\tld.global.u32 %mask, [%own+16];\n"
-               "\tshr.b32 %mask, %mask, %act;\n"
-               "\tand.b32 %mask, %mask, 1;\n"
-               "\tsetp.eq.u32 %q, %mask, 0;\n"
-               "\t@%q bra braid_refused;\n" ALLOWED "braid_refused:\n" COUNT(
-                   "%own", "%at", "%end") "braid_next:\n"
-                                          "\tld.global.u64 %at, [%own+8];\n"
-                                          "\tadd.u64 %own, %own, 120;\n"
-                                          "\tsetp.lt.u64 %q, %at, %end;\n"
-                                          "\t@%q bra braid_walk;\n"
-                                          "braid_done:\n"
-                                          "\tst.param.b64 [braid_found+0], %from;\n"
-                                          "\tst.param.b64 [braid_found+8], %span;\n"
-                                          "\tret;\n}\n";
+        "braid_node", "%table", "%own", "%at") "braid_walk:\n"
+                                               "\tld.global.u64 %begin, [%own];\n"
+                                               "\tmin.u64 %to, %begin, %end;\n"
+                                               "\tsetp.ge.u64 %q, %at, %to;\n"
+                                               "\t@%q bra braid_declared;\n" UNDECLARED TOLD
+                                               "braid_declared:\n"
+                                               "\tsetp.ge.u64 %q, %begin, %end;\n"
+                                               "\t@%q bra braid_done;\n"
+                                               "\tld.global.u32 %mask, [%own+16];\n"
+                                               "\tshr.b32 %mask, %mask, %act;\n"
+                                               "\tand.b32 %mask, %mask, 1;\n"
+                                               "\tsetp.eq.u32 %q, %mask, 0;\n"
+                                               "\t@%q bra braid_refused;\n" ALLOWED REFUSED
+                                               "braid_next:\n"
+                                               "\tld.global.u64 %at, [%own+8];\n"
+                                               "\tadd.u64 %own, %own, 120;\n"
+                                               "\tsetp.lt.u64 %q, %at, %end;\n"
+                                               "\t@%q bra braid_walk;\n"
+                                               "braid_done:\n"
+                                               "\tst.param.b64 [braid_found+0], %from;\n"
+                                               "\tst.param.b64 [braid_found+8], %span;\n"
+                                               "\tret;\n}\n";
 
 // The guard without its sign, or length 0.
 static struct ptx_word find_guard(const struct ptx_statement *statement)
@@ -162,115 +174,115 @@ static struct ptx_word find_guard(const struct ptx_statement *statement)
 }
 
 // Whether the check is due: where the guard holds, and the cache does not say that all is well.
-static int write_decision(char *text, size_t size, struct ptx_word guard, uint32_t cache)
+static void write_decision(FILE *file, struct ptx_word guard, uint32_t cache)
 {
-    if (cache < PTX_CHECK_CACHES)
-        return snprintf(text, size,
-                        "\tsub.s64 %%braid_a1, %%braid_a0, %%braid_low%u;\n"
-                        "\tsetp.gt%s.u64 %%braid_q, %%braid_a1, %%braid_span%u%s%.*s;\n"
-                        "\t@!%%braid_q bra braid_checked;\n",
-                        cache, guard.length ? ".and" : "", cache, guard.length ? ", " : "",
-                        (int)guard.length, guard.at ? guard.at : "");
-    if (!guard.length)
-        return 0;
-    bool is_negated = *guard.at == '!';
-    return snprintf(text, size, "\t@%s%.*s bra braid_checked;\n", is_negated ? "" : "!",
-                    (int)guard.length - is_negated, guard.at + is_negated);
+    const bool is_negated = guard.length && *guard.at == '!';
+    if (cache < PTX_CHECK_CACHES) {
+        fprintf(file,
+                "\tsub.s64 %%braid_a1, %%braid_a0, %%braid_low%u;\n"
+                "\tsetp.gt%s.u64 %%braid_q, %%braid_a1, %%braid_span%u",
+                cache, guard.length ? ".and" : "", cache);
+        if (guard.length)
+            fprintf(file, ", %.*s", (int)guard.length, guard.at);
+        fprintf(file, ";\n\t@!%%braid_q bra braid_checked;\n");
+    } else if (guard.length) {
+        fprintf(file, "\t@%s%.*s bra braid_checked;\n", is_negated ? "" : "!",
+                (int)guard.length - is_negated, guard.at + is_negated);
+    }
 }
 
-static int write_size(char *text, size_t size, const struct ptx_access *access)
+static void write_size(FILE *file, const struct ptx_access *access)
 {
     if (access->bytes || !access->size.length)
-        return snprintf(text, size, "\tst.param.b64 [braid_p1], %u;\n", access->bytes);
-    return snprintf(text, size,
-                    "\tcvt.u64.u32 %%braid_a1, %.*s;\n"
-                    "\tst.param.b64 [braid_p1], %%braid_a1;\n",
-                    (int)access->size.length, access->size.at);
+        fprintf(file, "\tst.param.b64 [braid_p1], %u;\n", access->bytes);
+    else
+        fprintf(file,
+                "\tcvt.u64.u32 %%braid_a1, %.*s;\n"
+                "\tst.param.b64 [braid_p1], %%braid_a1;\n",
+                (int)access->size.length, access->size.at);
 }
 
 // Of several rows: the first thread of the warp checks one after another.
-static int write_rows_begin(char *text, size_t size, const struct ptx_access *access)
+static void write_rows_begin(FILE *file, const struct ptx_access *access)
 {
-    int at = snprintf(text, size,
-                      "\t.reg .b64 %%braid_stride;\n\t.reg .b32 %%braid_rows;\n"
-                      "\tmov.u32 %%braid_rows, %%laneid;\n"
-                      "\tsetp.ne.u32 %%braid_q, %%braid_rows, 0;\n"
-                      "\t@%%braid_q bra braid_last_row;\n"
-                      "\tmov.u32 %%braid_rows, %u;\n",
-                      access->rows);
+    fprintf(file,
+            "\t.reg .b64 %%braid_stride;\n\t.reg .b32 %%braid_rows;\n"
+            "\tmov.u32 %%braid_rows, %%laneid;\n"
+            "\tsetp.ne.u32 %%braid_q, %%braid_rows, 0;\n"
+            "\t@%%braid_q bra braid_last_row;\n"
+            "\tmov.u32 %%braid_rows, %u;\n",
+            access->rows);
     if (access->stride.length)
-        at += snprintf(text + at, size - (size_t)at, "\tmul.wide.u32 %%braid_stride, %.*s, %u;\n",
-                       (int)access->stride.length, access->stride.at, access->stride_bits);
+        fprintf(file, "\tmul.wide.u32 %%braid_stride, %.*s, %u;\n", (int)access->stride.length,
+                access->stride.at, access->stride_bits);
     else
-        at += snprintf(text + at, size - (size_t)at, "\tmov.u64 %%braid_stride, %u;\n",
-                       access->stride_bits);
-    return at + snprintf(text + at, size - (size_t)at,
-                         "\tshr.u64 %%braid_stride, %%braid_stride, 3;\nbraid_row:\n");
+        fprintf(file, "\tmov.u64 %%braid_stride, %u;\n", access->stride_bits);
+    fprintf(file, "\tshr.u64 %%braid_stride, %%braid_stride, 3;\nbraid_row:\n");
 }
 
-static const char rows_end[] = "\tadd.u64 %braid_a0, %braid_a0, %braid_stride;\n"
-                               "\tsub.u32 %braid_rows, %braid_rows, 1;\n"
-                               "\tsetp.ne.u32 %braid_q, %braid_rows, 0;\n"
-                               "\t@%braid_q bra braid_row;\nbraid_last_row:\n";
+// The warp makes the access together.
+static void write_rows_end(FILE *file, struct ptx_word guard)
+{
+    fprintf(file, "\tadd.u64 %%braid_a0, %%braid_a0, %%braid_stride;\n"
+                  "\tsub.u32 %%braid_rows, %%braid_rows, 1;\n"
+                  "\tsetp.ne.u32 %%braid_q, %%braid_rows, 0;\n"
+                  "\t@%%braid_q bra braid_row;\nbraid_last_row:\n\t");
+    if (guard.length)
+        fprintf(file, "@%.*s ", (int)guard.length, guard.at);
+    fprintf(file, "bar.warp.sync 0xffffffff;\n");
+}
 
-bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
-                           struct ptx_cache cache, uint32_t line, char *text)
+void braid_ptx_write_check(FILE *file, const struct ptx_statement *statement,
+                           const struct ptx_access *access, struct ptx_cache cache, uint32_t line)
 {
     const uint32_t known = cache.is_shared ? cache.number : PTX_CHECK_CACHES;
-    enum { size = PTX_CHECK_BYTES, MOST_WORDS = size / 8 };
-    struct ptx_word guard = find_guard(statement);
-    if (access->base.length + access->offset.length + access->size.length + guard.length +
-            access->stride.length >
-        MOST_WORDS)
-        return false;
-    struct ptx_word base = access->base, offset = access->offset;
-    int at = snprintf(text, size,
-                      "\n\t{\n\t.reg .pred %%braid_q;\n\t.reg .b64 %%braid_a<2>;\n"
-                      "\tmov.b64 %%braid_a0, %.*s;\n",
-                      (int)base.length, base.at);
-    if (offset.length)
-        at += snprintf(text + at, size - (size_t)at, "\tadd.s64 %%braid_a0, %%braid_a0, %.*s;\n",
-                       (int)offset.length, offset.at);
+    const struct ptx_word guard = find_guard(statement);
+    fprintf(file,
+            "\n\t{\n\t.reg .pred %%braid_q;\n\t.reg .b64 %%braid_a<2>;\n"
+            "\tmov.b64 %%braid_a0, %.*s;\n",
+            (int)access->base.length, access->base.at);
+    if (access->offset.length)
+        fprintf(file, "\tadd.s64 %%braid_a0, %%braid_a0, %.*s;\n", (int)access->offset.length,
+                access->offset.at);
     if (access->rows)
-        at += write_rows_begin(text + at, size - (size_t)at, access);
-    at += write_decision(text + at, size - (size_t)at, guard, cache.number);
-    at += snprintf(text + at, size - (size_t)at,
-                   "\t{\n\t.param .b64 braid_p0;\n\t.param .b64 braid_p1;\n\t.param .b32 "
-                   "braid_p2;\n\t.param .align 8 .b8 braid_r[16];\n"
-                   "\tst.param.b64 [braid_p0], %%braid_a0;\n");
-    at += write_size(text + at, size - (size_t)at, access);
-    at += snprintf(text + at, size - (size_t)at,
-                   "\tst.param.b32 [braid_p2], %u;\n"
-                   "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2);\n",
-                   (uint32_t)access->act | known << 2 | line << 6);
+        write_rows_begin(file, access);
+    write_decision(file, guard, cache.number);
+    fprintf(file, "\t{\n\t.param .b64 braid_p0;\n\t.param .b64 braid_p1;\n\t.param .b32 "
+                  "braid_p2;\n\t.param .align 8 .b8 braid_r[16];\n"
+                  "\tst.param.b64 [braid_p0], %%braid_a0;\n");
+    write_size(file, access);
+    fprintf(file,
+            "\tst.param.b32 [braid_p2], %u;\n"
+            "\tcall (braid_r), braid_check, (braid_p0, braid_p1, braid_p2);\n",
+            (uint32_t)access->act | known << 2 | line << 6);
     if (cache.number < PTX_CHECK_CACHES)
-        at += snprintf(text + at, size - (size_t)at,
-                       "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"
-                       "\tld.param.b64 %%braid_span%u, [braid_r+8];\n",
-                       cache.number, cache.number);
-    snprintf(text + at, size - (size_t)at, "\t}\nbraid_checked:\n%s\t}\n\t",
-             access->rows ? rows_end : "");
-    return true;
+        fprintf(file,
+                "\tld.param.b64 %%braid_low%u, [braid_r+0];\n"
+                "\tld.param.b64 %%braid_span%u, [braid_r+8];\n",
+                cache.number, cache.number);
+    fprintf(file, "\t}\nbraid_checked:\n");
+    if (access->rows)
+        write_rows_end(file, guard);
+    fprintf(file, "\t}\n\t");
 }
 
-int braid_ptx_write_cache(char *text, size_t size, struct ptx_cache cache, uint32_t bytes)
+void braid_ptx_write_cache(FILE *file, struct ptx_cache cache, uint32_t bytes)
 {
     const uint32_t n = cache.number;
-    int at = snprintf(text, size,
-                      "\tmov.b64 %%braid_low%u, 0;\n"
-                      "\tmov.b64 %%braid_span%u, 0;\n",
-                      n, n);
-    if (!cache.is_shared)
-        return at;
-    return at + snprintf(text + at, size - (size_t)at,
-                         "\t{\n\t.reg .pred %%braid_q;\n\t.reg .b64 %%braid_a<2>;\n"
-                         "\tld.param.u64 %%braid_a0, [braid_audit];\n"
-                         "\tld.global.u64 %%braid_a1, [%%braid_a0+%zu];\n"
-                         "\tsetp.ne.u64 %%braid_q, %%braid_a1, 0;\n"
-                         "\t@%%braid_q ld.global.u64 %%braid_low%u, [%%braid_a1];\n"
-                         "\t@%%braid_q ld.global.u64 %%braid_span%u, [%%braid_a1+8];\n"
-                         "\t@%%braid_q sub.u64 %%braid_span%u, %%braid_span%u, %%braid_low%u;\n"
-                         "\t@%%braid_q sub.u64 %%braid_span%u, %%braid_span%u, %u;\n\t}\n",
-                         offsetof(struct audit_table, known) + n * sizeof(uint64_t), n, n, n, n, n,
-                         n, n, bytes);
+    fprintf(file,
+            "\tmov.b64 %%braid_low%u, 0;\n"
+            "\tmov.b64 %%braid_span%u, 0;\n",
+            n, n);
+    if (cache.is_shared)
+        fprintf(file,
+                "\t{\n\t.reg .pred %%braid_q;\n\t.reg .b64 %%braid_a<2>;\n"
+                "\tld.param.u64 %%braid_a0, [braid_audit];\n"
+                "\tld.global.u64 %%braid_a1, [%%braid_a0+%zu];\n"
+                "\tsetp.ne.u64 %%braid_q, %%braid_a1, 0;\n"
+                "\t@%%braid_q ld.global.u64 %%braid_low%u, [%%braid_a1];\n"
+                "\t@%%braid_q ld.global.u64 %%braid_span%u, [%%braid_a1+8];\n"
+                "\t@%%braid_q sub.u64 %%braid_span%u, %%braid_span%u, %%braid_low%u;\n"
+                "\t@%%braid_q sub.u64 %%braid_span%u, %%braid_span%u, %u;\n\t}\n",
+                offsetof(struct audit_table, known) + n * sizeof(uint64_t), n, n, n, n, n, n, n,
+                bytes);
 }

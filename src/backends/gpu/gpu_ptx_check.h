@@ -5,12 +5,11 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_CHECK_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_CHECK_H
 
+#include <stdio.h>
+
 #include "backends/gpu/gpu_ptx_access.h"
 
-enum {
-    PTX_CHECK_CACHES = AUDIT_NUM_KNOWN, // of a function: each takes registers
-    PTX_CHECK_BYTES = 4096,
-};
+enum { PTX_CHECK_CACHES = AUDIT_NUM_KNOWN }; // of a function: each takes registers
 
 // A variable for the address of the table, and the function that looks into the table.
 extern const char braid_ptx_checker[];
@@ -22,12 +21,11 @@ struct ptx_cache {
     bool is_shared;  // through the table, which knows it by its number
 };
 
-// Writes the text to PTX_CHECK_BYTES. The line is that of the source. False: the statement is too
-// long.
-bool braid_ptx_write_check(const struct ptx_statement *statement, const struct ptx_access *access,
-                           struct ptx_cache cache, uint32_t line, char *text);
+// The line is that of the source.
+void braid_ptx_write_check(FILE *file, const struct ptx_statement *statement,
+                           const struct ptx_access *access, struct ptx_cache cache, uint32_t line);
 
 // Writes how a thread begins with a cache. If it is shared, it begins as another thread left it.
-int braid_ptx_write_cache(char *text, size_t size, struct ptx_cache cache, uint32_t bytes);
+void braid_ptx_write_cache(FILE *file, struct ptx_cache cache, uint32_t bytes);
 
 #endif

@@ -14,7 +14,8 @@ uint32_t braid_ptx_read_line(const struct ptx_statement *loc)
 {
     const char *at = loc->word.at + loc->word.length;
     unsigned long file = read_number(&at), line = read_number(&at);
-    bool fits = line < 1ul << AUDIT_LINE_BITS && file < AUDIT_NO_LINE >> AUDIT_LINE_BITS;
+    bool fits =
+        line > 0 && line < 1ul << AUDIT_LINE_BITS && file < AUDIT_NO_LINE >> AUDIT_LINE_BITS;
     return fits ? (uint32_t)(file << AUDIT_LINE_BITS | line) : AUDIT_NO_LINE;
 }
 

@@ -6,7 +6,8 @@
 #include "backends/gpu/gpu_ptx_read.h"
 #include "base/audit_table.h"
 
-// The line of the statements behind a .loc; AUDIT_NO_LINE: its numbers are too large.
+// The line of the statements behind a .loc; AUDIT_NO_LINE: it is 0, as of code
+// that a compiler made, or its numbers are too large.
 uint32_t braid_ptx_read_line(const struct ptx_statement *loc);
 
 // The name of a file of that number, without quotation marks; length 0: there is none.

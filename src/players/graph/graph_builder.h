@@ -61,9 +61,12 @@ braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct 
                                           const struct backend_task *task);
 braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
                                         const struct backend_task *task);
-// Adds a node behind the nodes collected that writes when a task begins, or has ended.
-braid_status braid_graph_build_stamp(struct graph_builder *builder, const struct backend_task *task,
-                                     bool ended, gpu_node *out_node);
+// Adds a node behind the nodes collected that writes when a task begins, and collects it alone.
+braid_status braid_graph_build_begin_stamp(struct graph_builder *builder,
+                                           const struct backend_task *task);
+// Adds one behind *node that writes when a task has ended. *node becomes it.
+braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
+                                         const struct backend_task *task, gpu_node *node);
 // Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                     uint32_t index);

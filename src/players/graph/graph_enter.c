@@ -52,24 +52,6 @@ static void collect_last_loop(struct graph_builder *builder)
         builder->after[builder->num_after++] = builder->last_loop;
 }
 
-static braid_status put_stamp_before(struct graph_builder *builder, const struct backend_task *task)
-{
-    gpu_node stamp;
-    braid_status status = braid_graph_build_stamp(builder, task, false, &stamp);
-    builder->after[0] = stamp;
-    builder->num_after = 1;
-    return status;
-}
-
-// *node becomes the stamp.
-static braid_status put_stamp_behind(struct graph_builder *builder, const struct backend_task *task,
-                                     gpu_node *node)
-{
-    builder->after[0] = *node;
-    builder->num_after = 1;
-    return braid_graph_build_stamp(builder, task, true, node);
-}
-
 // A loop or branch is one node, and its bodies are built into the graphs of that.
 braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane *state,
                                const braid_step *op)
@@ -88,7 +70,7 @@ braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane 
     ranges_begin(task->name);
     braid_status status = braid_graph_build_begin_note(builder, state, task);
     if (!status && playing->times)
-        status = put_stamp_before(builder, task);
+        status = braid_graph_build_begin_stamp(builder, task);
     const struct gpu_behind behind = graph_behind_here(builder);
     if (!status)
         status = braid_graph_loops_add(playing->loops, &behind, program, body, task,
@@ -99,7 +81,7 @@ braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane 
     ranges_end();
     state->last = playing->nodes[op->node];
     if (!status && playing->times)
-        status = put_stamp_behind(builder, task, &state->last);
+        status = braid_graph_build_end_stamp(builder, task, &state->last);
     builder->last_loop = state->last;
     state->last_is_kernel = false;
     state->last_task = op->node;

@@ -117,12 +117,30 @@ static braid_status add_node(struct graph_builder *builder, const struct backend
     return status ? status : braid_graph_add_plain(builder->gpu, &behind, task, out_node);
 }
 
-braid_status braid_graph_build_stamp(struct graph_builder *builder, const struct backend_task *task,
-                                     bool ended, gpu_node *out_node)
+static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
+                              bool ended, gpu_node *out_node)
 {
     const struct gpu_behind behind = graph_behind_here(builder);
     builder->playing->num_nodes++;
     return braid_graph_times_add_stamp(builder->playing->times, &behind, task, ended, out_node);
+}
+
+braid_status braid_graph_build_begin_stamp(struct graph_builder *builder,
+                                           const struct backend_task *task)
+{
+    gpu_node stamp = NULL;
+    braid_status status = add_stamp(builder, task, false, &stamp);
+    builder->after[0] = stamp;
+    builder->num_after = 1;
+    return status;
+}
+
+braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
+                                         const struct backend_task *task, gpu_node *node)
+{
+    builder->after[0] = *node;
+    builder->num_after = 1;
+    return add_stamp(builder, task, true, node);
 }
 
 // The node between two that write the time; *state then ends with the second.
@@ -130,15 +148,12 @@ static braid_status add_between_stamps(struct graph_builder *builder,
                                        const struct backend_task *task, struct graph_lane *state,
                                        gpu_node *out_node)
 {
-    gpu_node stamp;
     state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
-    braid_status status = braid_graph_build_stamp(builder, task, false, &stamp);
-    builder->after[0] = stamp;
-    builder->num_after = 1;
+    braid_status status = braid_graph_build_begin_stamp(builder, task);
     if (!status)
         status = add_node(builder, task, state, out_node);
-    builder->after[0] = *out_node;
-    return status ? status : braid_graph_build_stamp(builder, task, true, &state->last);
+    state->last = *out_node;
+    return status ? status : braid_graph_build_end_stamp(builder, task, &state->last);
 }
 
 // A kernel that can writes its times itself.
