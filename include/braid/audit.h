@@ -25,6 +25,7 @@ typedef enum braid_audit_kind {
     BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited, or reads on HIP
     BRAID_AUDIT_ORDER = 7,        // nothing orders two nodes, and results depend on their order
     BRAID_AUDIT_UNREPEATABLE = 8, // a second run has other results, so no orders are compared
+    BRAID_AUDIT_SPARE_WAITS = 9,  // the plan has fewer without accesses that are never made
 } braid_audit_kind;
 
 // All accesses of one kind by a node to a buffer; or bytes of one that differ between runs.
@@ -39,7 +40,7 @@ typedef struct braid_audit_finding {
     const void *address; // of the first access (on CUDA the lowest), or byte; NULL: there is none
     uint64_t begin,
         end;          // in the buffer; on the CPU, of first bytes of accesses; or bytes that differ
-    uint64_t num;     // of accesses, at least; or of these bytes
+    uint64_t num;     // of accesses, at least; or of these bytes; or of waits
     const char *file; // of the source, where PTX tells lines; NULL: unknown
     uint32_t line;    // the first there with such an access
 } braid_audit_finding;

@@ -18,13 +18,14 @@ from braid._text import string
 _KINDS = {lib.BRAID_AUDIT_READS: "reads", lib.BRAID_AUDIT_WRITES: "writes",
           lib.BRAID_AUDIT_UPDATES: "updates", lib.BRAID_AUDIT_NEVER_READS: "never reads",
           lib.BRAID_AUDIT_NEVER_WRITES: "never writes", lib.BRAID_AUDIT_UNSEEN: "unseen",
-          lib.BRAID_AUDIT_ORDER: "order", lib.BRAID_AUDIT_UNREPEATABLE: "unrepeatable"}
+          lib.BRAID_AUDIT_ORDER: "order", lib.BRAID_AUDIT_UNREPEATABLE: "unrepeatable",
+          lib.BRAID_AUDIT_SPARE_WAITS: "spare waits"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """See braid_audit_finding. `kind` is "reads", "writes", "updates", "never reads", "never writes", "unseen", "order"
-    or "unrepeatable"."""
+    """See braid_audit_finding. `kind` is "reads", "writes", "updates", "never reads", "never writes", "unseen", "order",
+    "unrepeatable" or "spare waits"."""
 
     kind: str
     node: Optional[Node]

@@ -62,14 +62,19 @@ static braid_status run_frames(struct auditing *auditing, const braid_audit_opti
 
 // A frame that fails has findings up to there. Accesses may come behind it.
 static braid_status report(struct auditing *auditing, const braid_audit_options *options,
-                           braid_status status)
+                           braid_status status, size_t *out_num)
 {
     struct error_attempt attempt;
+    struct audit_waits waits = { 0 };
     braid_error_begin_attempt(&attempt);
     braid_status ended =
         braid_audit_findings_end(&auditing->findings, status ? NULL : auditing->memory);
+    if (!status && !ended)
+        ended = braid_audit_waits_count(auditing->exec, &auditing->findings, &waits);
     braid_audit_findings_report(&auditing->findings, options);
     braid_audit_orders_report(auditing->findings.graph, &auditing->orders, options);
+    braid_audit_waits_report(&waits, options);
+    *out_num = auditing->findings.items.num + auditing->orders.num + audit_waits_are_fewer(&waits);
     braid_error_end_attempt(&attempt, status ? BRAID_OK : ended);
     return status ? status : ended;
 }
@@ -106,6 +111,7 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
     braid_status status = check(device, graph, out_num_findings);
     if (status)
         return status;
+    size_t num = 0;
     struct auditing auditing = { .way = find_way(device->backend), .findings.graph = graph };
     const braid_exec_options alone = { .islands = BRAID_ISLANDS_NEVER };
     auditing.findings.has_run = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(bool));
@@ -114,9 +120,9 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
     status = braid_exec_create(device, graph, &alone, &auditing.exec);
     if (!status)
         status = run_frames(&auditing, options);
-    status = report(&auditing, options, status);
+    status = report(&auditing, options, status, &num);
     if (!status) {
-        *out_num_findings = auditing.findings.items.num + auditing.orders.num;
+        *out_num_findings = num;
         status = braid_exec_tell_traps(auditing.exec);
     }
     auditing.way->destroy(&auditing);

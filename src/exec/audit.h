@@ -74,6 +74,20 @@ void braid_audit_findings_finish(struct audit_findings *findings);
 void braid_audit_findings_report(const struct audit_findings *findings,
                                  const braid_audit_options *options);
 
+// audit_waits.c: how many waits the plan loses without declared accesses that were never made.
+struct audit_waits {
+    uint64_t num, num_left; // of the exec's plan, and without such accesses
+};
+static inline bool audit_waits_are_fewer(const struct audit_waits *waits)
+{
+    return waits->num_left < waits->num;
+}
+// Plans the graph again if it has such accesses. Errors: those of braid_schedule_create.
+braid_status braid_audit_waits_count(const braid_exec *exec, const struct audit_findings *findings,
+                                     struct audit_waits *out_waits);
+// If they are fewer.
+void braid_audit_waits_report(const struct audit_waits *waits, const braid_audit_options *options);
+
 struct audit_way;
 
 struct auditing {

@@ -200,6 +200,19 @@ def test_an_audit_finds_what_nodes_do_not_say(device, store):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="audits need x86-64")
+def test_an_audit_tells_of_spare_waits(device):
+    x, y = np.zeros(1024), np.zeros(1024)
+    graph = braid.Graph()
+    graph.host(lambda: x.fill(1), writes=x)
+    graph.host(lambda: y.fill(1), writes=y)
+    graph.host(lambda: x.sum(), name="sum", reads=[x, y])
+    never, spare = braid.audit(device, graph)
+    assert never.text == "node 2 'sum' declares to read 'array 1', and never does"
+    assert (spare.kind, spare.num, spare.node, spare.buffer) == ("spare waits", 1, None, None)
+    assert str(spare).startswith("the plan loses 1 of its 1 wait without ")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="audits need x86-64")
 def test_an_audit_finds_orders_that_nothing_declares(device):
     x, seen = np.zeros(1024), []
     graph = braid.Graph()
