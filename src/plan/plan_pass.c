@@ -120,6 +120,12 @@ static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *a
     return arrival;
 }
 
+struct arrival braid_plan_pass_arrival(const struct plan_pass *pass, uint32_t unit)
+{
+    const struct ahead ahead = { .first = pass->plan->pred_first, .nodes = pass->plan->pred_nodes };
+    return find_plain_arrival(pass, &ahead, unit);
+}
+
 static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane)
 {
     const struct plan_costs *costs = pass->costs;
@@ -137,6 +143,8 @@ static bool is_better(const struct plan_pass *pass, const struct arrival *arriva
                       uint32_t than)
 {
     uint64_t free = pass->lanes[lane].free_ns, than_free = pass->lanes[than].free_ns;
+    if (pass->takes_first_lane)
+        return false;
     return free != than_free ? free > than_free : lane == arrival->lane;
 }
 
@@ -366,4 +374,14 @@ void braid_plan_pass_key_by_path(struct plan_pass *pass, uint64_t edge_ns)
     }
     for (uint32_t unit = 0; unit < plan->num_units; unit++)
         pass->keys[unit] = INT64_MAX - pass->keys[unit];
+}
+
+void braid_plan_pass_order_by_path(struct plan_pass *pass)
+{
+    const uint32_t num = pass->plan->num_units;
+    for (uint32_t unit = 0; unit < num; unit++)
+        pass->sequence[unit] = unit;
+    braid_plan_pass_key_by_path(pass, 0);
+    braid_plan_pass_rank(pass);
+    memcpy(pass->sequence, pass->ranks.unit_at, num * sizeof(*pass->sequence));
 }

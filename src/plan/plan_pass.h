@@ -52,6 +52,9 @@ struct plan_pass {
     uint64_t *keys;      // per unit, set by the caller
     uint32_t *pins;      // per unit, set by the caller: the lane of an earlier pass, or PLAN_NONE
     enum pass_mode mode; // set by the caller
+    // Set by the caller: of lanes where a unit starts as early it takes that of the lowest number.
+    // Otherwise it takes the one that was idle for the shortest time.
+    bool takes_first_lane;
 
     uint64_t *start_ns; // per unit, from the end of the graph if the pass goes backward
     uint32_t *lane_of;  // per unit
@@ -74,6 +77,9 @@ void braid_plan_pass_finish(struct plan_pass *pass);
 
 void braid_plan_pass_run(struct plan_pass *pass, bool forward);
 
+// When a unit may start, if all that it comes after are placed. Without bundles, on one place.
+struct arrival braid_plan_pass_arrival(const struct plan_pass *pass, uint32_t unit);
+
 // Ranks units by their keys, and equal ones by the sequence of the last pass.
 void braid_plan_pass_rank(struct plan_pass *pass);
 
@@ -82,6 +88,9 @@ void braid_plan_pass_turn(struct plan_pass *pass);
 
 // Sets the keys so that the heaviest path ahead goes first, with edge_ns for each edge.
 void braid_plan_pass_key_by_path(struct plan_pass *pass, uint64_t edge_ns);
+
+// Sets the sequence to that order without waits, so that a pass takes units of equal keys in it.
+void braid_plan_pass_order_by_path(struct plan_pass *pass);
 
 // How many units, lanes and edges a pass looks at.
 uint64_t braid_plan_pass_visits(const struct plan_graph *plan, uint32_t max_lanes);

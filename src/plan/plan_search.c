@@ -13,10 +13,11 @@
 #include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_realise.h"
+#include "plan/plan_starts.h"
 
 // The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
-#define MOST_VISITS_OF_STARTS 20000
+#define MOST_VISITS_OF_STARTS 320000
 #define MOST_VISITS_OF_STEPS 200000
 #define MOST_STEPS 512
 // With fewer edges a unit, an edge that others imply changes no number of steps.
@@ -32,8 +33,6 @@
 #define STEPS_AT_A_PLAN 32
 #define MOST_EQUALS 8
 #define MOST_LANES 128 // clocks of so many are never too long; see plan_clocks.c
-
-#define NUM_STARTS (2 * NUM_PASS_MODES)
 
 struct search {
     struct plan_tries *tries;
@@ -320,13 +319,14 @@ static braid_status begin(struct search *search)
     braid_status status = accept(search);
     if (!status)
         status = try_exact(search);
-    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i++) {
+    const uint32_t first = braid_plan_first_start(&search->pass);
+    for (uint32_t i = first; i < search->num_starts && !status && !is_shortest(search); i++) {
         load(search, search->best);
         unpin(search);
-        braid_plan_pass_key_by_path(&search->pass,
-                                    i < NUM_PASS_MODES ? search->tries->costs->model.wait_ns : 0);
-        search->pass.mode = i % NUM_PASS_MODES;
-        status = improve(search);
+        status = braid_plan_start(&search->pass, i);
+        if (!status)
+            status = improve(search);
+        search->pass.takes_first_lane = false;
     }
     return status;
 }
@@ -367,7 +367,7 @@ static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lan
     struct search search = { .tries = tries,
                              .best = placement,
                              .patience = least(patience, MOST_STEPS),
-                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
+                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_PLAN_STARTS),
                              .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
     return run_search(&search, lanes);
 }
