@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A captured frame gives the same in a replay, and a replay names the first node that differs."""
 import os
+import platform
 import re
 import struct
 import subprocess
@@ -9,7 +10,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 from braid_tool import braid  # noqa: E402
-from tap import run  # noqa: E402
+from tap import Skip, run  # noqa: E402
 
 WRITER, KERNELS, WRONG, NEARLY = sys.argv[2:6]
 
@@ -51,6 +52,21 @@ def a_race_is_named_by_the_nodes_that_ran():
         result = replay(capture(folder, "cpu", "race"), "--kernels", KERNELS, status=1)
         assert ("one of 2 nodes from 2 'reads' to 3 'goes on': buffer 'out' differs from byte 2 on"
                 in result.err), result.err
+
+
+def an_audit_names_accesses_that_are_not_declared():
+    with tempfile.TemporaryDirectory() as folder:
+        if platform.machine() != "x86_64":
+            raise Skip("audits need x86-64")
+        path = capture(folder, "cpu", "race")
+        result = replay(path, "--audit", "--kernels", KERNELS, status=1)
+        found = "node 1 'writes' writes bytes from 0 to 252 of 'in', 64 times, which it does not declare"
+        assert found in result.out.split("\n"), result.out
+        assert result.err == f"braid: the audit of {path} has 1 finding\n", result.err
+        whole = replay(capture(folder, "cpu", "whole"), "--audit", "--kernels", KERNELS)
+        assert "all accesses are declared, and made" in whole.out, whole.out
+        refused = braid("replay", path, "--audit", "--against", "cpu")
+        assert refused.status == 2 and "leave --against out" in refused.err, refused.err
 
 
 def functions_of_other_libraries_are_no_part_of_a_plug_in():
@@ -200,6 +216,7 @@ if __name__ == "__main__":
         a_frame_of_the_cpu_is_replayed,
         kernels_of_the_cpu_need_a_plug_in,
         a_race_is_named_by_the_nodes_that_ran,
+        an_audit_names_accesses_that_are_not_declared,
         functions_of_other_libraries_are_no_part_of_a_plug_in,
         a_frame_of_cuda_is_replayed,
         a_node_that_differs_on_another_device_is_named,

@@ -24,6 +24,7 @@ static const char help[] =
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: as captured)\n"
     "  --against WHAT    serial (default): the frame as planned, with the nodes one by one;\n"
     "                    or another device, as for --device: after each node\n"
+    "  --audit           instead find accesses that nodes do not declare, or never make\n"
     "  --kernels LIB     a plug-in (.so): functions for the CPU with the names of kernels, and\n"
     "                    host calls with the names of their nodes\n"
     "  --lanes K         plan at most K lanes (default: as many as the captured plan has)\n"
@@ -35,6 +36,7 @@ static const char help[] =
 enum {
     OPTION_DEVICE = 256,
     OPTION_AGAINST,
+    OPTION_AUDIT,
     OPTION_KERNELS,
     OPTION_LANES,
     OPTION_TOLERANCE,
@@ -44,6 +46,7 @@ enum {
 static const struct option long_options[] = {
     { "device", required_argument, NULL, OPTION_DEVICE },
     { "against", required_argument, NULL, OPTION_AGAINST },
+    { "audit", no_argument, NULL, OPTION_AUDIT },
     { "kernels", required_argument, NULL, OPTION_KERNELS },
     { "lanes", required_argument, NULL, OPTION_LANES },
     { "tolerance", required_argument, NULL, OPTION_TOLERANCE },
@@ -56,7 +59,7 @@ struct replaying {
     struct run_arguments device, against; // `against` without a backend: a serial run
     const char *kernels;
     uint64_t num_lanes; // 0: as captured
-    bool is_help;
+    bool is_help, is_audit;
     void *plug_in;
     struct capture_file file;
     struct replay_comparison comparison;
@@ -80,6 +83,9 @@ static enum exit_status take_option(int option, struct replaying *replaying)
         return strcmp(optarg, "serial") == 0
                    ? EXIT_DONE
                    : run_arguments_read_device(optarg, &replaying->against);
+    case OPTION_AUDIT:
+        replaying->is_audit = true;
+        return EXIT_DONE;
     case OPTION_KERNELS:
         replaying->kernels = optarg;
         return EXIT_DONE;
@@ -198,6 +204,8 @@ static enum exit_status replay(struct replaying *replaying)
     enum exit_status status = find_functions(replaying);
     if (status == EXIT_DONE)
         status = open_device(replaying, &replaying->device, &comparison->left);
+    if (status == EXIT_DONE && replaying->is_audit)
+        return replay_device_audit(&comparison->left);
     if (status == EXIT_DONE)
         status = compare(replaying);
     if (status == EXIT_DONE)
@@ -223,6 +231,8 @@ enum exit_status command_replay(int argc, char **argv)
         if (status != EXIT_DONE || replaying.is_help)
             return status;
     }
+    if (replaying.is_audit && replaying.against.backend)
+        return fail(EXIT_BAD_FILE, "--audit compares with no other device: leave --against out");
     enum exit_status status = argument_read_file("replay", argc, argv, optind, &path);
     if (status == EXIT_DONE)
         status = capture_file_read(path, &replaying.file);

@@ -22,7 +22,7 @@ _braid() {
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
     report) options="--out --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
-    replay) options="--device --against --kernels --lanes --tolerance --type --help" ;;
+    replay) options="--device --against --audit --kernels --lanes --tolerance --type --help" ;;
     diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
     esac
