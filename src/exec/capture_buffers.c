@@ -43,6 +43,18 @@ braid_status braid_capture_check_resources(const struct capture *capture)
     return BRAID_OK;
 }
 
+// Of a buffer the one whose memory ends where it begins, so that copies may span both.
+static uint32_t buffer_of(const struct capture *capture, uint32_t resource)
+{
+    const struct graph_resource *declared = graph_resource_at(capture->graph, resource);
+    const struct extents *extents = &capture->exec->extents;
+    bool has_address = kind_of(capture, resource) == KIND_BUFFER && declared->address;
+    uint32_t i = has_address ? braid_extents_find(extents, declared->address) : 0;
+    return i && extents->items[i - 1].last + 1 == (uintptr_t)declared->address
+               ? extents->items[i - 1].buffer
+               : declared->buffer;
+}
+
 // Scratch may have grown since.
 static uint64_t bytes_of(const struct capture *capture, uint32_t resource)
 {
@@ -59,7 +71,7 @@ void braid_capture_put_resources(struct capture *capture)
         const struct graph_resource *declared = graph_resource_at(capture->graph, i);
         braid_capture_put_text(file, braid_names_at(&capture->graph->names, declared->name));
         braid_capture_put_number(file, kind_of(capture, i), 1);
-        braid_capture_put_number(file, declared->buffer, 4);
+        braid_capture_put_number(file, buffer_of(capture, i), 4);
         braid_capture_put_number(file, declared->offset, 8);
         braid_capture_put_number(file, bytes_of(capture, i), 8);
         braid_capture_put_number(file, declared->alignment, 4);

@@ -8,9 +8,10 @@
 //
 // - The head: "BRAIDCAP", u32 version, u64 bytes of the file.
 // - EXEC: text backend, u32 lanes of the plan, u64 frame.
-// - RSRC, a list of resources: text name, u8 kind, u32 buffer of a range, u64 offset, u64 bytes,
-//   u32 alignment. Kinds: 0 a name without bytes, 1 buffer, 2 transient, 3 range. Scratch is a
-//   name, and a transient buffer for each of its nodes. A version of a buffer is a buffer.
+// - RSRC, a list of resources: text name, u8 kind, u32 buffer, u64 offset, u64 bytes, u32
+//   alignment. The buffer is that of a range, and of a buffer itself or the one right before it.
+//   Kinds: 0 a name without bytes, 1 buffer, 2 transient, 3 range. Scratch is a name, and a
+//   transient buffer for each of its nodes. A version of a buffer is a buffer.
 // - KERN, a list of kernels: text name, u8 programmatic, text source, text name expression. Lists
 //   of texts: options, include folders. A list of headers: text name, text. For CUDA, then for HIP:
 //   text entry, block image.

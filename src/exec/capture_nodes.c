@@ -140,16 +140,29 @@ static void put_kernel(struct capture *capture, uint32_t node)
     }
 }
 
+// In its buffer, or in those that follow it without a gap.
+static bool has_bytes(const struct capture *capture, const struct word *word, uint64_t num)
+{
+    const struct graph_resource *declared = graph_resource_at(capture->graph, word->resource);
+    uint32_t last;
+    uint64_t beyond;
+    if (declared->bytes - word->offset >= num)
+        return true;
+    return declared->address && !declared->num_versions && word->offset < declared->bytes &&
+           !braid_extents_overrun(&capture->exec->extents,
+                                  (const unsigned char *)declared->address + word->offset, num,
+                                  &last, &beyond);
+}
+
 // An end of a copy or fill, with so many bytes.
 static braid_status put_end(struct capture *capture, uint32_t node, size_t place, uint64_t num)
 {
     uint64_t offset = capture->exec->tasks.offsets[node] + place;
     const unsigned char *bytes = capture->exec->tasks.slot_bytes[TASK_SLOT_WORKS] + offset;
     struct word word = find_word(capture, node, offset, bytes);
-    if (word.kind != WORD_ADDRESS ||
-        graph_resource_at(capture->graph, word.resource)->bytes - word.offset < num)
+    if (word.kind != WORD_ADDRESS || !has_bytes(capture, &word, num))
         return braid_error(BRAID_UNSUPPORTED,
-                           "node %s uses memory that no single buffer declares, so a capture "
+                           "node %s uses memory that no buffer declares, so a capture "
                            "cannot hold its contents",
                            braid_node_text(node, braid_graph_name(capture->graph, node)).text);
     put_word(&capture->file, &word, bytes);

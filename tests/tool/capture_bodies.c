@@ -41,7 +41,8 @@ static const uint32_t num = FRAME_NUM, one = 1;
 struct bodies {
     braid_graph *graph;
     uint32_t *words;
-    braid_resource in, out, spare, rounds, idle, inner, odd;
+    braid_resource in, out, spare, rounds, idle, inner, odd, low, high;
+    unsigned char *pair; // the memory of the last two
 };
 
 static void add(struct bodies *bodies, const char *name, const braid_kernel *kernel,
@@ -108,6 +109,26 @@ static void add_branch(struct bodies *bodies)
     check_ok(braid_graph_end(bodies->graph));
 }
 
+// Of the middle of two adjacent buffers, to and from both.
+static void add_span(struct bodies *bodies)
+{
+    const braid_fill fill = { .node.name = "fill both",
+                              BRAID_ACCESSES({ bodies->low, BRAID_WRITE },
+                                             { bodies->high, BRAID_WRITE }),
+                              .to = bodies->pair + 8,
+                              .value = 7,
+                              .num_values = 16 };
+    const braid_copy copy = { .node.name = "copy both",
+                              BRAID_ACCESSES({ bodies->low, BRAID_READ },
+                                             { bodies->high, BRAID_READ_WRITE },
+                                             { bodies->out, BRAID_WRITE }),
+                              .to_resource = bodies->out,
+                              .from = bodies->pair + 4,
+                              .bytes = 24 };
+    check_ok(braid_graph_add_fill(bodies->graph, &fill, NULL));
+    check_ok(braid_graph_add_copy(bodies->graph, &copy, NULL));
+}
+
 static void add_whole(struct bodies *bodies)
 {
     const braid_loop outer = { .node.name = "outer", .condition = bodies->rounds, .most = 10 };
@@ -125,6 +146,7 @@ static void add_whole(struct bodies *bodies)
     check_ok(braid_graph_begin_loop(bodies->graph, &late, NULL)); // it tests behind the first
     add_lower(bodies, "lower idle", bodies->idle);
     check_ok(braid_graph_end(bodies->graph));
+    add_span(bodies);
 }
 
 // "sneaks" writes what it declares to read, in the third round only. The plan has it behind
@@ -162,20 +184,24 @@ uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race,
     struct bodies bodies = { .graph = NULL };
     braid_device *device;
     braid_exec *exec;
-    void *memory[4];
+    void *memory[5];
     uint64_t bytes;
     check_ok(braid_device_open(&on, &device));
     for (int i = 0; i < 3; i++)
         memory[i] = allocate(device, zeros, sizeof(zeros));
     memory[3] = allocate(device, words, sizeof(words));
+    memory[4] = allocate(device, zeros, sizeof(zeros));
     braid_graph *graph;
     braid_resource all;
     check_ok(braid_graph_create(&graph));
     bodies.graph = graph;
+    bodies.pair = memory[4];
     check_ok(braid_graph_add_buffer(graph, "in", memory[0], sizeof(zeros), &bodies.in));
     check_ok(braid_graph_add_buffer(graph, "out", memory[1], sizeof(zeros), &bodies.out));
     check_ok(braid_graph_add_buffer(graph, "spare", memory[2], sizeof(zeros), &bodies.spare));
     check_ok(braid_graph_add_buffer(graph, "words", memory[3], sizeof(words), &all));
+    check_ok(braid_graph_add_buffer(graph, "high", bodies.pair + 16, 16, &bodies.high));
+    check_ok(braid_graph_add_buffer(graph, "low", bodies.pair, 16, &bodies.low));
     check_ok(braid_graph_add_range(graph, all, 0, 4, &bodies.rounds));
     check_ok(braid_graph_add_range(graph, all, 4, 4, &bodies.idle));
     check_ok(braid_graph_add_range(graph, all, 8, 4, &bodies.odd));
@@ -188,7 +214,7 @@ uint64_t capture_bodies(const char *backend, braid_exec_mode mode, bool is_race,
     check_ok(braid_exec_capture(exec, path, &bytes));
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         braid_memory_free(device, BRAID_MEMORY_DEVICE, memory[i]);
     check_ok(braid_device_close(device));
     return bytes;

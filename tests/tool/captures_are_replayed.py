@@ -164,17 +164,36 @@ def damaged_loops_and_branches_are_refused():
             (b"fixed", (none, 3, 3, 0, 1, 1), "a loop with 3 iterations and 1 other nodes"),
             (b"outer", (4, 10, 10, 0, 1000, 0), "node 0 has a body of 1000 nodes"),
             (b"outer", (4, 10, 10, 0, 0, 0), "node 0 has a body of 0 nodes"),
-            (b"inner", (7, 10, 10, 0, 9, 0), "node 2 has a body of 9 nodes, and 8 are left"),
-            (b"odd?", (6, 1, 1, 1, 4, none - 3), "node 6 has a body of 4294967296 nodes")):
+            (b"inner", (9, 10, 10, 0, 9, 0), "node 2 has a body of 9 nodes, and 8 are left"),
+            (b"odd?", (8, 1, 1, 1, 4, none - 3), "node 6 has a body of 4294967296 nodes")):
         at = region_at(whole, name)
         damaged = whole[:at] + struct.pack("<IQQBII", *values) + whole[at + 29:]
         refused(with_sum(damaged), text)
     order = whole.index(b"EDGE") + 4 + 8 + 4
     for first, second, node in ((9, 11, 0), (7, 8, 6)):  # a body and what is behind, and two arms
-        moved = list(struct.unpack_from("<15I", whole, order))
+        moved = list(struct.unpack_from("<17I", whole, order))
         moved[first], moved[second] = moved[second], moved[first]
-        refused(with_sum(whole[:order] + struct.pack("<15I", *moved) + whole[order + 60:]),
+        refused(with_sum(whole[:order] + struct.pack("<17I", *moved) + whole[order + 68:]),
                 f"the nodes of a body do not run behind node {node}")
+
+
+def patched(data, *patches):
+    for at, form, value in patches:
+        data = data[:at] + struct.pack(form, value) + data[at + struct.calcsize(form):]
+    return with_sum(data)
+
+
+def damaged_chains_of_buffers_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(capture(folder, "cpu", "bodies"), "rb") as file:
+            whole = file.read()[:-8]
+    high, low = (whole.index(name) + len(name) + 1 for name in (b"high\0", b"low\0"))
+    size = region_at(whole, b"copy both") + 2 * 13
+    assert struct.unpack_from("<I", whole, high)[0] == 5  # "low"
+    refused(patched(whole, (high, "<I", 99)), "resource 4 is not alone behind a buffer")
+    refused(patched(whole, (low, "<I", 3), (high, "<I", 3)), "is not alone behind a buffer")
+    refused(patched(whole, (size, "<Q", 29)), "29 bytes reach beyond resource 5")
+    refused(patched(whole, (size, "<Q", 64), (low, "<I", 4)), "follow each other in a circle")
 
 
 def nested(depth):
@@ -225,6 +244,7 @@ if __name__ == "__main__":
         a_difference_in_an_iteration_is_named,
         a_race_in_an_iteration_is_named,
         damaged_loops_and_branches_are_refused,
+        damaged_chains_of_buffers_are_refused,
         loops_are_nested_so_deep_and_no_deeper,
         damaged_files_are_refused_in_one_line,
     ]))

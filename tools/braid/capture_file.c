@@ -70,6 +70,23 @@ static void check_resource(struct capture_reader *reader, uint32_t index)
         capture_refuse(reader, "resource %" PRIu32 " has %" PRIu64 " bytes", index, it->bytes);
 }
 
+static void link_buffers(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    for (uint32_t i = 0; i < file->num_resources; i++)
+        file->resources[i].next = CAPTURE_NONE;
+    for (uint32_t i = 0; i < file->num_resources && reader->status == EXIT_DONE; i++) {
+        uint32_t before = file->resources[i].buffer;
+        if (file->resources[i].kind != CAPTURE_BUFFER || before == i)
+            continue;
+        if (before < file->num_resources && file->resources[before].kind == CAPTURE_BUFFER &&
+            file->resources[before].next == CAPTURE_NONE)
+            file->resources[before].next = i;
+        else
+            capture_refuse(reader, "resource %" PRIu32 " is not alone behind a buffer", i);
+    }
+}
+
 static void read_resources(struct capture_reader *reader)
 {
     struct capture_file *file = reader->file;
@@ -86,6 +103,8 @@ static void read_resources(struct capture_reader *reader)
         resource->alignment = (uint32_t)capture_take_number(reader, 4);
         check_resource(reader, i);
     }
+    if (reader->status == EXIT_DONE)
+        link_buffers(reader);
     capture_end_section(reader);
 }
 

@@ -20,7 +20,9 @@ enum capture_resource_kind { CAPTURE_NAME, CAPTURE_BUFFER, CAPTURE_TRANSIENT, CA
 struct capture_resource {
     const char *name;
     enum capture_resource_kind kind;
-    uint32_t buffer; // of a range
+    uint32_t buffer; // of a range; of a buffer itself, or the one right before it
+    uint32_t next;   // the one right behind a buffer; CAPTURE_NONE: there is none
+    bool is_glued;   // a node uses bytes of the one before and this one together
     uint64_t offset, bytes;
     uint32_t alignment;
     const unsigned char *contents; // of a buffer

@@ -81,14 +81,48 @@ static void read_pointer(struct capture_reader *reader, uint32_t bytes, bool is_
         capture_refuse(reader, "%s is no address in a buffer", what);
 }
 
+// So many bytes from a word on, in its buffer and those that follow.
+static bool glue(struct capture_file *file, const struct capture_word *word, uint64_t bytes)
+{
+    struct capture_resource *resources = file->resources;
+    uint64_t offset = word->offset;
+    uint32_t at = word->resource;
+    while (bytes > resources[at].bytes - offset) {
+        bytes -= resources[at].bytes - offset;
+        at = resources[at].kind == CAPTURE_BUFFER ? resources[at].next : CAPTURE_NONE;
+        if (at == CAPTURE_NONE)
+            return false;
+        resources[at].is_glued = true;
+        offset = 0;
+    }
+    return true;
+}
+
+// Glued buffers have a first one.
+static void check_glued(struct capture_reader *reader)
+{
+    const struct capture_resource *resources = reader->file->resources;
+    uint32_t num = 0, num_reached = 0;
+    for (uint32_t i = 0; i < reader->file->num_resources; i++) {
+        num += resources[i].is_glued;
+        for (uint32_t at = resources[i].next;
+             !resources[i].is_glued && at != CAPTURE_NONE && resources[at].is_glued;
+             at = resources[at].next)
+            num_reached++;
+    }
+    if (num_reached < num)
+        capture_refuse(reader, "%" PRIu32 " buffers follow each other in a circle",
+                       num - num_reached);
+}
+
 static void check_ends(struct capture_reader *reader, const struct capture_node *node,
                        uint64_t bytes)
 {
-    const struct capture_file *file = reader->file;
+    struct capture_file *file = reader->file;
     const struct capture_word *words = file->words.items;
     for (uint32_t i = 0; i < node->num_arguments && reader->status == EXIT_DONE; i++) {
         const struct capture_word *word = &words[file->words.num - 1 - i];
-        if (bytes == 0 || bytes > file->resources[word->resource].bytes - word->offset)
+        if (bytes == 0 || !glue(file, word, bytes))
             capture_refuse(reader, "%" PRIu64 " bytes reach beyond resource %" PRIu32, bytes,
                            word->resource);
     }
@@ -288,5 +322,7 @@ void capture_read_nodes(struct capture_reader *reader)
         read_node(reader, i);
     if (reader->status == EXIT_DONE)
         find_bodies(reader);
+    if (reader->status == EXIT_DONE)
+        check_glued(reader);
     capture_end_section(reader);
 }

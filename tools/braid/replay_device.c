@@ -39,6 +39,23 @@ enum exit_status replay_device_read(const struct replay_device *device, uint32_t
     return status ? fail_in_library() : EXIT_DONE;
 }
 
+// A buffer, with those that are glued to it.
+static enum exit_status allocate_buffer(const struct replay_device *device, uint32_t first)
+{
+    const struct capture_resource *resources = device->replay.file->resources;
+    uint64_t bytes = resources[first].bytes;
+    uint32_t next = resources[first].next;
+    void *memory = NULL;
+    for (; next != CAPTURE_NONE && resources[next].is_glued; next = resources[next].next)
+        bytes += resources[next].bytes;
+    if (braid_memory_allocate(device->device, BRAID_MEMORY_DEVICE, bytes, &memory))
+        return fail_in_library();
+    device->memory[first] = memory;
+    for (uint32_t last = first; resources[last].next != next; last = resources[last].next)
+        device->memory[resources[last].next] = device->memory[last] + resources[last].bytes;
+    return EXIT_DONE;
+}
+
 static enum exit_status allocate(struct replay_device *device)
 {
     const struct capture_file *file = device->replay.file;
@@ -46,16 +63,13 @@ static enum exit_status allocate(struct replay_device *device)
     if (!device->memory)
         return fail(EXIT_FAILED, "out of memory for the buffers of %s", file->path);
     device->replay.memory = device->memory;
-    for (uint32_t i = 0; i < file->num_resources; i++) {
+    enum exit_status status = EXIT_DONE;
+    for (uint32_t i = 0; i < file->num_resources && status == EXIT_DONE; i++) {
         const struct capture_resource *it = &file->resources[i];
-        void *memory = NULL;
-        if (it->kind != CAPTURE_BUFFER && it->kind != CAPTURE_TRANSIENT)
-            continue;
-        if (braid_memory_allocate(device->device, BRAID_MEMORY_DEVICE, it->bytes, &memory))
-            return fail_in_library();
-        device->memory[i] = memory;
+        if ((it->kind == CAPTURE_BUFFER || it->kind == CAPTURE_TRANSIENT) && !it->is_glued)
+            status = allocate_buffer(device, i);
     }
-    return EXIT_DONE;
+    return status;
 }
 
 static enum exit_status enable(const struct replay_device *device, uint32_t node, bool is_enabled)
@@ -98,8 +112,10 @@ void replay_device_close(struct replay_device *device)
 {
     braid_exec_destroy(device->exec);
     braid_graph_destroy(device->graph);
-    for (uint32_t i = 0; device->memory && i < device->replay.file->num_resources; i++)
-        braid_memory_free(device->device, BRAID_MEMORY_DEVICE, device->memory[i]);
+    for (uint32_t i = 0; device->memory && i < device->replay.file->num_resources; i++) {
+        if (!device->replay.file->resources[i].is_glued)
+            braid_memory_free(device->device, BRAID_MEMORY_DEVICE, device->memory[i]);
+    }
     free(device->memory);
     if (device->device)
         braid_device_close(device->device);
