@@ -38,13 +38,13 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
     return status;
 }
 
-// If two loops stand side by side in the body of a third, the driver may hang. Two of 100 random
-// programs did on an H100 and an H200 with driver 580. So each loop or branch is behind the one
-// before.
+// If two loops or branches run at once, driver 580 may fail with CUDA_ERROR_LAUNCH_FAILED (719),
+// and in the body of a third it may hang. Some of 250 random programs did on an H100 and an H200.
+// So each is behind the one before; gpu_turn.c does the same for graphs.
 static void collect_last_loop(struct graph_builder *builder)
 {
     size_t i = 0;
-    if (builder->stage->program->region == PLAN_NONE || !builder->last_loop)
+    if (!builder->last_loop)
         return;
     while (i < builder->num_after && builder->after[i] != builder->last_loop)
         i++;
