@@ -67,20 +67,20 @@ static bool is_behind(CUgraphNode node, CUgraphNode other, bool *seen)
     return found;
 }
 
-// Loops side by side inside a loop hang driver 580.159. Branches are refused alike.
-static CUresult check_order_inside(CUgraph body)
+// Loops side by side make driver 580.159 fail or hang. Branches are refused alike.
+static CUresult check_order_of_loops(CUgraph graph)
 {
     CUgraphNode last = NULL;
     CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < body->num_nodes && result == CUDA_SUCCESS; i++) {
-        CUgraphNode node = body->nodes[i];
+    for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++) {
+        CUgraphNode node = graph->nodes[i];
         if (node->work.kind != WORK_CONDITIONAL)
             continue;
-        bool *seen = calloc(body->num_nodes, sizeof(*seen));
+        bool *seen = calloc(graph->num_nodes, sizeof(*seen));
         if (seen == NULL)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (last != NULL && !is_behind(node, last, seen)) {
-            complain("conditional nodes stand side by side in a body, where the driver may hang");
+            complain("conditional nodes stand side by side, where the driver may fail or hang");
             result = CUDA_ERROR_NOT_SUPPORTED;
         }
         free(seen);
@@ -96,7 +96,7 @@ static CUresult check_graph(CUgraph graph)
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_has_cycle(graph, &no_memory))
         return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-    CUresult result = graph->is_body ? check_order_inside(graph) : CUDA_SUCCESS;
+    CUresult result = check_order_of_loops(graph);
     for (size_t i = 0; i < graph->num_nodes && result == CUDA_SUCCESS; i++) {
         const struct work *work = &graph->nodes[i]->work;
         result = launch_check_room(work);
