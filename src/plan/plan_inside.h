@@ -28,7 +28,7 @@ static inline bool plan_room_is_lone(const struct plan_room *room)
 }
 
 // From an iteration of a loop inside to the next, beyond its calls; measured by bench_gpu_loops.
-#define PLAN_ITERATION_INSIDE_NS 300
+#define PLAN_ITERATION_INSIDE_NS 550
 
 // A graph whose nodes are all calls of one island.
 struct plan_inside {
