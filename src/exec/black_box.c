@@ -210,26 +210,33 @@ static void find_running(const braid_exec *exec, struct running *running, uint64
     }
 }
 
-// The innermost region that the node is in; NULL: it is in none.
-static const struct program *find_body(const struct program *program, uint32_t node)
+// The innermost loop that the node is in; unchanged: it is in none. False: the node is elsewhere.
+static bool find_loop(const struct backend_task *tasks, const struct program *program,
+                      uint32_t node, const struct program **out_loop)
 {
-    const struct program *found = NULL;
+    bool found = false;
+    for (size_t k = 0; k < program->num_ops && !found; k++)
+        found = program_has_node(&program->ops[k]) && program->ops[k].node == node;
     for (uint32_t i = 0; i < program->num_bodies && !found; i++) {
-        const struct program *body = &program->bodies[i];
-        found = find_body(body, node);
-        for (size_t k = 0; k < body->num_ops && !found; k++)
-            found = program_has_node(&body->ops[k]) && body->ops[k].node == node ? body : NULL;
+        const struct program *body = &program->bodies[i], *loop = *out_loop;
+        if (tasks[body->node].kind == WORK_LOOP)
+            loop = body;
+        found = find_loop(tasks, body, node, &loop);
+        if (found)
+            *out_loop = loop;
     }
     return found;
 }
 
 static uint64_t find_iteration(const braid_exec *exec, const struct running_node *node)
 {
-    const struct program *body = find_body(&exec->program, node->node);
     const struct frame_slot *slot = &exec->frames.slots[node->slot];
-    if (!body)
+    const struct backend_task *tasks = slot->frame.tasks;
+    const struct program *loop = NULL;
+    find_loop(tasks, &exec->program, node->node, &loop);
+    if (!loop)
         return 0;
-    uint32_t number = slot->frame.tasks[body->node].work.loop.number;
+    uint32_t number = tasks[loop->node].work.loop.number;
     return exec->player->num_iterations ? exec->player->num_iterations(slot->playing, number)
                                         : atomic_load(&slot->frame.iterations[number]);
 }

@@ -148,18 +148,30 @@ static void set_inside(const struct loop_divider *divider, const struct program 
         set_inside(divider, &body->bodies[i]);
 }
 
-// Scopes of one kernel start their iterations themselves. Returns by how much a body's runs are
-// shorter, at most.
+static uint64_t shorten(const struct loop_divider *divider, const struct program *body);
+
+static uint64_t shorten_bodies(const struct loop_divider *divider, const struct program *program)
+{
+    uint64_t saved_ns = 0;
+    for (uint32_t i = 0; i < program->num_bodies; i += 1 + program->bodies[i].has_else)
+        saved_ns += shorten(divider, &program->bodies[i]);
+    return saved_ns;
+}
+
+// Scopes of one kernel start their iterations themselves. Returns by how much the runs of a loop,
+// or of the arms of a branch, are shorter, at most.
 static uint64_t shorten(const struct loop_divider *divider, const struct program *body)
 {
     const struct braid_schedule *schedule = divider->schedule;
     const bool iterates = schedule->program.kinds[body->node] == WORK_LOOP;
     const uint64_t between_ns = schedule->options.costs.iteration_ns;
     uint64_t *cost_ns = &schedule->cost_ns[body->node], saved_ns = 0;
+    for (uint32_t arm = 0; arm <= body->has_else; arm++) {
+        const uint64_t arm_ns = shorten_bodies(divider, &body[arm]);
+        saved_ns = arm_ns > saved_ns ? arm_ns : saved_ns;
+    }
     if (iterates && between_ns > PLAN_ITERATION_INSIDE_NS)
-        saved_ns = between_ns - PLAN_ITERATION_INSIDE_NS;
-    for (uint32_t i = 0; i < body->num_bodies; i++)
-        saved_ns += shorten(divider, &body->bodies[i]);
+        saved_ns += between_ns - PLAN_ITERATION_INSIDE_NS;
     if (__builtin_mul_overflow(saved_ns, body->expected, &saved_ns) ||
         saved_ns >= *cost_ns) // which has a limit
         return 0;
@@ -177,12 +189,12 @@ static void divide_body(struct loop_divider *divider, const struct program *body
     if (!reason) {
         schedule->info.num_islands++;
         schedule->info.num_island_nodes += num;
+        shorten(divider, body);
     }
     schedule->division.why_outside[body->node] = is_loop;
     for (uint32_t arm = 0; arm <= body->has_else; arm++) {
         if (!reason) {
             set_inside(divider, &body[arm]);
-            shorten(divider, &body[arm]);
             continue;
         }
         for (size_t i = 0; i < body[arm].num_ops; i++)

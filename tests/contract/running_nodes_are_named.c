@@ -181,26 +181,38 @@ static void a_host_call_that_does_not_return_is_named(void **state)
     check_host_call(*state, true);
 }
 
+// In an arm, too, and in the second frame, which does not tell of the first one's iterations.
 static void a_node_of_a_loop_tells_its_iteration(void **state)
 {
     struct contract *contract = *state;
     braid_graph *graph = contract_graph(contract);
     struct gate gate = contract_gate(contract);
-    uint32_t *numbers = contract_numbers(contract, 1);
-    braid_node loop;
+    uint32_t *numbers = contract_numbers(contract, 2);
+    const uint32_t yes = 1;
+    braid_resource condition;
+    braid_node loop, branch;
+    contract_write(contract, numbers + 1, &yes, sizeof(yes));
+    check_ok(braid_graph_add_buffer(graph, "yes", numbers + 1, sizeof(yes), &condition));
     check_ok(
         braid_graph_begin_loop(graph, &(braid_loop){ .times = 3, .node.name = "loop" }, &loop));
     braid_node first = add_axpy(graph, (braid_node_options){ 0 }, numbers, numbers, 1, 1, 1);
-    braid_node stuck = add_gate(graph, (braid_node_options){ AFTER(first) }, gate);
+    const braid_if choice = { .condition = condition, .node = { AFTER(first) } };
+    check_ok(braid_graph_begin_if(graph, &choice, &branch));
+    braid_node stuck = add_gate(graph, (braid_node_options){ 0 }, gate);
+    check_ok(braid_graph_end(graph));
     check_ok(braid_graph_end(graph));
     braid_exec *exec = make_exec(contract, graph);
-    check_ok(braid_exec_launch(exec, contract_stream(contract)));
-    braid_running_node node = find_only(exec, gate);
-    assert_int_equal(node.node.index, stuck.index);
-    assert_int_equal(node.iteration, 0);
-    gate_open(gate);
-    check_ok(braid_exec_wait(exec));
-    check_none(exec);
+    for (int frame = 0; frame < 2; frame++) {
+        *gate.open = 0;
+        *gate.report = 0;
+        check_ok(braid_exec_launch(exec, contract_stream(contract)));
+        braid_running_node node = find_only(exec, gate);
+        assert_int_equal(node.node.index, stuck.index);
+        assert_int_equal(node.iteration, 0);
+        gate_open(gate);
+        check_ok(braid_exec_wait(exec));
+        check_none(exec);
+    }
 }
 
 static void without_a_black_box_nothing_is_known(void **state)
