@@ -104,8 +104,8 @@ static void accesses_without_an_address_are_told(void **state)
     static const char *const unseen[] = {
         "cp.async.bulk.tensor.1d.shared::cluster.global.tile [%r1], [%rd1, {%r2}], [%r3]",
         "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [%r1], 64, %h1",
-        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1], [%rd1], "
-        "64, 4, 8, [%r3]",
+        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1], [%rd1], "
+         "64, 4, 8, [%r3]"),
         "tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [t, {%r0}]",
         "sust.b.1d.b32.trap [s, {%r0}], %r1",
         "multimem.red.relaxed.gpu.global.add.u32 [%rd1], %r1",
