@@ -256,8 +256,7 @@ def main():
     parser.add_argument("--only", action="append", default=[], help="run tests whose name has this in it")
     parser.add_argument("--label", default="", help="printed before each test's name")
     parser.add_argument("--totals", help="append 'passed failed skipped' to this file")
-    # Most tests sleep now and then: with one more than there are cores, no core is idle.
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--patience", type=float, default=4.0, help="multiplies all time limits")
     parser.add_argument("--wrapper", default="", help="a command to run each test under")
     arguments = parser.parse_args()

@@ -288,7 +288,8 @@ def a_way_has_all_that_was_measured():
 def crowding_goes_from_a_way_into_costs_where_nothing_overlaps():
     with tempfile.TemporaryDirectory() as folder:
         _, found, _ = tune(folder)
-        way = dict(found, crowding=[7, 0, 0, 0], way=dict(found["way"], islands="never", max_lanes=1))
+        alone = dict(found["way"], islands="never", max_lanes=1, fixed_lanes=True, max_concurrency=False)
+        way = dict(found, crowding=[7, 0, 0, 0], way=alone)
         assert run_way(folder, way, "--costs", "-", text=FORK)["crowding"] == [7, 0, 0, 0]
 
 
