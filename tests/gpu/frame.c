@@ -33,7 +33,8 @@ static const char sum_source[] =
 
 static void sum_on_cpu(const braid_blocks *blocks, void *const *args)
 {
-    (void)blocks;
+    if (blocks->begin > 0) // workers share the blocks, and one is enough
+        return;
     **(uint32_t **)args[0] = **(uint32_t **)args[1] + **(uint32_t **)args[2] + *(uint32_t *)args[3];
 }
 
