@@ -25,7 +25,8 @@ struct by_kernels {
     struct audit_memory memory;
     void *block;          // of `memory`
     struct array kernels; // struct audited
-    // The same bytes of both: a word that is set by a kernel that has made an undeclared access,
+    // The same bytes of both; the host has room for them twice. A word that is set by a kernel that has
+    // made an undeclared access,
     // all buffers' table, others.
     unsigned char *host, *device;
     size_t bytes;
@@ -109,7 +110,7 @@ static braid_status allocate(struct by_kernels *way)
 {
     const struct backend_ops *ops = way->backend->ops;
     void *host = NULL, *device = NULL;
-    braid_status status = ops->allocate(way->backend, BRAID_MEMORY_HOST, way->bytes, &host);
+    braid_status status = ops->allocate(way->backend, BRAID_MEMORY_HOST, 2 * way->bytes, &host);
     if (status)
         return status;
     way->host = host;
@@ -214,13 +215,16 @@ static braid_status take(struct auditing *auditing)
     return status ? status : find_files(auditing);
 }
 
-// If the copy fails, as behind a fault, tables are as they were copied before.
+// If the copy fails, as behind a fault, tables are as they were copied before. The copy may still
+// run then, so it goes to room of its own.
 static braid_status stop(struct auditing *auditing)
 {
-    const struct by_kernels *way = auditing->own;
+    struct by_kernels *way = auditing->own;
     struct error_attempt attempt;
     braid_status copied =
-        braid_audit_reach_copy(&auditing->reach, way->host, way->device, way->bytes);
+        braid_audit_reach_copy(&auditing->reach, way->host + way->bytes, way->device, way->bytes);
+    if (!copied)
+        memcpy(way->host, way->host + way->bytes, way->bytes);
     braid_error_begin_attempt(&attempt);
     braid_status taken = take(auditing);
     braid_error_end_attempt(&attempt, copied ? BRAID_OK : taken);
