@@ -25,9 +25,8 @@ struct by_kernels {
     struct audit_memory memory;
     void *block;          // of `memory`
     struct array kernels; // struct audited
-    // The same bytes of both; the host has room for them twice. A word that is set by a kernel that has
-    // made an undeclared access,
-    // all buffers' table, others.
+    // The same bytes of both: a word that is set by a kernel that has made an undeclared access,
+    // all buffers' table, others. The host has room for two copies.
     unsigned char *host, *device;
     size_t bytes;
     size_t *tables;  // by node: where its table begins; 0: it has none
