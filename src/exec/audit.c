@@ -38,6 +38,8 @@ static braid_status judge_frame(struct auditing *auditing)
         return status;
     status = braid_audit_walk(
         &(struct audit_walk){ .reach = &auditing->reach, .run = run_node, .context = auditing });
+    if (!auditing->way->stop)
+        return status;
     braid_error_begin_attempt(&attempt);
     braid_status stopped = auditing->way->stop(auditing);
     braid_error_end_attempt(&attempt, status ? BRAID_OK : stopped);

@@ -64,6 +64,9 @@ struct audit_findings {
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_add(struct audit_findings *findings,
                                       struct audit_finding finding);
+// Takes what was counted of a buffer, which then counts anew. Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
+                                       struct audit_buffer *buffer);
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
                                              const char *reason);
 // Behind all: adds declared accesses that were never made; without memory: not. Errors:
@@ -111,8 +114,8 @@ struct audit_way {
     // Before a queue call, whose work is not judged.
     void (*pause)(struct auditing *auditing); // optional
     // Behind the nodes, also if one failed.
-    braid_status (*stop)(struct auditing *auditing);
-    void (*destroy)(struct auditing *auditing); // behind the report
+    braid_status (*stop)(struct auditing *auditing); // optional
+    void (*destroy)(struct auditing *auditing);      // behind the report
 };
 extern const struct audit_way braid_audit_way_by_pages, braid_audit_way_by_kernels,
     braid_audit_way_by_contents;

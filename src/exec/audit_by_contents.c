@@ -68,19 +68,8 @@ static braid_status take(struct auditing *auditing, uint32_t node)
 {
     const struct by_contents *way = auditing->own;
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < way->memory.num_buffers; i++) {
-        struct audit_buffer *buffer = &way->memory.buffers[i];
-        const struct audit_finding finding = {
-            .kind = BRAID_AUDIT_WRITES,
-            .node = node,
-            .resource = buffer->resource,
-            .begin = buffer->begin,
-            .count = buffer->counts[true],
-        };
-        if (finding.count.num && !status)
-            status = braid_audit_findings_add(&auditing->findings, finding);
-        buffer->counts[true] = (struct audit_count){ 0 };
-    }
+    for (size_t i = 0; i < way->memory.num_buffers && !status; i++)
+        status = braid_audit_findings_take(&auditing->findings, node, &way->memory.buffers[i]);
     return status;
 }
 
@@ -113,12 +102,6 @@ static braid_status start(struct auditing *auditing)
                         "reads are not seen here, nor are writes that change nothing");
 }
 
-static braid_status stop(struct auditing *auditing)
-{
-    (void)auditing;
-    return BRAID_OK;
-}
-
 static void destroy(struct auditing *auditing)
 {
     struct by_contents *way = auditing->own;
@@ -133,6 +116,5 @@ const struct audit_way braid_audit_way_by_contents = {
     .start = start,
     .run_node = run_node,
     .sees_queue_calls = true,
-    .stop = stop,
     .destroy = destroy,
 };

@@ -73,18 +73,8 @@ static braid_status take(struct auditing *auditing, uint32_t node)
     auditing->findings.has_run[node] = true;
     for (uint32_t i = 0; i < audit->num_noted; i++) {
         struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
-        for (int writes = 0; writes < 2; writes++) {
-            const struct audit_finding finding = {
-                .kind = writes ? BRAID_AUDIT_WRITES : BRAID_AUDIT_READS,
-                .node = node,
-                .resource = buffer->resource,
-                .begin = buffer->begin,
-                .count = buffer->counts[writes],
-            };
-            if (finding.count.num && !status)
-                status = braid_audit_findings_add(&auditing->findings, finding);
-            buffer->counts[writes] = (struct audit_count){ 0 };
-        }
+        if (!status)
+            status = braid_audit_findings_take(&auditing->findings, node, buffer);
         buffer->is_noted = false;
     }
     audit->num_noted = 0;

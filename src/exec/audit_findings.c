@@ -46,6 +46,25 @@ braid_status braid_audit_findings_add(struct audit_findings *findings, struct au
     return BRAID_OK;
 }
 
+braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
+                                       struct audit_buffer *buffer)
+{
+    braid_status status = BRAID_OK;
+    for (int writes = 0; writes < 2; writes++) {
+        const struct audit_finding finding = {
+            .kind = writes ? BRAID_AUDIT_WRITES : BRAID_AUDIT_READS,
+            .node = node,
+            .resource = buffer->resource,
+            .begin = buffer->begin,
+            .count = buffer->counts[writes],
+        };
+        if (finding.count.num && !status)
+            status = braid_audit_findings_add(findings, finding);
+        buffer->counts[writes] = (struct audit_count){ 0 };
+    }
+    return status;
+}
+
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
                                              const char *reason)
 {
