@@ -64,7 +64,7 @@ struct audit_findings {
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_add(struct audit_findings *findings,
                                       struct audit_finding finding);
-// Takes what was counted of a buffer, which then counts anew. Errors: BRAID_NO_MEMORY.
+// Takes the counts of a buffer, which then counts anew. Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
                                        struct audit_buffer *buffer);
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
