@@ -32,9 +32,9 @@ struct measuring {
     braid_device *device;
     braid_graph *graph;
     uint64_t budget_ns;
-    uint64_t frame_ns;  // of the last exec
-    uint32_t num_lanes; // of its plan
-    bool has_time;      // for all frames
+    uint64_t frame_ns; // of the last exec
+    bool has_others;   // its nodes have others beside them, or are inside an island
+    bool has_time;     // for all frames
 };
 
 // The costs, and how long a frame takes. The first frame tells for how many more there is time.
@@ -51,7 +51,7 @@ static braid_status run_measured(struct measuring *measuring, braid_exec *exec)
     if (!status)
         status = braid_exec_measure(exec, graph, num);
     measuring->frame_ns = (clock_now_ns() - first_ns) / num;
-    measuring->num_lanes = exec->program.num_lanes;
+    measuring->has_others = exec->program.num_lanes > 1 || exec->player->is_island;
     measuring->has_time = num == MEASURED_FRAMES;
     return status;
 }
@@ -95,7 +95,7 @@ static braid_status measure(struct measuring *measuring)
                                        .islands = BRAID_ISLANDS_NEVER,
                                        .plan = { .max_lanes = 1, .fixed_lanes = true } };
     braid_status status = measure_exec(measuring, &several);
-    if (!status && measuring->has_time && measuring->num_lanes > 1) {
+    if (!status && measuring->has_time && measuring->has_others) {
         status = measure_exec(measuring, &alone);
         if (!status)
             status = measure_exec(measuring, &several);

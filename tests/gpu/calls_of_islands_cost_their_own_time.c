@@ -2,6 +2,7 @@
 // A graph that was measured as one island keeps its costs elsewhere, and is planned as an island by
 // the times that its nodes had there.
 #include <braid/timings.h>
+#include <braid/tune.h>
 
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
@@ -125,6 +126,25 @@ static void times_inside_decide(void **state)
     close_graph(&graph);
 }
 
+// So that other plans do not start from times inside.
+static void tuning_measures_nodes_outside_too(void **state)
+{
+    (void)state;
+    struct measured_graph graph;
+    braid_exec_options way;
+    open_graph(&graph, WHOLE_BLOCK);
+    for (uint32_t i = 0; i < ISLAND_NODES; i++) // of which one lane of an island is made
+        check_ok(braid_graph_set_cost(graph.made.graph, graph.made.nodes[i], 1));
+    assert_true(becomes_an_island(&graph));
+    check_ok(braid_exec_tune(graph.frame.device, graph.made.graph, NULL, &way));
+    for (uint32_t i = 0; i < ISLAND_NODES; i++) {
+        const struct graph_measured measured = graph_measured_of(graph.made.graph, i);
+        assert_in_range(measured.alone_ns, 1, UINT64_MAX);
+        assert_in_range(measured.inside_ns, 1, UINT64_MAX);
+    }
+    close_graph(&graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +152,7 @@ int main(void)
         cmocka_unit_test(an_island_alone_gives_the_costs),
         cmocka_unit_test(calls_beside_others_tell_nothing_of_other_islands),
         cmocka_unit_test(times_inside_decide),
+        cmocka_unit_test(tuning_measures_nodes_outside_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
