@@ -20,9 +20,9 @@ enum { FORMAT = 2 }; // as of all files of the tool: docs/json.md
 #define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
 
 // A list of numbers in the file, by nodes, or by regions. All but costs_ns may be missing.
-enum list { COSTS, CROWDING, ITERATIONS, INSIDE, NUM_LISTS };
+enum list { COSTS, CROWDING, ITERATIONS, INSIDE, ALONE, NUM_LISTS };
 static const char *const list_names[NUM_LISTS] = { "costs_ns", "crowding", "iterations",
-                                                   "inside_ns" };
+                                                   "inside_ns", "alone_ns" };
 
 struct lists {
     uint64_t *numbers[NUM_LISTS];
@@ -75,6 +75,7 @@ static braid_status begin_lists(const braid_graph *graph, struct lists *out_list
         out_lists->numbers[COSTS][i] = graph_nodes(graph)[i].cost_ns;
         out_lists->numbers[CROWDING][i] = graph_nodes(graph)[i].crowding;
         out_lists->numbers[INSIDE][i] = graph_measured_of(graph, i).inside_ns;
+        out_lists->numbers[ALONE][i] = graph_measured_of(graph, i).alone_ns;
     }
     for (size_t i = 0; i < graph->regions.num; i++)
         out_lists->numbers[ITERATIONS][i] = graph_regions(graph)[i].expected;
@@ -194,8 +195,9 @@ static braid_status check_origin(const char *path, const struct origin *found,
 static braid_status read_numbers(const char *path, FILE *file, enum list list, uint64_t *numbers,
                                  size_t num)
 {
-    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, INT64_MAX, MOST_COST_NS };
-    const bool is_sum = list == COSTS || list == INSIDE;
+    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, INT64_MAX, MOST_COST_NS,
+                                        MOST_COST_NS };
+    const bool is_sum = list != CROWDING && list != ITERATIONS;
     const uint64_t least = list == ITERATIONS, most = most_of[list];
     uint64_t sum = 0;
     int end = 0;
@@ -258,7 +260,8 @@ static braid_status set_costs(braid_graph *graph, const struct lists *lists)
             return status;
         braid_graph_set_measured(graph, i, cost_ns, (uint16_t)lists->numbers[CROWDING][i]);
         graph_keep_measured(graph, i,
-                            (struct graph_measured){ .inside_ns = lists->numbers[INSIDE][i] });
+                            (struct graph_measured){ .alone_ns = lists->numbers[ALONE][i],
+                                                     .inside_ns = lists->numbers[INSIDE][i] });
     }
     for (size_t i = 0; i < graph->regions.num; i++)
         regions[i].expected = lists->numbers[ITERATIONS][i];
@@ -274,7 +277,7 @@ static braid_status read_file(const char *path, FILE *file, braid_graph *graph,
     if (status)
         return status;
     for (uint32_t i = 0; i < graph->nodes.num; i++) // where the file has none
-        lists.numbers[CROWDING][i] = lists.numbers[INSIDE][i] = 0;
+        lists.numbers[CROWDING][i] = lists.numbers[INSIDE][i] = lists.numbers[ALONE][i] = 0;
     status = read_origin(path, file, &found);
     if (!status)
         status = check_origin(path, &found, &expected, !device);

@@ -19,7 +19,7 @@
 #include "support/check.h"
 #include "support/failing_memory.h"
 
-enum { num_lists = 4 }; // that a file may have
+enum { num_lists = 5 }; // that a file may have
 
 static char path[] = "/tmp/braid-costs-XXXXXX";
 
@@ -121,11 +121,13 @@ static void what_else_was_measured_is_kept_too(void **state)
     assert_int_equal(graph_nodes(again)[1].crowding, 0);
     assert_int_equal(graph_nodes(again)[2].crowding, 512);
     assert_true(braid_graph_reserve_measured(graph));
-    graph_keep_measured(graph, 1, (struct graph_measured){ .inside_ns = 7 });
+    graph_keep_measured(graph, 1, (struct graph_measured){ .alone_ns = 9, .inside_ns = 7 });
     check_ok(braid_graph_save_costs(graph, device, path));
-    assert_non_null(strstr(read_text(), "512], \"inside_ns\": [0, 7, 0]}"));
+    assert_non_null(
+        strstr(read_text(), "512], \"inside_ns\": [0, 7, 0], \"alone_ns\": [0, 9, 0]}"));
     check_ok(braid_graph_load_costs(again, device, path));
     assert_int_equal(graph_measured_of(again, 1).inside_ns, 7);
+    assert_int_equal(graph_measured_of(again, 1).alone_ns, 9);
     braid_graph_destroy(graph);
     braid_graph_destroy(again);
     graph = make_loop();

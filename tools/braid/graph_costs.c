@@ -101,7 +101,8 @@ static enum exit_status load(const char *path, const json_t *costs, braid_graph 
 enum exit_status graph_costs_take(const char *path, json_t *json, const braid_device *device,
                                   braid_graph *graph)
 {
-    static const char *const lists[] = { "costs_ns", "crowding", "iterations", "inside_ns" };
+    static const char *const lists[] = { "costs_ns", "crowding", "iterations", "inside_ns",
+                                         "alone_ns" };
     enum { NUM_LISTS = sizeof(lists) / sizeof(*lists) };
     json_t *costs;
     enum exit_status status = graph_costs_to_json(graph, device, &costs);
