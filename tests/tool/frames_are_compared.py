@@ -13,6 +13,8 @@ from tap import run  # noqa: E402
 GRAPH = """digraph { cost_unit=us; load [cost=2]; "a=b" [cost=40, label=left]; right [cost=30]; mix [cost=8]
   load -> "a=b"; load -> right; "a=b" -> mix; right -> mix }"""
 
+FOLDER = tempfile.TemporaryDirectory()  # goes with the process
+
 
 def simulate(*options, text=GRAPH):
     result = braid("simulate", "-", "--json", "-", *options, text=text)
@@ -60,7 +62,7 @@ def wrong_simulations_are_refused():
 
 def reports(*texts, command="plan", options=()):
     """Paths of JSON files, one for each graph; `texts` that are no graph are written as they are."""
-    folder = tempfile.mkdtemp()
+    folder = tempfile.mkdtemp(dir=FOLDER.name)
     paths = [os.path.join(folder, f"{i}.json") for i in range(len(texts))]
     for path, text in zip(paths, texts):
         if "digraph" not in text:
