@@ -15,37 +15,23 @@ static struct cuda_kernel_parameters kernel_parameters(const struct backend_laun
     };
 }
 
-static gpu_result set_cluster(const struct gpu_api *api, gpu_node node, braid_dim3 cluster)
+// An early start is an edge, and a priority is a hint.
+static gpu_result set_attributes(const struct gpu_backend *gpu, gpu_node node,
+                                 const struct backend_launch *launch)
 {
-    union gpu_attribute_value value = { { 0 } };
-    if (cluster.x == 0)
-        return GPU_SUCCESS;
-    if (!api->node_set_attribute)
-        return GPU_NOT_SUPPORTED;
-    value.cluster.x = cluster.x;
-    value.cluster.y = cluster.y;
-    value.cluster.z = cluster.z;
-    return api->node_set_attribute(node, GPU_LAUNCH_CLUSTER, &value);
-}
-
-static gpu_result set_priority(const struct gpu_backend *gpu, gpu_node node, int32_t priority)
-{
-    union gpu_attribute_value value = { { 0 } };
-    if (priority == 0 || !gpu->api->node_set_attribute)
-        return GPU_SUCCESS;
-    value.priority = braid_gpu_clamp_priority(gpu, priority);
-    return gpu->api->node_set_attribute(node, GPU_LAUNCH_PRIORITY, &value);
-}
-
-static gpu_result set_cooperative(const struct gpu_api *api, gpu_node node, bool cooperative)
-{
-    union gpu_attribute_value value = { { 0 } };
-    if (!cooperative)
-        return GPU_SUCCESS;
-    if (!api->node_set_attribute)
-        return GPU_NOT_SUPPORTED;
-    value.cooperative = 1;
-    return api->node_set_attribute(node, GPU_LAUNCH_COOPERATIVE, &value);
+    struct gpu_attribute attributes[GPU_MOST_ATTRIBUTES];
+    uint32_t num = braid_gpu_list_attributes(gpu, launch, attributes);
+    gpu_result result = GPU_SUCCESS;
+    for (uint32_t i = 0; i < num && !result; i++) {
+        const struct gpu_attribute *attribute = &attributes[i];
+        if (attribute->id == GPU_LAUNCH_PROGRAMMATIC)
+            continue;
+        if (gpu->api->node_set_attribute)
+            result = gpu->api->node_set_attribute(node, attribute->id, &attribute->value);
+        else if (attribute->id != GPU_LAUNCH_PRIORITY)
+            result = GPU_NOT_SUPPORTED;
+    }
+    return result;
 }
 
 static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_behind *behind,
@@ -59,12 +45,7 @@ static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_beh
     if (result)
         return result;
     *out_slot = &gpu->api->node_set_attribute;
-    result = set_cluster(gpu->api, *out_node, launch->cluster);
-    if (!result)
-        result = set_priority(gpu, *out_node, launch->priority);
-    if (!result)
-        result = set_cooperative(gpu->api, *out_node, launch->cooperative);
-    return result;
+    return set_attributes(gpu, *out_node, launch);
 }
 
 static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable executable,
@@ -81,64 +62,44 @@ static struct cuda_copy_side copy_side(const void *memory)
                                     .device = (uint64_t)(uintptr_t)memory };
 }
 
-static struct cuda_copy_parameters copy_parameters(void *to, const void *from, size_t bytes)
+static gpu_result put_copy(const struct gpu_backend *gpu, const struct gpu_site *site,
+                           const struct work_copy *copy, const void **out_slot)
 {
-    return (struct cuda_copy_parameters){
-        .from = copy_side(from),
-        .to = copy_side(to),
-        .width = bytes,
+    const struct gpu_behind *behind = &site->behind;
+    const struct cuda_copy_parameters parameters = {
+        .from = copy_side(copy->from),
+        .to = copy_side(copy->to),
+        .width = copy->bytes,
         .height = 1,
         .depth = 1,
     };
-}
-
-static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
-                           const void *from, size_t bytes, gpu_node *out_node,
-                           const void **out_slot)
-{
-    struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
+    *out_slot = &gpu->api->executable_set_copy;
+    if (site->executable)
+        return gpu->api->executable_set_copy(site->executable, *site->node, &parameters,
+                                             gpu->context);
     *out_slot = &gpu->api->graph_add_copy;
-    return gpu->api->graph_add_copy(out_node, behind->graph, behind->after, behind->num_after,
+    return gpu->api->graph_add_copy(site->node, behind->graph, behind->after, behind->num_after,
                                     &parameters, gpu->context);
 }
 
-static gpu_result set_copy(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, const void *from, size_t bytes, const void **out_slot)
+static gpu_result put_fill(const struct gpu_backend *gpu, const struct gpu_site *site,
+                           const struct work_fill *fill, const void **out_slot)
 {
-    struct cuda_copy_parameters parameters = copy_parameters(to, from, bytes);
-    *out_slot = &gpu->api->executable_set_copy;
-    return gpu->api->executable_set_copy(executable, node, &parameters, gpu->context);
-}
-
-static struct cuda_fill_parameters fill_parameters(void *to, uint32_t value, uint32_t value_bytes,
-                                                   size_t num_values)
-{
-    return (struct cuda_fill_parameters){
-        .to = (uint64_t)(uintptr_t)to,
-        .value = value,
-        .value_bytes = value_bytes,
-        .width = num_values,
+    const struct gpu_behind *behind = &site->behind;
+    const struct cuda_fill_parameters parameters = {
+        .to = (uint64_t)(uintptr_t)fill->to,
+        .value = fill->value,
+        .value_bytes = fill->value_bytes,
+        .width = fill->num_values,
         .height = 1,
     };
-}
-
-static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
-                           uint32_t value, uint32_t value_bytes, size_t num_values,
-                           gpu_node *out_node, const void **out_slot)
-{
-    struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
-    *out_slot = &gpu->api->graph_add_fill;
-    return gpu->api->graph_add_fill(out_node, behind->graph, behind->after, behind->num_after,
-                                    &parameters, gpu->context);
-}
-
-static gpu_result set_fill(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                           const void **out_slot)
-{
-    struct cuda_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->executable_set_fill;
-    return gpu->api->executable_set_fill(executable, node, &parameters, gpu->context);
+    if (site->executable)
+        return gpu->api->executable_set_fill(site->executable, *site->node, &parameters,
+                                             gpu->context);
+    *out_slot = &gpu->api->graph_add_fill;
+    return gpu->api->graph_add_fill(site->node, behind->graph, behind->after, behind->num_after,
+                                    &parameters, gpu->context);
 }
 
 static gpu_result add_wait_value(const struct gpu_backend *gpu, const struct gpu_behind *behind,
@@ -179,10 +140,8 @@ static gpu_result add_conditional(const struct gpu_backend *gpu, const struct gp
 const struct gpu_vendor_nodes braid_cuda_nodes = {
     .add_kernel = add_kernel,
     .set_kernel = set_kernel,
-    .add_copy = add_copy,
-    .set_copy = set_copy,
-    .add_fill = add_fill,
-    .set_fill = set_fill,
+    .put_copy = put_copy,
+    .put_fill = put_fill,
     .add_wait_value = add_wait_value,
     .add_conditional = add_conditional,
 };

@@ -241,31 +241,44 @@ void braid_gpu_task_finish(struct backend *backend, struct backend_task *task)
     task->detour = NULL;
 }
 
+// The device's part of a copy.
+static struct work_copy copy_on_device(const struct backend_detour *detour,
+                                       const struct backend_task *task)
+{
+    struct work_copy copy = task->copy;
+    if (detour->staging && detour->from_device)
+        copy.to = detour->staging->memory;
+    else if (detour->staging)
+        copy.from = detour->staging->memory;
+    return copy;
+}
+
 braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
                                      const struct backend_task *task)
 {
     struct backend_detour *detour = task->detour;
-    void *staged = detour->staging ? detour->staging->memory : NULL;
+    const struct work_copy copy = copy_on_device(detour, task);
     const void *slot = NULL;
     gpu_result result = GPU_SUCCESS;
     if (detour->flag) {
         result = braid_gpu_submit_blocking(stream, detour, &slot);
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
-    if (staged && detour->from_device)
-        result = gpu->vendor->copy(gpu, staged, task->copy.from, task->copy.bytes, stream, &slot);
+    if (detour->staging && detour->from_device)
+        result = gpu->vendor->copy(gpu, copy.to, copy.from, copy.bytes, stream, &slot);
     if (result == GPU_SUCCESS)
         result = gpu->vendor->host_call(gpu, stream, detour->call, detour, &slot);
-    if (result == GPU_SUCCESS && staged && !detour->from_device)
-        result = gpu->vendor->copy(gpu, task->copy.to, staged, task->copy.bytes, stream, &slot);
+    if (result == GPU_SUCCESS && detour->staging && !detour->from_device)
+        result = gpu->vendor->copy(gpu, copy.to, copy.from, copy.bytes, stream, &slot);
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
 // Adds one node behind those of `behind`. Then `behind` names that node.
-static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_behind *behind, void *to,
-                           const void *from, size_t bytes, gpu_node *node, const void **out_slot)
+static gpu_result add_part(const struct gpu_backend *gpu, struct gpu_behind *behind,
+                           const struct work_copy *copy, gpu_node *node, const void **out_slot)
 {
-    gpu_result result = gpu->vendor->nodes->add_copy(gpu, behind, to, from, bytes, node, out_slot);
+    const struct gpu_site site = { .behind = *behind, .node = node };
+    gpu_result result = gpu->vendor->nodes->put_copy(gpu, &site, copy, out_slot);
     *behind = (struct gpu_behind){ .graph = behind->graph, .after = node, .num_after = 1 };
     return result;
 }
@@ -274,7 +287,7 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_behi
                                   const struct backend_task *task, gpu_node *out_node)
 {
     struct backend_detour *detour = task->detour;
-    void *staged = detour->staging ? detour->staging->memory : NULL;
+    const struct work_copy copy = copy_on_device(detour, task);
     const struct gpu_host_parameters call = { .call = detour->call, .user = detour };
     const void *slot = NULL;
     gpu_node parts[3];
@@ -283,17 +296,16 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_behi
         result = braid_gpu_add_blocking(behind, detour, out_node, &slot);
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
-    if (staged && detour->from_device)
-        result =
-            add_part(gpu, &behind, staged, task->copy.from, task->copy.bytes, &parts[0], &slot);
+    if (detour->staging && detour->from_device)
+        result = add_part(gpu, &behind, &copy, &parts[0], &slot);
     if (result == GPU_SUCCESS) {
         slot = &gpu->api->graph_add_host;
         result = gpu->api->graph_add_host(&parts[1], behind.graph, behind.after, behind.num_after,
                                           &call);
         behind = (struct gpu_behind){ .graph = behind.graph, .after = &parts[1], .num_after = 1 };
     }
-    if (result == GPU_SUCCESS && staged && !detour->from_device)
-        result = add_part(gpu, &behind, task->copy.to, staged, task->copy.bytes, &parts[2], &slot);
+    if (result == GPU_SUCCESS && detour->staging && !detour->from_device)
+        result = add_part(gpu, &behind, &copy, &parts[2], &slot);
     if (result)
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     *out_node = *behind.after;

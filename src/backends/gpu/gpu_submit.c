@@ -6,16 +6,14 @@
 #include "base/node_text.h"
 #include "base/note.h"
 
-enum { MAX_LAUNCH_ATTRIBUTES = 4 };
-
 static bool has_cluster(const struct backend_launch *launch)
 {
     return launch->cluster.x != 0;
 }
 
-// Writes the attributes that the launch needs beyond a plain one, and returns how many.
-static uint32_t list_attributes(const struct gpu_backend *gpu, const struct backend_launch *launch,
-                                struct gpu_attribute *attributes)
+uint32_t braid_gpu_list_attributes(const struct gpu_backend *gpu,
+                                   const struct backend_launch *launch,
+                                   struct gpu_attribute *attributes)
 {
     uint32_t num = 0;
     if (has_cluster(launch)) {
@@ -42,8 +40,8 @@ static uint32_t list_attributes(const struct gpu_backend *gpu, const struct back
 static gpu_result launch_with_attributes(const struct gpu_backend *gpu, gpu_stream stream,
                                          const struct backend_launch *launch)
 {
-    struct gpu_attribute attributes[MAX_LAUNCH_ATTRIBUTES];
-    uint32_t num = list_attributes(gpu, launch, attributes);
+    struct gpu_attribute attributes[GPU_MOST_ATTRIBUTES];
+    uint32_t num = braid_gpu_list_attributes(gpu, launch, attributes);
     struct gpu_launch_config config = {
         .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
         .block = { launch->block.x, launch->block.y, launch->block.z },
@@ -56,6 +54,15 @@ static gpu_result launch_with_attributes(const struct gpu_backend *gpu, gpu_stre
                                    (void **)(uintptr_t)launch->args, NULL);
 }
 
+static gpu_result launch_plain(const struct gpu_backend *gpu, gpu_stream stream,
+                               const struct backend_launch *launch)
+{
+    const braid_dim3 *grid = &launch->grid, *block = &launch->block;
+    return gpu->api->launch(gpu_kernel_from(launch->kernel)->function, grid->x, grid->y, grid->z,
+                            block->x, block->y, block->z, launch->shared_bytes, stream,
+                            (void **)(uintptr_t)launch->args, NULL);
+}
+
 bool braid_gpu_has_cooperative(const struct gpu_backend *gpu)
 {
     return gpu->attributes[GPU_COOPERATIVE] && gpu->api->function_occupancy &&
@@ -66,15 +73,11 @@ gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
                             const struct backend_launch *launch, const void **out_slot)
 {
     const struct gpu_api *api = gpu->api;
-    gpu_function function = gpu_kernel_from(launch->kernel)->function;
-    const braid_dim3 *grid = &launch->grid, *block = &launch->block;
-    void **args = (void **)(uintptr_t)launch->args;
     *out_slot = &api->launch_config;
     if (api->launch_config)
         return launch_with_attributes(gpu, stream, launch);
     *out_slot = &api->launch;
-    return api->launch(function, grid->x, grid->y, grid->z, block->x, block->y, block->z,
-                       launch->shared_bytes, stream, args, NULL);
+    return launch_plain(gpu, stream, launch);
 }
 
 static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stream,
@@ -91,12 +94,8 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS) {
-        const braid_dim3 *grid = &launch->grid, *block = &launch->block;
-        result = with_attributes
-                     ? launch_with_attributes(gpu, stream, launch)
-                     : gpu->api->launch(gpu_kernel_from(launch->kernel)->function, grid->x, grid->y,
-                                        grid->z, block->x, block->y, block->z, launch->shared_bytes,
-                                        stream, (void **)(uintptr_t)launch->args, NULL);
+        result = with_attributes ? launch_with_attributes(gpu, stream, launch)
+                                 : launch_plain(gpu, stream, launch);
         slot = with_attributes ? (const void *)&gpu->api->launch_config
                                : (const void *)&gpu->api->launch;
     }

@@ -47,6 +47,13 @@ struct gpu_behind {
     size_t num_after;
 };
 
+// A new node of a graph, or one of an executable, which gets other values.
+struct gpu_site {
+    struct gpu_behind behind;  // of a new node
+    gpu_executable executable; // NULL: the node is new
+    gpu_node *node;
+};
+
 // A loop of one body, or a branch of one arm or two.
 struct gpu_conditional {
     uint64_t condition; // the driver's
@@ -68,12 +75,10 @@ struct gpu_vendor_nodes {
                              const void **out_slot);
     gpu_result (*set_kernel)(const struct gpu_backend *gpu, gpu_executable executable,
                              gpu_node node, const struct backend_launch *launch);
-    gpu_result (*add_copy)(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
-                           const void *from, size_t bytes, gpu_node *out_node,
-                           const void **out_slot);
-    gpu_result (*add_fill)(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
-                           uint32_t value, uint32_t value_bytes, size_t num_values,
-                           gpu_node *out_node, const void **out_slot);
+    gpu_result (*put_copy)(const struct gpu_backend *gpu, const struct gpu_site *site,
+                           const struct work_copy *copy, const void **out_slot);
+    gpu_result (*put_fill)(const struct gpu_backend *gpu, const struct gpu_site *site,
+                           const struct work_fill *fill, const void **out_slot);
     // Optional: waits until a word, as a number that may wrap around, is at least the value.
     gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                  void *word, uint32_t value, gpu_node *out_node,
@@ -83,11 +88,6 @@ struct gpu_vendor_nodes {
     gpu_result (*add_conditional)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                   const struct gpu_conditional *conditional, gpu_node *out_node,
                                   gpu_graph *out_bodies, const void **out_slot);
-    gpu_result (*set_copy)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, const void *from, size_t bytes, const void **out_slot);
-    gpu_result (*set_fill)(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                           const void **out_slot);
 };
 
 struct gpu_vendor {
@@ -139,6 +139,12 @@ struct gpu_vendor {
     void (*stream_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
     void (*graph_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
 };
+
+// Writes the attributes that a launch needs beyond a plain one, and returns how many.
+enum { GPU_MOST_ATTRIBUTES = 4 };
+uint32_t braid_gpu_list_attributes(const struct gpu_backend *gpu,
+                                   const struct backend_launch *launch,
+                                   struct gpu_attribute *attributes);
 
 extern const struct gpu_vendor braid_gpu_cuda;
 extern const struct gpu_vendor braid_gpu_hip;

@@ -35,58 +35,41 @@ static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable execu
     return gpu->api->executable_set_kernel(executable, node, &parameters);
 }
 
-static gpu_result add_copy(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
-                           const void *from, size_t bytes, gpu_node *out_node,
-                           const void **out_slot)
+static gpu_result put_copy(const struct gpu_backend *gpu, const struct gpu_site *site,
+                           const struct work_copy *copy, const void **out_slot)
 {
-    *out_slot = &gpu->api->hip_graph_add_copy;
-    return gpu->api->hip_graph_add_copy(out_node, behind->graph, behind->after, behind->num_after,
-                                        to, from, bytes, HIP_COPY_DEFAULT);
-}
-
-static gpu_result set_copy(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, const void *from, size_t bytes, const void **out_slot)
-{
+    const struct gpu_behind *behind = &site->behind;
     *out_slot = &gpu->api->hip_executable_set_copy;
-    return gpu->api->hip_executable_set_copy(executable, node, to, from, bytes, HIP_COPY_DEFAULT);
+    if (site->executable)
+        return gpu->api->hip_executable_set_copy(site->executable, *site->node, copy->to,
+                                                 copy->from, copy->bytes, HIP_COPY_DEFAULT);
+    *out_slot = &gpu->api->hip_graph_add_copy;
+    return gpu->api->hip_graph_add_copy(site->node, behind->graph, behind->after, behind->num_after,
+                                        copy->to, copy->from, copy->bytes, HIP_COPY_DEFAULT);
 }
 
-static struct hip_fill_parameters fill_parameters(void *to, uint32_t value, uint32_t value_bytes,
-                                                  size_t num_values)
+static gpu_result put_fill(const struct gpu_backend *gpu, const struct gpu_site *site,
+                           const struct work_fill *fill, const void **out_slot)
 {
-    return (struct hip_fill_parameters){
-        .to = to,
-        .value = value,
-        .value_bytes = value_bytes,
-        .width = num_values,
+    const struct gpu_behind *behind = &site->behind;
+    const struct hip_fill_parameters parameters = {
+        .to = fill->to,
+        .value = fill->value,
+        .value_bytes = fill->value_bytes,
+        .width = fill->num_values,
         .height = 1,
     };
-}
-
-static gpu_result add_fill(const struct gpu_backend *gpu, const struct gpu_behind *behind, void *to,
-                           uint32_t value, uint32_t value_bytes, size_t num_values,
-                           gpu_node *out_node, const void **out_slot)
-{
-    struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
-    *out_slot = &gpu->api->hip_graph_add_fill;
-    return gpu->api->hip_graph_add_fill(out_node, behind->graph, behind->after, behind->num_after,
-                                        &parameters);
-}
-
-static gpu_result set_fill(const struct gpu_backend *gpu, gpu_executable executable, gpu_node node,
-                           void *to, uint32_t value, uint32_t value_bytes, size_t num_values,
-                           const void **out_slot)
-{
-    struct hip_fill_parameters parameters = fill_parameters(to, value, value_bytes, num_values);
     *out_slot = &gpu->api->hip_executable_set_fill;
-    return gpu->api->hip_executable_set_fill(executable, node, &parameters);
+    if (site->executable)
+        return gpu->api->hip_executable_set_fill(site->executable, *site->node, &parameters);
+    *out_slot = &gpu->api->hip_graph_add_fill;
+    return gpu->api->hip_graph_add_fill(site->node, behind->graph, behind->after, behind->num_after,
+                                        &parameters);
 }
 
 const struct gpu_vendor_nodes braid_hip_nodes = {
     .add_kernel = add_kernel,
     .set_kernel = set_kernel,
-    .add_copy = add_copy,
-    .set_copy = set_copy,
-    .add_fill = add_fill,
-    .set_fill = set_fill,
+    .put_copy = put_copy,
+    .put_fill = put_fill,
 };

@@ -4,28 +4,20 @@
 
 #include "backends/gpu/gpu_layouts.h"
 
-static braid_status add_copy(const struct gpu_backend *gpu, const struct gpu_behind *behind,
-                             const struct backend_task *task, gpu_node *out_node)
+// A node refuses the bits of a fill's value that its values have not, which a stream drops.
+braid_status braid_graph_put_memory_work(const struct gpu_backend *gpu, const struct gpu_site *site,
+                                         const struct backend_task *task)
 {
+    const struct gpu_vendor_nodes *nodes = gpu->vendor->nodes;
     const void *slot = NULL;
-    gpu_result result = gpu->vendor->nodes->add_copy(gpu, behind, task->copy.to, task->copy.from,
-                                                     task->copy.bytes, out_node, &slot);
-    return braid_gpu_check_task(gpu, result, slot, task, NULL);
-}
-
-uint32_t braid_graph_cut_value(uint32_t value, uint32_t value_bytes)
-{
-    return value_bytes == 4 ? value : value & ((1u << (8 * value_bytes)) - 1);
-}
-
-static braid_status add_fill(const struct gpu_backend *gpu, const struct gpu_behind *behind,
-                             const struct backend_task *task, gpu_node *out_node)
-{
-    uint32_t value = braid_graph_cut_value(task->fill.value, task->fill.value_bytes);
-    const void *slot = NULL;
-    gpu_result result =
-        gpu->vendor->nodes->add_fill(gpu, behind, task->fill.to, value, task->fill.value_bytes,
-                                     task->fill.num_values, out_node, &slot);
+    gpu_result result;
+    if (task->kind == WORK_COPY) {
+        result = nodes->put_copy(gpu, site, &task->copy, &slot);
+    } else {
+        struct work_fill fill = task->fill;
+        fill.value &= UINT32_MAX >> (32 - 8 * fill.value_bytes);
+        result = nodes->put_fill(gpu, site, &fill, &slot);
+    }
     return braid_gpu_check_task(gpu, result, slot, task, NULL);
 }
 
@@ -52,10 +44,9 @@ braid_status braid_graph_add_plain(struct gpu_backend *gpu, const struct gpu_beh
 {
     if (task->detour)
         return braid_gpu_add_detour(gpu, *behind, task, out_node);
-    if (task->kind == WORK_COPY)
-        return add_copy(gpu, behind, task, out_node);
-    if (task->kind == WORK_FILL)
-        return add_fill(gpu, behind, task, out_node);
+    const struct gpu_site site = { .behind = *behind, .node = out_node };
+    if (task->kind == WORK_COPY || task->kind == WORK_FILL)
+        return braid_graph_put_memory_work(gpu, &site, task);
     if (task->kind == WORK_HOST)
         return add_host(gpu, behind, task, out_node);
     return braid_graph_add_empty_node(gpu, behind, task, out_node);

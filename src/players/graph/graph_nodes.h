@@ -14,7 +14,8 @@ braid_status braid_graph_add_empty_node(const struct gpu_backend *gpu,
                                         const struct gpu_behind *behind,
                                         const struct backend_task *task, gpu_node *out_node);
 
-// The bits of a fill's value that its values have: a node refuses others, a stream drops them.
-uint32_t braid_graph_cut_value(uint32_t value, uint32_t value_bytes);
+// A copy or fill, as a new node or in one of an executable.
+braid_status braid_graph_put_memory_work(const struct gpu_backend *gpu, const struct gpu_site *site,
+                                         const struct backend_task *task);
 
 #endif

@@ -120,28 +120,6 @@ static braid_status set_waiting(const struct graph_playing *playing, gpu_node no
                                 task, NULL);
 }
 
-static braid_status set_copy(const struct graph_playing *playing, gpu_node node,
-                             const struct backend_task *task)
-{
-    const void *slot = NULL;
-    gpu_result result = playing->gpu->vendor->nodes->set_copy(playing->gpu, playing->executable,
-                                                              node, task->copy.to, task->copy.from,
-                                                              task->copy.bytes, &slot);
-    return braid_gpu_check_task(playing->gpu, result, slot, task, NULL);
-}
-
-static braid_status set_fill(const struct graph_playing *playing, gpu_node node,
-                             const struct backend_task *task)
-{
-    const struct work_fill *fill = &task->fill;
-    const void *slot = NULL;
-    gpu_result result =
-        playing->gpu->vendor->nodes->set_fill(playing->gpu, playing->executable, node, fill->to,
-                                              braid_graph_cut_value(fill->value, fill->value_bytes),
-                                              fill->value_bytes, fill->num_values, &slot);
-    return braid_gpu_check_task(playing->gpu, result, slot, task, NULL);
-}
-
 static braid_status set_host(const struct graph_playing *playing, gpu_node node,
                              const struct backend_task *task)
 {
@@ -184,15 +162,15 @@ static braid_status set_values(const struct graph_playing *playing,
                                const struct graph_node_state *state, gpu_node node,
                                const struct backend_task *task)
 {
+    const struct gpu_site site = { .executable = playing->executable, .node = &node };
     if (task->disabled && state->is_early)
         return set_waiting(playing, node, task);
     switch (task->kind) {
     case WORK_KERNEL:
         return set_kernel(playing, node, task);
     case WORK_COPY:
-        return set_copy(playing, node, task);
     case WORK_FILL:
-        return set_fill(playing, node, task);
+        return braid_graph_put_memory_work(playing->gpu, &site, task);
     case WORK_HOST:
         return set_host(playing, node, task);
     case WORK_QUEUE:
