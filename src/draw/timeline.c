@@ -61,14 +61,16 @@ bool braid_timeline_launch(const struct timeline *timeline, size_t frame,
 
 static bool allocate(struct timeline *timeline)
 {
-    timeline->waits =
-        braid_allocate_zeroed(timeline->schedule->info.num_waits, sizeof(*timeline->waits));
-    timeline->is_critical = braid_allocate_zeroed(timeline->num_nodes, sizeof(bool));
-    timeline->lane_before = braid_allocate_zeroed(timeline->num_nodes, sizeof(uint32_t));
-    timeline->last_waited = braid_allocate_zeroed(timeline->num_nodes, sizeof(uint32_t));
-    timeline->frame_origin = braid_allocate_zeroed(timeline->options.num_frames, sizeof(uint64_t));
-    return timeline->waits && timeline->is_critical && timeline->lane_before &&
-           timeline->last_waited && timeline->frame_origin;
+    timeline->waits = braid_store_take(&timeline->store, timeline->schedule->info.num_waits,
+                                       sizeof(*timeline->waits));
+    timeline->is_critical = braid_store_take(&timeline->store, timeline->num_nodes, sizeof(bool));
+    timeline->lane_before =
+        braid_store_take(&timeline->store, timeline->num_nodes, sizeof(uint32_t));
+    timeline->last_waited =
+        braid_store_take(&timeline->store, timeline->num_nodes, sizeof(uint32_t));
+    timeline->frame_origin =
+        braid_store_take(&timeline->store, timeline->options.num_frames, sizeof(uint64_t));
+    return !timeline->store.failed;
 }
 
 // A wait is for the next node run on its lane: going backwards, the latest one seen.
@@ -244,11 +246,7 @@ braid_status braid_timeline_create(const braid_schedule *schedule,
 
 void braid_timeline_finish(struct timeline *timeline)
 {
-    free(timeline->waits);
-    free(timeline->is_critical);
-    free(timeline->lane_before);
-    free(timeline->last_waited);
-    free(timeline->frame_origin);
+    braid_store_finish(&timeline->store);
     *timeline = (struct timeline){ 0 };
 }
 

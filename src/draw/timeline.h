@@ -7,6 +7,7 @@
 
 #include <braid/timeline.h>
 
+#include "base/store.h"
 #include "plan/schedule.h"
 
 struct timeline_wait {
@@ -25,7 +26,8 @@ struct timeline {
     uint32_t *lane_before;  // per node: the one before it on its lane, or PLAN_NONE
     uint32_t *last_waited;  // per node: of those it waits for, the one that ends last, or PLAN_NONE
     uint64_t *frame_origin; // per frame: its first start
-    uint64_t zero_ns; // where time 0 is: the first frame's first start, or its launch if known
+    uint64_t zero_ns;   // where time 0 is: the first frame's first start, or its launch if known
+    struct store store; // of the arrays
 };
 
 // Errors: BRAID_INVALID_ARGUMENT (an interval ends before it starts), BRAID_NO_MEMORY.

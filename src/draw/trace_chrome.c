@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 #include "base/text.h"
 #include "draw/timeline.h"
 
@@ -31,6 +32,7 @@ struct chrome {
     struct array slices, further;   // struct slice, struct row
     uint32_t *of_node;              // per frame and node: its thread
     uint32_t *of_frame, *of_launch; // per frame
+    struct store store;             // of the arrays
 };
 
 // A slice without length breaks no other: readers see it begin and end at once, also inside others.
@@ -108,10 +110,11 @@ static bool find_threads(struct chrome *chrome)
 {
     const struct timeline *timeline = chrome->timeline;
     size_t num_frames = timeline->options.num_frames;
-    chrome->of_node = braid_allocate_zeroed(num_frames, timeline->num_nodes * sizeof(uint32_t));
-    chrome->of_frame = braid_allocate_zeroed(num_frames, sizeof(uint32_t));
-    chrome->of_launch = braid_allocate_zeroed(num_frames, sizeof(uint32_t));
-    bool ok = chrome->of_node && chrome->of_frame && chrome->of_launch;
+    chrome->of_node =
+        braid_store_take(&chrome->store, num_frames, timeline->num_nodes * sizeof(uint32_t));
+    chrome->of_frame = braid_store_take(&chrome->store, num_frames, sizeof(uint32_t));
+    chrome->of_launch = braid_store_take(&chrome->store, num_frames, sizeof(uint32_t));
+    bool ok = !chrome->store.failed;
     for (size_t i = 0; i < num_frames && ok; i++)
         ok = add_frame(chrome, i);
     return ok && spread(chrome);
@@ -121,9 +124,7 @@ static void finish(struct chrome *chrome)
 {
     braid_array_finish(&chrome->slices);
     braid_array_finish(&chrome->further);
-    free(chrome->of_node);
-    free(chrome->of_frame);
-    free(chrome->of_launch);
+    braid_store_finish(&chrome->store);
 }
 
 // Chrome counts in microseconds.

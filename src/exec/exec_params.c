@@ -106,12 +106,12 @@ static bool copy_parameters(const braid_graph *graph, const struct tasks *tasks,
 {
     const struct graph_parameter *parameters = graph->parameters.items;
     params->num = (uint32_t)graph->parameters.num;
-    params->name = braid_allocate_zeroed(params->num, sizeof(*params->name));
-    params->bytes = braid_allocate_zeroed(params->num, sizeof(*params->bytes));
-    params->first_use = braid_allocate_zeroed((size_t)params->num + 1, sizeof(uint32_t));
-    params->uses = braid_allocate_zeroed(graph->uses.num, sizeof(*params->uses));
-    params->offsets = braid_allocate_zeroed(graph->uses.num, sizeof(*params->offsets));
-    if (!params->name || !params->bytes || !params->first_use || !params->uses || !params->offsets)
+    params->name = braid_store_take(&params->store, params->num, sizeof(*params->name));
+    params->bytes = braid_store_take(&params->store, params->num, sizeof(*params->bytes));
+    params->first_use = braid_store_take(&params->store, (size_t)params->num + 1, sizeof(uint32_t));
+    params->uses = braid_store_take(&params->store, graph->uses.num, sizeof(*params->uses));
+    params->offsets = braid_store_take(&params->store, graph->uses.num, sizeof(*params->offsets));
+    if (params->store.failed)
         return false;
     for (uint32_t i = 0; i < params->num; i++) {
         const char *name = braid_names_at(&graph->names, parameters[i].name);
@@ -164,10 +164,6 @@ braid_status braid_exec_params_verify(const struct exec_params *params, const br
 void braid_exec_params_finish(struct exec_params *params)
 {
     braid_names_finish(&params->names);
-    free(params->name);
-    free(params->bytes);
-    free(params->first_use);
-    free(params->uses);
-    free(params->offsets);
+    braid_store_finish(&params->store);
     *params = (struct exec_params){ 0 };
 }

@@ -3,6 +3,7 @@
 #ifndef BRAID_EXEC_EXEC_PARAMS_H
 #define BRAID_EXEC_EXEC_PARAMS_H
 
+#include "base/store.h"
 #include "exec/exec_values.h"
 #include "graph/graph.h"
 #include "program/frame.h"
@@ -18,6 +19,7 @@ struct exec_params {
     uint32_t *first_use;     // num + 1: those of parameter p are first_use[p] .. [p + 1]
     struct value_edit *uses; // by parameter, then by node, then as declared; `from` is not set
     uint32_t *offsets;       // of each use: from where in the parameter
+    struct store store;      // of the arrays
 };
 
 // Errors: BRAID_NO_MEMORY.

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 #include "graph/regions.h"
 #include "plan/plan_costs.h"
 #include "plan/schedule.h"
@@ -121,22 +121,19 @@ braid_status braid_exec_find_period(const braid_exec *exec, const braid_graph *g
 {
     const struct program *program = &exec->program;
     size_t num = exec->frames.num;
+    struct store store = { 0 };
     struct frames_clock clock = {
         .program = program,
         .schedule = exec->schedule,
         .num_slots = exec->frames.num,
-        .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*clock.lanes)),
-        .positions = braid_allocate_zeroed(program->num_positions, sizeof(*clock.positions)),
-        .frame_positions = braid_allocate_zeroed(num * program->num_frame_positions,
-                                                 sizeof(*clock.frame_positions)),
-        .ends = braid_allocate_zeroed(num, sizeof(*clock.ends)),
+        .lanes = braid_store_take(&store, program->num_lanes, sizeof(*clock.lanes)),
+        .positions = braid_store_take(&store, program->num_positions, sizeof(*clock.positions)),
+        .frame_positions = braid_store_take(&store, num * program->num_frame_positions,
+                                            sizeof(*clock.frame_positions)),
+        .ends = braid_store_take(&store, num, sizeof(*clock.ends)),
     };
-    bool done = clock.lanes && clock.positions && clock.frame_positions && clock.ends;
-    if (done)
+    if (!store.failed)
         *out_ns = later_of(play_frames(&clock), find_busy_ns(exec->schedule, graph));
-    free(clock.lanes);
-    free(clock.positions);
-    free(clock.frame_positions);
-    free(clock.ends);
-    return done ? BRAID_OK : braid_error_no_memory("what frames in flight bring");
+    braid_store_finish(&store);
+    return store.failed ? braid_error_no_memory("what frames in flight bring") : BRAID_OK;
 }

@@ -3,7 +3,6 @@
 // node.
 #include "exec/exec_times.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
@@ -42,11 +41,7 @@ static void finish(struct exec_part *part, braid_exec *exec)
     (void)exec;
     braid_exec_told_finish(&times->told);
     braid_profile_finish(&times->profile);
-    free(times->order);
-    free(times->numbers);
-    free(times->launches);
-    free(times->op_of_node);
-    free(times->scratch);
+    braid_store_finish(&times->store);
     free(times);
 }
 
@@ -85,13 +80,12 @@ static braid_status fill(const braid_exec *exec, uint32_t num_frames, struct exe
     const struct program *program = &exec->program;
     uint64_t num_read =
         (uint64_t)exec_times_of_slot(num_frames, exec->frames.num) * exec->frames.num;
-    times->order = braid_allocate_zeroed(num_frames, sizeof(uint32_t));
-    times->numbers = braid_allocate_zeroed(num_frames, sizeof(uint64_t));
-    times->launches = braid_allocate_zeroed(num_frames, sizeof(struct profile_span));
-    times->op_of_node = braid_allocate_zeroed(program->tasks->num, sizeof(size_t));
-    times->scratch = braid_allocate_zeroed(num_frames, sizeof(uint64_t));
-    if (!times->order || !times->numbers || !times->launches || !times->op_of_node ||
-        !times->scratch || num_read > UINT32_MAX)
+    times->order = braid_store_take(&times->store, num_frames, sizeof(uint32_t));
+    times->numbers = braid_store_take(&times->store, num_frames, sizeof(uint64_t));
+    times->launches = braid_store_take(&times->store, num_frames, sizeof(struct profile_span));
+    times->op_of_node = braid_store_take(&times->store, program->tasks->num, sizeof(size_t));
+    times->scratch = braid_store_take(&times->store, num_frames, sizeof(uint64_t));
+    if (times->store.failed || num_read > UINT32_MAX)
         return braid_error_no_memory("the times of frames");
     find_ops(program, times->op_of_node);
     return braid_profile_create(program, (uint32_t)num_read, &times->profile);

@@ -5,6 +5,7 @@
 
 #include <braid/timings.h>
 
+#include "base/store.h"
 #include "exec/exec_part.h"
 #include "program/profile.h"
 #include "program/program.h"
@@ -37,6 +38,7 @@ struct exec_times {
     size_t *op_of_node;
     uint64_t *scratch; // a number a frame
     struct exec_told told;
+    struct store store; // of the arrays
 };
 
 // How many of them each slot keeps.

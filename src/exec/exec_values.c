@@ -2,20 +2,17 @@
 // The list of changed nodes, the latest first.
 #include "exec/exec_values.h"
 
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "base/error.h"
 
 braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *out_values)
 {
-    struct exec_values values = {
-        .changed_at = braid_allocate_zeroed(num_tasks, sizeof(uint64_t)),
-        .newer = braid_allocate_zeroed((size_t)num_tasks + 1, sizeof(uint32_t)),
-        .older = braid_allocate_zeroed((size_t)num_tasks + 1, sizeof(uint32_t)),
-        .changed = braid_allocate_zeroed(num_tasks, sizeof(*values.changed)),
-    };
-    if (!values.changed_at || !values.newer || !values.older || !values.changed) {
+    struct exec_values values = { 0 };
+    struct store *store = &values.store;
+    values.changed_at = braid_store_take(store, num_tasks, sizeof(uint64_t));
+    values.newer = braid_store_take(store, (size_t)num_tasks + 1, sizeof(uint32_t));
+    values.older = braid_store_take(store, (size_t)num_tasks + 1, sizeof(uint32_t));
+    values.changed = braid_store_take(store, num_tasks, sizeof(*values.changed));
+    if (store->failed) {
         braid_exec_values_finish(&values);
         return braid_error_no_memory("the values of an exec");
     }
@@ -26,10 +23,7 @@ braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *ou
 
 void braid_exec_values_finish(struct exec_values *values)
 {
-    free(values->changed_at);
-    free(values->newer);
-    free(values->older);
-    free(values->changed);
+    braid_store_finish(&values->store);
     *values = (struct exec_values){ 0 };
 }
 

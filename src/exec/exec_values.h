@@ -8,6 +8,7 @@
 #ifndef BRAID_EXEC_EXEC_VALUES_H
 #define BRAID_EXEC_EXEC_VALUES_H
 
+#include "base/store.h"
 #include "program/tasks.h"
 
 struct exec_values {
@@ -16,6 +17,7 @@ struct exec_values {
     uint64_t *changed_at;                // by task: of its latest change; 0: it has not changed
     uint32_t *newer, *older;             // by task, and of the list's end: neighbours in the list
     const struct backend_task **changed; // room for what one launch hands to the player
+    struct store store;                  // of the arrays
 };
 
 // Bytes of a slot of the master copy that get another value.

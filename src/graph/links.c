@@ -5,6 +5,7 @@
 #include "graph/links.h"
 
 #include "base/error.h"
+#include "base/store.h"
 #include "graph/segments.h"
 
 #define NO_READER UINT32_MAX
@@ -50,6 +51,7 @@ struct walk {
     uint32_t linked_whole; // readers of the whole after this one are linked to this access
     uint32_t linked_from;  // and so are those from this one on, up to linked_end
     uint32_t linked_end;
+    struct store store; // of the arrays
 };
 
 // Links an earlier node to the one walked now. Of several reasons data flow wins, else the first.
@@ -269,12 +271,12 @@ static bool walk_node(struct walk *walk, uint32_t node)
 static bool start_walk(struct walk *walk)
 {
     uint32_t num_segments = walk->segments.num_segments;
-    walk->states = braid_allocate_zeroed(num_segments, sizeof(*walk->states));
+    walk->states = braid_store_take(&walk->store, num_segments, sizeof(*walk->states));
     walk->latest_link =
-        braid_allocate_zeroed(graph_num_nodes(walk->graph), sizeof(*walk->latest_link));
+        braid_store_take(&walk->store, graph_num_nodes(walk->graph), sizeof(*walk->latest_link));
     size_t num_resources = walk->graph->resources.num;
-    walk->wholes = braid_allocate_zeroed(num_resources, sizeof(*walk->wholes));
-    if (!walk->states || !walk->latest_link || !walk->wholes)
+    walk->wholes = braid_store_take(&walk->store, num_resources, sizeof(*walk->wholes));
+    if (walk->store.failed)
         return false;
     for (size_t i = 0; i < num_resources; i++)
         walk->wholes[i] = NO_READER;
@@ -301,9 +303,7 @@ static void finish_walk(struct walk *walk)
     braid_graph_units_finish(&walk->units);
     braid_graph_segments_finish(&walk->segments);
     braid_array_finish(&walk->readers);
-    free(walk->states);
-    free(walk->wholes);
-    free(walk->latest_link);
+    braid_store_finish(&walk->store);
 }
 
 braid_status braid_graph_find_links(const braid_graph *graph, struct array *out_links)

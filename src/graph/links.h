@@ -3,6 +3,7 @@
 #ifndef BRAID_GRAPH_LINKS_H
 #define BRAID_GRAPH_LINKS_H
 
+#include "base/store.h"
 #include "graph/graph.h"
 
 // Why an access edge exists.
@@ -36,6 +37,7 @@ struct graph_units {
     uint32_t *members;  // num_nodes
     uint32_t *place_of; // num_nodes: where a node stands in members
     uint32_t *unit_of;  // num_nodes
+    struct store store; // of the arrays
 };
 
 // The node that runs right before a node in its bundle, and the one right after; GRAPH_NONE at the

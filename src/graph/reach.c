@@ -5,6 +5,7 @@
 #include "graph/reach.h"
 
 #include "base/error.h"
+#include "base/store.h"
 #include "graph/links.h"
 #include "graph/regions.h"
 #include "graph/segments.h"
@@ -21,6 +22,7 @@ struct walk {
     size_t begin;         // of the range of needs at hand
     uint32_t num_changes; // vertices of accesses so far
     bool is_second;       // the second walk
+    struct store store;   // of the arrays
 };
 
 // All versions of a buffer count as one.
@@ -266,11 +268,13 @@ static bool begin_walk(struct walk *walk)
 {
     const braid_graph *graph = walk->graph;
     uint32_t num_nodes = graph_num_nodes(graph);
-    walk->latest = braid_allocate_zeroed(walk->segments.num_segments, sizeof(*walk->latest));
-    walk->is_old = braid_allocate_zeroed(walk->segments.num_segments, sizeof(*walk->is_old));
-    walk->edge_to = braid_allocate_zeroed(num_nodes, sizeof(*walk->edge_to));
-    walk->edge_after = braid_allocate_zeroed(graph->edges.num, sizeof(*walk->edge_after));
-    if (!walk->latest || !walk->is_old || !walk->edge_to || !walk->edge_after)
+    walk->latest =
+        braid_store_take(&walk->store, walk->segments.num_segments, sizeof(*walk->latest));
+    walk->is_old =
+        braid_store_take(&walk->store, walk->segments.num_segments, sizeof(*walk->is_old));
+    walk->edge_to = braid_store_take(&walk->store, num_nodes, sizeof(*walk->edge_to));
+    walk->edge_after = braid_store_take(&walk->store, graph->edges.num, sizeof(*walk->edge_after));
+    if (walk->store.failed)
         return false;
     for (uint32_t s = 0; s < walk->segments.num_segments; s++)
         walk->latest[s] = GRAPH_NONE;
@@ -306,10 +310,7 @@ braid_status braid_reach_create(const braid_graph *graph, struct reach *out_reac
         status = braid_error_no_memory("the nodes that outputs need");
     braid_graph_units_finish(&walk.units);
     braid_graph_segments_finish(&walk.segments);
-    free(walk.latest);
-    free(walk.is_old);
-    free(walk.edge_to);
-    free(walk.edge_after);
+    braid_store_finish(&walk.store);
     if (status)
         braid_reach_finish(&reach);
     else

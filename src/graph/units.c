@@ -5,10 +5,7 @@
 
 void braid_graph_units_finish(struct graph_units *units)
 {
-    free(units->first_of);
-    free(units->members);
-    free(units->place_of);
-    free(units->unit_of);
+    braid_store_finish(&units->store);
     *units = (struct graph_units){ 0 };
 }
 
@@ -77,13 +74,13 @@ static bool make_bundles(const braid_graph *graph, struct graph_units *units)
 braid_status braid_graph_find_units(const braid_graph *graph, struct graph_units *out_units)
 {
     uint32_t num_nodes = graph_num_nodes(graph);
-    struct graph_units units = {
-        .first_of = braid_allocate_zeroed((size_t)num_nodes + 1, sizeof(uint32_t)),
-        .members = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
-        .place_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
-        .unit_of = braid_allocate_zeroed(num_nodes, sizeof(uint32_t)),
-    };
-    bool done = units.first_of && units.members && units.place_of && units.unit_of;
+    struct graph_units units = { 0 };
+    struct store *store = &units.store;
+    units.first_of = braid_store_take(store, (size_t)num_nodes + 1, sizeof(uint32_t));
+    units.members = braid_store_take(store, num_nodes, sizeof(uint32_t));
+    units.place_of = braid_store_take(store, num_nodes, sizeof(uint32_t));
+    units.unit_of = braid_store_take(store, num_nodes, sizeof(uint32_t));
+    bool done = !store->failed;
     if (done && !graph_has_units(graph))
         make_identity(num_nodes, &units);
     else if (done)

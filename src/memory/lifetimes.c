@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 #include "graph/links.h"
 
 // Place l of a clock: so many nodes of lane l are known to have ended.
@@ -37,11 +38,11 @@ static bool find_blocks(const braid_graph *graph, struct lifetimes *out)
 {
     const struct graph_resource *resources = graph->resources.items;
     uint32_t num = (uint32_t)graph->resources.num;
-    out->block_of = braid_allocate_zeroed(num, sizeof(uint32_t));
-    out->resources = braid_allocate_zeroed(num, sizeof(uint32_t));
-    out->bytes = braid_allocate_zeroed(num, sizeof(uint64_t));
-    out->alignments = braid_allocate_zeroed(num, sizeof(uint64_t));
-    if (!out->block_of || !out->resources || !out->bytes || !out->alignments)
+    out->block_of = braid_store_take(&out->store, num, sizeof(uint32_t));
+    out->resources = braid_store_take(&out->store, num, sizeof(uint32_t));
+    out->bytes = braid_store_take(&out->store, num, sizeof(uint64_t));
+    out->alignments = braid_store_take(&out->store, num, sizeof(uint64_t));
+    if (out->store.failed)
         return false;
     for (uint32_t i = 0; i < num; i++)
         out->block_of[i] = LIFETIMES_NONE;
@@ -94,13 +95,12 @@ static braid_status check_first_accesses(const braid_graph *graph,
 static bool allocate_times(struct lifetimes *lifetimes)
 {
     size_t cells = (size_t)lifetimes->num * lifetimes->num_lanes;
-    lifetimes->first = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
-    lifetimes->last = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
-    lifetimes->settled = braid_allocate_zeroed(lifetimes->num, sizeof(uint64_t));
-    lifetimes->ended = braid_allocate_zeroed(cells, sizeof(uint32_t));
-    lifetimes->known = braid_allocate_zeroed(cells, sizeof(uint32_t));
-    if (!lifetimes->first || !lifetimes->last || !lifetimes->settled || !lifetimes->ended ||
-        !lifetimes->known)
+    lifetimes->first = braid_store_take(&lifetimes->store, lifetimes->num, sizeof(uint64_t));
+    lifetimes->last = braid_store_take(&lifetimes->store, lifetimes->num, sizeof(uint64_t));
+    lifetimes->settled = braid_store_take(&lifetimes->store, lifetimes->num, sizeof(uint64_t));
+    lifetimes->ended = braid_store_take(&lifetimes->store, cells, sizeof(uint32_t));
+    lifetimes->known = braid_store_take(&lifetimes->store, cells, sizeof(uint32_t));
+    if (lifetimes->store.failed)
         return false;
     for (uint32_t i = 0; i < lifetimes->num; i++)
         lifetimes->first[i] = UINT64_MAX;
@@ -159,17 +159,17 @@ static braid_status find_times(const braid_schedule *schedule, const braid_graph
                                struct lifetimes *lifetimes)
 {
     size_t num_lanes = schedule->info.num_lanes;
+    struct store store = { 0 };
     struct clocks clocks = {
         .num_lanes = (uint32_t)num_lanes,
-        .lanes = braid_allocate_zeroed(num_lanes * num_lanes, sizeof(uint32_t)),
-        .positions = braid_allocate_zeroed(num_lanes * (schedule->info.num_records + (size_t)1),
-                                           sizeof(uint32_t)),
+        .lanes = braid_store_take(&store, num_lanes, num_lanes * sizeof(uint32_t)),
+        .positions = braid_store_take(&store, schedule->info.num_records + (size_t)1,
+                                      num_lanes * sizeof(uint32_t)),
     };
-    bool done = clocks.lanes && clocks.positions && allocate_times(lifetimes);
+    bool done = !store.failed && allocate_times(lifetimes);
     if (done)
         walk_steps(schedule, graph, &clocks, lifetimes);
-    free(clocks.lanes);
-    free(clocks.positions);
+    braid_store_finish(&store);
     return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
 }
 
@@ -208,9 +208,9 @@ braid_status braid_lifetimes_select(const struct lifetimes *lifetimes, const uin
                                     uint32_t num_chosen, struct lifetimes *out_lifetimes)
 {
     struct lifetimes some = { .num = num_chosen, .num_lanes = lifetimes->num_lanes };
-    some.bytes = braid_allocate_zeroed(num_chosen, sizeof(uint64_t));
-    some.alignments = braid_allocate_zeroed(num_chosen, sizeof(uint64_t));
-    if (!some.bytes || !some.alignments || !allocate_times(&some)) {
+    some.bytes = braid_store_take(&some.store, num_chosen, sizeof(uint64_t));
+    some.alignments = braid_store_take(&some.store, num_chosen, sizeof(uint64_t));
+    if (some.store.failed || !allocate_times(&some)) {
         braid_lifetimes_finish(&some);
         return braid_error_no_memory("the memory of a plan");
     }
@@ -244,14 +244,6 @@ braid_status braid_lifetimes_most_alive(const struct lifetimes *lifetimes, uint6
 
 void braid_lifetimes_finish(struct lifetimes *lifetimes)
 {
-    free(lifetimes->block_of);
-    free(lifetimes->resources);
-    free(lifetimes->bytes);
-    free(lifetimes->alignments);
-    free(lifetimes->first);
-    free(lifetimes->last);
-    free(lifetimes->settled);
-    free(lifetimes->ended);
-    free(lifetimes->known);
+    braid_store_finish(&lifetimes->store);
     *lifetimes = (struct lifetimes){ 0 };
 }

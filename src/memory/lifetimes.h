@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/store.h"
 #include "graph/graph.h"
 #include "plan/schedule.h"
 
@@ -23,7 +24,8 @@ struct lifetimes {
     uint64_t *first, *last; // places in issue order of the first and last use
     uint64_t *settled;      // likewise: set by braid_settle
     uint32_t *ended;        // per block and lane: 1 + position of the last user there; 0: none
-    uint32_t *known; // per block and lane: the fewest nodes there known to have ended at a use
+    uint32_t *known;    // per block and lane: the fewest nodes there known to have ended at a use
+    struct store store; // of the arrays
 };
 
 // Errors: BRAID_INVALID_ARGUMENT (a block is read before it is written), BRAID_NO_MEMORY.

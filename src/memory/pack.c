@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 
 #define MOST_PAIRED 4096              // with more blocks than these not each pair is looked at,
 #define MOST_PAIRED_BY_TIME 800000000 // but so many
@@ -255,32 +256,24 @@ static braid_status pack_pairs(const struct clashes *clashes, uint64_t bound, ui
                                uint64_t *out_bytes)
 {
     uint32_t num = clashes->lifetimes->num;
+    struct store store = { 0 };
     struct pack pack = {
         .clashes = clashes,
-        .offsets = braid_allocate_zeroed(num, sizeof(uint64_t)),
-        .costs = braid_allocate_zeroed(num, sizeof(uint64_t)),
-        .is_placed = braid_allocate_zeroed(num, sizeof(bool)),
-        .by_start = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .by_end = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .waiting = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .starts = braid_allocate_zeroed(num, sizeof(struct edge)),
-        .ends = braid_allocate_zeroed(num, sizeof(struct edge)),
+        .offsets = braid_store_take(&store, num, sizeof(uint64_t)),
+        .costs = braid_store_take(&store, num, sizeof(uint64_t)),
+        .is_placed = braid_store_take(&store, num, sizeof(bool)),
+        .by_start = braid_store_take(&store, num, sizeof(uint32_t)),
+        .by_end = braid_store_take(&store, num, sizeof(uint32_t)),
+        .waiting = braid_store_take(&store, num, sizeof(uint32_t)),
+        .starts = braid_store_take(&store, num, sizeof(struct edge)),
+        .ends = braid_store_take(&store, num, sizeof(struct edge)),
         .round_steps = find_round_steps(num),
         .steps = MOST_QUESTIONS / 2 / num,
     };
-    bool done = pack.offsets && pack.costs && pack.is_placed && pack.by_start && pack.by_end &&
-                pack.waiting && pack.starts && pack.ends;
-    if (done)
+    if (!store.failed)
         pack_all(&pack, bound, out_offsets, out_bytes);
-    free(pack.offsets);
-    free(pack.costs);
-    free(pack.is_placed);
-    free(pack.by_start);
-    free(pack.by_end);
-    free(pack.waiting);
-    free(pack.starts);
-    free(pack.ends);
-    return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
+    braid_store_finish(&store);
+    return store.failed ? braid_error_no_memory("the memory of a plan") : BRAID_OK;
 }
 
 braid_status braid_pack(const struct lifetimes *lifetimes, uint64_t bound, uint64_t *out_offsets,

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 
 struct gap {
     uint64_t begin, end;
@@ -207,18 +208,17 @@ braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t most
                                 uint64_t *out_offsets, uint64_t *out_bytes)
 {
     uint32_t num = lifetimes->num;
+    struct store store = { 0 };
     struct walk walk = {
         .lifetimes = lifetimes,
-        .begins = braid_allocate_zeroed(num, sizeof(struct moment)),
-        .ends = braid_allocate_zeroed(num, sizeof(struct moment)),
-        .gaps = braid_allocate_zeroed(2 * (size_t)num + 2, sizeof(struct gap)),
+        .begins = braid_store_take(&store, num, sizeof(struct moment)),
+        .ends = braid_store_take(&store, num, sizeof(struct moment)),
+        .gaps = braid_store_take(&store, 2 * (size_t)num + 2, sizeof(struct gap)),
         .offsets = out_offsets,
     };
-    bool done = walk.begins && walk.ends && walk.gaps && pack_all(&walk, most_questions);
+    bool done = !store.failed && pack_all(&walk, most_questions);
     if (done)
         *out_bytes = walk.bytes;
-    free(walk.begins);
-    free(walk.ends);
-    free(walk.gaps);
+    braid_store_finish(&store);
     return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
 }

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 
 struct settle {
     const braid_schedule *schedule;
@@ -120,26 +120,22 @@ static void walk(struct settle *settle)
 braid_status braid_settle(const braid_schedule *schedule, struct lifetimes *lifetimes)
 {
     size_t num_lanes = lifetimes->num_lanes, cells = lifetimes->num * num_lanes;
+    struct store store = { 0 };
     struct settle settle = {
         .schedule = schedule,
         .lifetimes = lifetimes,
         .num_lanes = lifetimes->num_lanes,
-        .lanes = braid_allocate_zeroed(num_lanes * num_lanes, sizeof(uint32_t)),
-        .records = braid_allocate_zeroed(num_lanes * (schedule->info.num_records + (size_t)1),
-                                         sizeof(uint32_t)),
-        .left = braid_allocate_zeroed(lifetimes->num, sizeof(uint32_t)),
-        .first = braid_allocate_zeroed(schedule->info.num_nodes + (size_t)2, sizeof(uint32_t)),
-        .blocks = braid_allocate_zeroed(cells, sizeof(uint32_t)),
+        .lanes = braid_store_take(&store, num_lanes * num_lanes, sizeof(uint32_t)),
+        .records = braid_store_take(&store, num_lanes * (schedule->info.num_records + (size_t)1),
+                                    sizeof(uint32_t)),
+        .left = braid_store_take(&store, lifetimes->num, sizeof(uint32_t)),
+        .first = braid_store_take(&store, schedule->info.num_nodes + (size_t)2, sizeof(uint32_t)),
+        .blocks = braid_store_take(&store, cells, sizeof(uint32_t)),
     };
-    bool done = settle.lanes && settle.records && settle.left && settle.first && settle.blocks;
-    if (done) {
+    if (!store.failed) {
         list_last_users(&settle);
         walk(&settle);
     }
-    free(settle.lanes);
-    free(settle.records);
-    free(settle.left);
-    free(settle.first);
-    free(settle.blocks);
-    return done ? BRAID_OK : braid_error_no_memory("the memory of a plan");
+    braid_store_finish(&store);
+    return store.failed ? braid_error_no_memory("the memory of a plan") : BRAID_OK;
 }

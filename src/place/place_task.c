@@ -87,16 +87,16 @@ static bool allocate(struct place_task *task, uint32_t num_segments)
 {
     size_t units = task->plan->num_units;
     task->num_segments = num_segments;
-    task->segment_bytes = braid_allocate_zeroed((size_t)num_segments + 1, sizeof(uint64_t));
-    task->home = braid_allocate_zeroed((size_t)num_segments + 1, 1);
-    task->uses = braid_allocate_zeroed(task->graph->accesses.num, sizeof(*task->uses));
-    task->first_use = braid_allocate_zeroed(units + 1, sizeof(uint32_t));
-    task->cost_ns = braid_allocate_zeroed(units * task->num_places, sizeof(uint64_t));
-    task->allowed = braid_allocate_zeroed(units, sizeof(uint64_t));
-    task->share = braid_allocate_zeroed(units, sizeof(uint32_t));
-    task->edge_bytes = braid_allocate_zeroed(task->plan->num_edges, sizeof(uint64_t));
-    return task->segment_bytes && task->home && task->uses && task->first_use && task->cost_ns &&
-           task->allowed && task->share && task->edge_bytes;
+    task->segment_bytes =
+        braid_store_take(&task->store, (size_t)num_segments + 1, sizeof(uint64_t));
+    task->home = braid_store_take(&task->store, (size_t)num_segments + 1, 1);
+    task->uses = braid_store_take(&task->store, task->graph->accesses.num, sizeof(*task->uses));
+    task->first_use = braid_store_take(&task->store, units + 1, sizeof(uint32_t));
+    task->cost_ns = braid_store_take(&task->store, units * task->num_places, sizeof(uint64_t));
+    task->allowed = braid_store_take(&task->store, units, sizeof(uint64_t));
+    task->share = braid_store_take(&task->store, units, sizeof(uint32_t));
+    task->edge_bytes = braid_store_take(&task->store, task->plan->num_edges, sizeof(uint64_t));
+    return !task->store.failed;
 }
 
 static braid_status fill(struct place_task *task, const struct graph_segments *segments)
@@ -150,13 +150,6 @@ braid_status braid_place_task_create(const braid_graph *graph, const braid_graph
 void braid_place_task_finish(struct place_task *task)
 {
     braid_place_model_finish(&task->model);
-    free(task->segment_bytes);
-    free(task->home);
-    free(task->uses);
-    free(task->first_use);
-    free(task->cost_ns);
-    free(task->allowed);
-    free(task->share);
-    free(task->edge_bytes);
+    braid_store_finish(&task->store);
     *task = (struct place_task){ 0 };
 }

@@ -23,15 +23,14 @@ static bool reset(struct place_times *times)
 
 braid_status braid_place_times_create(const struct place_task *task, struct place_times *out_times)
 {
-    struct place_times times = {
-        .task = task,
-        .end_ns = braid_allocate_zeroed(task->plan->num_units, sizeof(uint64_t)),
-        .place_of = braid_allocate_zeroed(task->plan->num_units, 1),
-        .since_ns = braid_allocate_zeroed(((size_t)task->num_segments + 1) * task->num_places,
-                                          sizeof(uint64_t)),
-        .slots = braid_allocate_zeroed(task->num_places, sizeof(*times.slots)),
-    };
-    if (!times.end_ns || !times.place_of || !times.since_ns || !times.slots || !reset(&times)) {
+    struct place_times times = { .task = task };
+    struct store *store = &times.store;
+    times.end_ns = braid_store_take(store, task->plan->num_units, sizeof(uint64_t));
+    times.place_of = braid_store_take(store, task->plan->num_units, 1);
+    times.since_ns = braid_store_take(store, ((size_t)task->num_segments + 1) * task->num_places,
+                                      sizeof(uint64_t));
+    times.slots = braid_store_take(store, task->num_places, sizeof(*times.slots));
+    if (store->failed || !reset(&times)) {
         braid_place_times_finish(&times);
         return braid_error_no_memory("the places of a plan");
     }
@@ -43,10 +42,7 @@ void braid_place_times_finish(struct place_times *times)
 {
     for (uint32_t i = 0; times->slots && i < times->task->num_places; i++)
         braid_place_slots_finish(&times->slots[i]);
-    free(times->slots);
-    free(times->end_ns);
-    free(times->place_of);
-    free(times->since_ns);
+    braid_store_finish(&times->store);
     *times = (struct place_times){ 0 };
 }
 

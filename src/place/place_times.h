@@ -4,6 +4,7 @@
 #ifndef BRAID_PLACE_PLACE_TIMES_H
 #define BRAID_PLACE_PLACE_TIMES_H
 
+#include "base/store.h"
 #include "graph/placed.h"
 #include "graph/segments.h"
 #include "place/place_slots.h"
@@ -31,6 +32,7 @@ struct place_task {
     uint64_t *allowed;       // per unit
     uint32_t *share;         // per unit
     uint64_t *edge_bytes;    // per edge: what flows along it
+    struct store store;      // of the arrays
 };
 
 // `plan` is of `units`, the graph as place_units.h makes it.
@@ -48,6 +50,7 @@ struct place_times {
     uint8_t *place_of;  // per unit
     uint64_t *since_ns; // segment * num_places + place: since when it is there; UINT64_MAX: not
     struct place_slots *slots; // per place
+    struct store store;        // of the arrays
 };
 
 // Errors: BRAID_NO_MEMORY.

@@ -104,15 +104,17 @@ static size_t most_arg_bytes(const struct tasks *tasks)
 
 static bool allocate(const struct tasks *tasks, struct frame *frame)
 {
-    frame->arguments = braid_allocate_zeroed(tasks->num_slot_bytes[TASK_SLOT_ARGUMENTS], 1);
-    frame->room = braid_allocate_zeroed(most_arg_bytes(tasks), 1);
+    frame->arguments =
+        braid_store_take(&frame->store, tasks->num_slot_bytes[TASK_SLOT_ARGUMENTS], 1);
+    frame->room = braid_store_take(&frame->store, most_arg_bytes(tasks), 1);
     frame->backend = tasks->backend;
     frame->places = tasks->places;
     size_t num_more = frame->notes ? (size_t)tasks->num * NOTE_ARGUMENTS : 0;
-    frame->args = braid_allocate_zeroed(tasks->num_args + num_more, sizeof(*frame->args));
-    frame->tasks = braid_allocate_zeroed(tasks->num, sizeof(*frame->tasks));
-    frame->iterations = braid_allocate_zeroed(tasks->num_regions, sizeof(*frame->iterations));
-    return frame->arguments && frame->room && frame->args && frame->tasks && frame->iterations;
+    frame->args = braid_store_take(&frame->store, tasks->num_args + num_more, sizeof(*frame->args));
+    frame->tasks = braid_store_take(&frame->store, tasks->num, sizeof(*frame->tasks));
+    frame->iterations =
+        braid_store_take(&frame->store, tasks->num_regions, sizeof(*frame->iterations));
+    return !frame->store.failed;
 }
 
 // A backend's detour for a copy depends on the memory, which is the frame's own.
@@ -233,11 +235,7 @@ void braid_frame_finish(struct frame *frame)
     free(frame->replaced);
     free(frame->changed_at);
     braid_host_calls_finish(&frame->host_calls);
-    free(frame->arguments);
-    free(frame->room);
-    free(frame->args);
-    free(frame->tasks);
-    free(frame->iterations);
+    braid_store_finish(&frame->store);
     *frame = (struct frame){ 0 };
 }
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/note.h"
+#include "base/store.h"
 #include "program/host_calls.h"
 #include "program/tasks.h"
 
@@ -29,6 +30,7 @@ struct frame {
     struct backend_task *replaced; // whose detours and host calls frames in flight may still use
     uint32_t num_replaced, room_replaced;
     uint64_t *changed_at; // by task: num_launches when it was replaced; NULL: none was
+    struct store store;   // of the arrays
 };
 
 // `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "base/array.h"
-
 static uint32_t *clock_of(uint32_t *clocks, size_t index, const struct frame_waits *frames)
 {
     return clocks + index * frames->program->num_lanes;
@@ -158,35 +156,25 @@ static bool allocate(struct frame_waits *frames)
     const struct program *program = frames->program;
     size_t num_tasks = program->tasks->num, num_lanes = program->num_lanes;
     size_t most_sources = frames->num_links < num_tasks ? frames->num_links : num_tasks;
-    frames->sorted = braid_allocate_zeroed(frames->num_links, sizeof(*frames->sorted));
-    frames->first_link = braid_allocate_zeroed(num_tasks + 1, sizeof(*frames->first_link));
-    frames->source_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    frames->sources = braid_allocate_zeroed(most_sources, sizeof(*frames->sources));
-    frames->known = braid_allocate_zeroed(most_sources, num_lanes * sizeof(uint32_t));
-    frames->lanes = braid_allocate_zeroed(num_lanes, num_lanes * sizeof(uint32_t));
-    frames->positions = braid_allocate_zeroed(program->num_positions, num_lanes * sizeof(uint32_t));
-    frames->awaited = braid_allocate_zeroed(frames->num_links, sizeof(*frames->awaited));
-    frames->num_awaits = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    frames->first_awaited = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    frames->island_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    return frames->sorted && frames->first_link && frames->source_of && frames->sources &&
-           frames->known && frames->lanes && frames->positions && frames->awaited &&
-           frames->num_awaits && frames->first_awaited && frames->island_of;
+    frames->sorted = braid_store_take(&frames->store, frames->num_links, sizeof(*frames->sorted));
+    frames->first_link =
+        braid_store_take(&frames->store, num_tasks + 1, sizeof(*frames->first_link));
+    frames->source_of = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
+    frames->sources = braid_store_take(&frames->store, most_sources, sizeof(*frames->sources));
+    frames->known = braid_store_take(&frames->store, most_sources, num_lanes * sizeof(uint32_t));
+    frames->lanes = braid_store_take(&frames->store, num_lanes, num_lanes * sizeof(uint32_t));
+    frames->positions =
+        braid_store_take(&frames->store, program->num_positions, num_lanes * sizeof(uint32_t));
+    frames->awaited = braid_store_take(&frames->store, frames->num_links, sizeof(*frames->awaited));
+    frames->num_awaits = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
+    frames->first_awaited = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
+    frames->island_of = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
+    return !frames->store.failed;
 }
 
 void braid_frame_waits_finish(struct frame_waits *frames)
 {
-    free(frames->sorted);
-    free(frames->first_link);
-    free(frames->source_of);
-    free(frames->sources);
-    free(frames->known);
-    free(frames->lanes);
-    free(frames->positions);
-    free(frames->awaited);
-    free(frames->num_awaits);
-    free(frames->first_awaited);
-    free(frames->island_of);
+    braid_store_finish(&frames->store);
 }
 
 bool braid_frame_waits_find(struct frame_waits *frames)

@@ -3,6 +3,7 @@
 #ifndef BRAID_PROGRAM_FRAME_WAITS_H
 #define BRAID_PROGRAM_FRAME_WAITS_H
 
+#include "base/store.h"
 #include "program/program.h"
 
 #define FRAME_NONE UINT32_MAX
@@ -47,6 +48,7 @@ struct frame_waits {
     uint32_t *island_of;     // of each task; FRAME_NONE
     uint32_t distance;       // of the frames at hand
     uint32_t most_distance;
+    struct store store; // of the arrays
 };
 
 // Finds the waits; `program`, `links` and their number are given. Returns false if memory ran out.

@@ -13,14 +13,14 @@ braid_status braid_profile_create(const struct program *program, uint32_t num_fr
     struct profile profile = { .room = num_frames, .num_ops = num_ops };
     profile.num_nodes = program->num_bodies ? program->num_nodes : 0;
     if (num_ops <= SIZE_MAX / sizeof(*profile.ops) / (num_frames ? num_frames : 1))
-        profile.ops = braid_allocate_zeroed(num_frames * num_ops, sizeof(*profile.ops));
-    profile.tallies =
-        braid_allocate_zeroed((size_t)num_frames * profile.num_nodes, sizeof(*profile.tallies));
-    profile.frames = braid_allocate_zeroed(num_frames, sizeof(*profile.frames));
-    profile.timers = braid_allocate_zeroed(num_ops, sizeof(*profile.timers));
-    profile.tally_timers = braid_allocate_zeroed(profile.num_nodes, sizeof(*profile.tally_timers));
-    if (!profile.ops || !profile.frames || !profile.timers || !profile.tallies ||
-        !profile.tally_timers) {
+        profile.ops = braid_store_take(&profile.store, num_frames * num_ops, sizeof(*profile.ops));
+    profile.tallies = braid_store_take(&profile.store, (size_t)num_frames * profile.num_nodes,
+                                       sizeof(*profile.tallies));
+    profile.frames = braid_store_take(&profile.store, num_frames, sizeof(*profile.frames));
+    profile.timers = braid_store_take(&profile.store, num_ops, sizeof(*profile.timers));
+    profile.tally_timers =
+        braid_store_take(&profile.store, profile.num_nodes, sizeof(*profile.tally_timers));
+    if (profile.store.failed || !profile.ops) {
         braid_profile_finish(&profile);
         return braid_error_no_memory("the times of frames");
     }
@@ -30,11 +30,7 @@ braid_status braid_profile_create(const struct program *program, uint32_t num_fr
 
 void braid_profile_finish(struct profile *profile)
 {
-    free(profile->ops);
-    free(profile->tallies);
-    free(profile->frames);
-    free(profile->timers);
-    free(profile->tally_timers);
+    braid_store_finish(&profile->store);
     *profile = (struct profile){ 0 };
 }
 

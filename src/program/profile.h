@@ -9,6 +9,7 @@
 #include <braid/status.h>
 
 #include "base/clock.h"
+#include "base/store.h"
 
 struct program;
 
@@ -60,6 +61,7 @@ struct profile {
     struct profile_tally *tallies; // room * num_nodes; zero of a node that is in none
     uint8_t *timers;               // enum profile_timer, by operation
     uint8_t *tally_timers;         // likewise, by node
+    struct store store;            // of the arrays
 };
 
 // Errors: BRAID_NO_MEMORY.

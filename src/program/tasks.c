@@ -15,32 +15,29 @@ static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t n
     return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
 }
 
-static bool fill_slot(struct tasks *tasks, enum task_slot slot, const void *bytes, size_t num)
+static void fill_slot(struct tasks *tasks, enum task_slot slot, const void *bytes, size_t num)
 {
-    tasks->slot_bytes[slot] = braid_allocate_zeroed(num, 1);
+    tasks->slot_bytes[slot] = braid_store_take(&tasks->store, num, 1);
     tasks->num_slot_bytes[slot] = num;
     if (tasks->slot_bytes[slot] && num && bytes)
         memcpy(tasks->slot_bytes[slot], bytes, num);
-    return tasks->slot_bytes[slot];
 }
 
 // The bytes of each slot in one piece: arguments and works stand where the graph has them.
 static braid_status make_slots(const braid_graph *graph, struct tasks *tasks)
 {
     size_t num_args = graph->arg_sizes.num;
-    bool made =
-        fill_slot(tasks, TASK_SLOT_ARGUMENTS, graph->arg_bytes.items, graph->arg_bytes.num) &&
-        fill_slot(tasks, TASK_SLOT_WORKS, graph->works.items,
-                  graph->works.num * sizeof(union work)) &&
-        fill_slot(tasks, TASK_SLOT_CONTROLS, NULL, tasks->num * sizeof(struct task_control));
-    tasks->offsets = braid_allocate_zeroed(tasks->num, sizeof(*tasks->offsets));
-    tasks->addresses =
-        braid_allocate_zeroed(graph->addresses.num + graph->traps.num, sizeof(*tasks->addresses));
-    tasks->first_address = braid_allocate_zeroed((size_t)tasks->num + 1, sizeof(uint32_t));
-    tasks->version_memory = braid_allocate_zeroed(graph->versions.num, sizeof(void *));
-    tasks->arg_sizes = braid_allocate_zeroed(num_args, sizeof(*tasks->arg_sizes));
-    if (!made || !tasks->offsets || !tasks->addresses || !tasks->first_address ||
-        !tasks->version_memory || !tasks->arg_sizes)
+    fill_slot(tasks, TASK_SLOT_ARGUMENTS, graph->arg_bytes.items, graph->arg_bytes.num);
+    fill_slot(tasks, TASK_SLOT_WORKS, graph->works.items, graph->works.num * sizeof(union work));
+    fill_slot(tasks, TASK_SLOT_CONTROLS, NULL, tasks->num * sizeof(struct task_control));
+    tasks->offsets = braid_store_take(&tasks->store, tasks->num, sizeof(*tasks->offsets));
+    tasks->addresses = braid_store_take(&tasks->store, graph->addresses.num + graph->traps.num,
+                                        sizeof(*tasks->addresses));
+    tasks->first_address =
+        braid_store_take(&tasks->store, (size_t)tasks->num + 1, sizeof(uint32_t));
+    tasks->version_memory = braid_store_take(&tasks->store, graph->versions.num, sizeof(void *));
+    tasks->arg_sizes = braid_store_take(&tasks->store, num_args, sizeof(*tasks->arg_sizes));
+    if (tasks->store.failed)
         return braid_error_no_memory("the values of an exec");
     tasks->num_args = (uint32_t)num_args;
     tasks->num_version_memory = graph->versions.num;
@@ -257,13 +254,14 @@ braid_status braid_tasks_create(struct backend *backend, const struct places *pl
                            .places = places,
                            .num = graph_num_nodes(graph),
                            .num_regions = (uint32_t)graph->regions.num };
-    tasks.items = braid_allocate_zeroed(tasks.num, sizeof(*tasks.items));
-    tasks.kernels = braid_allocate_zeroed(graph->kernels.num, sizeof(*tasks.kernels));
-    tasks.notes = notes ? braid_allocate_zeroed(tasks.num, sizeof(*tasks.notes)) : NULL;
+    tasks.items = braid_store_take(&tasks.store, tasks.num, sizeof(*tasks.items));
+    tasks.kernels = braid_store_take(&tasks.store, graph->kernels.num, sizeof(*tasks.kernels));
+    if (notes)
+        tasks.notes = braid_store_take(&tasks.store, tasks.num, sizeof(*tasks.notes));
     for (uint32_t i = 0; tasks.notes && i < tasks.num; i++)
         tasks.notes[i].row = i;
     braid_status status = BRAID_OK;
-    if (!tasks.items || !tasks.kernels || (notes && !tasks.notes))
+    if (tasks.store.failed)
         status = braid_error_no_memory("the tasks of an exec");
     if (!status)
         status = make_slots(graph, &tasks);
@@ -286,16 +284,7 @@ void braid_tasks_finish(struct tasks *tasks)
             places_backend(tasks->places, tasks->backend, tasks->kernels[i].place);
         backend->ops->kernel_unload(backend, tasks->kernels[i].kernel);
     }
-    free(tasks->items);
-    for (int i = 0; i < TASK_NUM_SLOTS; i++)
-        free(tasks->slot_bytes[i]);
-    free(tasks->offsets);
-    free(tasks->addresses);
-    free(tasks->first_address);
-    free(tasks->version_memory);
-    free(tasks->arg_sizes);
-    free(tasks->notes);
-    free(tasks->kernels);
+    braid_store_finish(&tasks->store);
     *tasks = (struct tasks){ 0 };
 }
 

@@ -4,6 +4,7 @@
 #define BRAID_PROGRAM_TASKS_H
 
 #include "backends/backend.h"
+#include "base/store.h"
 #include "device/places.h"
 #include "graph/graph.h"
 #include "plan/plan_prefetch.h"
@@ -74,6 +75,7 @@ struct tasks {
     struct task_note *notes;                // by node; NULL: there is no black box
     struct task_kernel *kernels;            // loaded, each once for each place
     size_t num_kernels;
+    struct store store; // of the arrays
 };
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule. `places`

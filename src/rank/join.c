@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/store.h"
 #include "graph/links.h"
 #include "graph/placed.h"
 #include "rank/rank_graph.h"
@@ -22,6 +23,7 @@ struct joining {
     uint32_t group;     // counts from 1
     struct array posts; // uint32_t: nodes of the group
     bool is_forward;    // all edges lead to units added later
+    struct store store; // of the arrays
 };
 
 uint32_t braid_graph_queued_with(const braid_graph *graph, uint32_t post)
@@ -59,11 +61,11 @@ static void visit_edges(struct joining *joining, bool store)
 static bool find_before(struct joining *joining)
 {
     uint32_t num = joining->units.num_units;
-    joining->first = braid_allocate_zeroed((size_t)num + 2, sizeof(*joining->first));
-    joining->before = braid_allocate_zeroed(joining->links.num + joining->graph->edges.num,
-                                            sizeof(*joining->before));
-    joining->behind = braid_allocate_zeroed(num, sizeof(*joining->behind));
-    if (!joining->first || !joining->before || !joining->behind)
+    joining->first = braid_store_take(&joining->store, (size_t)num + 2, sizeof(*joining->first));
+    joining->before = braid_store_take(
+        &joining->store, joining->links.num + joining->graph->edges.num, sizeof(*joining->before));
+    joining->behind = braid_store_take(&joining->store, num, sizeof(*joining->behind));
+    if (joining->store.failed)
         return false;
     joining->is_forward = true;
     visit_edges(joining, false);
@@ -180,9 +182,7 @@ braid_status braid_graph_join(const braid_graph *graph, braid_graph **out_joined
     braid_graph_units_finish(&joining.units);
     braid_array_finish(&joining.links);
     braid_array_finish(&joining.posts);
-    free(joining.first);
-    free(joining.before);
-    free(joining.behind);
+    braid_store_finish(&joining.store);
     if (status) {
         braid_graph_destroy(joining.graph);
         return status;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/store.h"
 #include "rank/rank_plan.h"
 
 struct search {
@@ -15,6 +16,7 @@ struct search {
     uint32_t *first, *next_of, *targets;
     uint32_t num_edges;
     uint32_t *stack;
+    struct store store; // of the arrays
 };
 
 typedef void edge_function(struct search *search, uint32_t from, uint32_t to);
@@ -52,17 +54,17 @@ static void keep_edge(struct search *search, uint32_t from, uint32_t to)
 static bool allocate(struct search *search)
 {
     uint32_t num = search->match->num_vertices;
-    search->num_before = braid_allocate_zeroed(num, sizeof(uint32_t));
-    search->first = braid_allocate_zeroed(num, sizeof(uint32_t));
-    search->stack = braid_allocate_zeroed(num, sizeof(uint32_t));
-    if (!search->num_before || !search->first || !search->stack)
+    search->num_before = braid_store_take(&search->store, num, sizeof(uint32_t));
+    search->first = braid_store_take(&search->store, num, sizeof(uint32_t));
+    search->stack = braid_store_take(&search->store, num, sizeof(uint32_t));
+    if (search->store.failed)
         return false;
     memset(search->first, 0xff, num * sizeof(uint32_t));
     visit_edges(search, count_edge);
-    search->targets = braid_allocate_zeroed(search->num_edges, sizeof(uint32_t));
-    search->next_of = braid_allocate_zeroed(search->num_edges, sizeof(uint32_t));
+    search->targets = braid_store_take(&search->store, search->num_edges, sizeof(uint32_t));
+    search->next_of = braid_store_take(&search->store, search->num_edges, sizeof(uint32_t));
     search->num_edges = 0;
-    if (!search->targets || !search->next_of)
+    if (search->store.failed)
         return false;
     visit_edges(search, keep_edge);
     return true;
@@ -70,11 +72,7 @@ static bool allocate(struct search *search)
 
 static void finish(struct search *search)
 {
-    free(search->num_before);
-    free(search->first);
-    free(search->stack);
-    free(search->targets);
-    free(search->next_of);
+    braid_store_finish(&search->store);
 }
 
 // How many are left.

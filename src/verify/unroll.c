@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/store.h"
 
 struct unroll {
     const braid_graph *graph;
@@ -117,22 +118,19 @@ static size_t most_accesses(const braid_graph *graph)
 braid_status braid_unroll_frames(const braid_graph *graph, uint32_t num_frames,
                                  braid_graph **out_unrolled)
 {
+    struct store store = { 0 };
     struct unroll unroll = {
         .graph = graph,
-        .resources = braid_allocate_zeroed(graph->resources.num, sizeof(braid_resource)),
-        .accesses = braid_allocate_zeroed(most_accesses(graph), sizeof(braid_access)),
-        .versions = braid_allocate_zeroed(graph->versions.num, sizeof(braid_resource)),
+        .resources = braid_store_take(&store, graph->resources.num, sizeof(braid_resource)),
+        .accesses = braid_store_take(&store, most_accesses(graph), sizeof(braid_access)),
+        .versions = braid_store_take(&store, graph->versions.num, sizeof(braid_resource)),
     };
-    braid_status status = BRAID_OK;
-    if (!unroll.resources || !unroll.versions || !unroll.accesses)
-        status = braid_error_no_memory("the proof of frames");
+    braid_status status = store.failed ? braid_error_no_memory("the proof of frames") : BRAID_OK;
     if (!status)
         status = braid_graph_create(&unroll.to);
     for (; unroll.frame < num_frames && !status; unroll.frame++)
         status = add_frame(&unroll);
-    free(unroll.resources);
-    free(unroll.versions);
-    free(unroll.accesses);
+    braid_store_finish(&store);
     if (status)
         braid_graph_destroy(unroll.to);
     else

@@ -62,8 +62,8 @@ static bool find_cuts(struct place_cells *cells)
 {
     size_t most = 2 * cells->placed->resources.num, num = 0, kept = 0;
     struct cut *cuts = braid_allocate_zeroed(most, sizeof(*cuts));
-    cells->cuts = braid_allocate_zeroed(most, sizeof(*cells->cuts));
-    cells->current = braid_allocate_zeroed(most, sizeof(*cells->current));
+    cells->cuts = braid_store_take(&cells->store, most, sizeof(*cells->cuts));
+    cells->current = braid_store_take(&cells->store, most, sizeof(*cells->current));
     for (uint32_t i = 0; cuts && i < cells->placed->resources.num; i++) {
         const struct graph_resource *resource = resource_at(cells->placed, i);
         uint32_t of = cells->buffers[resource->buffer].of;
@@ -72,7 +72,7 @@ static bool find_cuts(struct place_cells *cells)
         cuts[num++] = (struct cut){ of, resource->offset };
         cuts[num++] = (struct cut){ of, resource->offset + resource->bytes };
     }
-    bool done = cuts && cells->cuts && cells->current;
+    bool done = cuts && !cells->store.failed;
     if (done && num)
         qsort(cuts, num, sizeof(*cuts), compare_cuts);
     uint32_t next = 0;
@@ -99,7 +99,8 @@ static bool find_cells(struct place_cells *cells)
         buffer->first_cell = (uint32_t)num;
         num += cells->first_cut[buffer->of + 1] - cells->first_cut[buffer->of];
     }
-    cells->held = num < UINT32_MAX ? braid_allocate_zeroed(num, sizeof(*cells->held)) : NULL;
+    cells->held =
+        num < UINT32_MAX ? braid_store_take(&cells->store, num, sizeof(*cells->held)) : NULL;
     for (size_t i = 0; cells->held && i < num; i++)
         cells->held[i] = WRITTEN_NEVER;
     return cells->held;
@@ -121,11 +122,11 @@ braid_status braid_verify_cells_create(const struct placed *placed, const braid_
                                        struct place_cells *out_cells)
 {
     struct place_cells cells = { .program = graph, .placed = placed->graph };
-    cells.buffers = braid_allocate_zeroed(placed->graph->resources.num, sizeof(*cells.buffers));
-    cells.first_cut = braid_allocate_zeroed(graph->resources.num + 2, sizeof(uint32_t));
-    braid_status status = cells.buffers && cells.first_cut
-                              ? match_all(&cells, placed)
-                              : braid_error_no_memory("the proof of a plan");
+    cells.buffers =
+        braid_store_take(&cells.store, placed->graph->resources.num, sizeof(*cells.buffers));
+    cells.first_cut = braid_store_take(&cells.store, graph->resources.num + 2, sizeof(uint32_t));
+    braid_status status = !cells.store.failed ? match_all(&cells, placed)
+                                              : braid_error_no_memory("the proof of a plan");
     if (!status && (!find_cuts(&cells) || !find_cells(&cells)))
         status = braid_error_no_memory("the proof of a plan");
     if (status) {
@@ -139,11 +140,7 @@ braid_status braid_verify_cells_create(const struct placed *placed, const braid_
 
 void braid_verify_cells_finish(struct place_cells *cells)
 {
-    free(cells->buffers);
-    free(cells->cuts);
-    free(cells->first_cut);
-    free(cells->current);
-    free(cells->held);
+    braid_store_finish(&cells->store);
     *cells = (struct place_cells){ 0 };
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 
 #define NO_USER UINT32_MAX
 #define NO_BUFFER UINT32_MAX
@@ -39,6 +40,7 @@ struct verify_memory {
     uint32_t *owners;    // per cell; NO_BUFFER: nobody has used it yet
     struct array before; // uint32_t
     struct array users;  // struct user
+    struct store store;  // of the arrays
 };
 
 static void count_uses(struct verify_memory *memory)
@@ -114,9 +116,9 @@ static int compare_cuts(const void *one, const void *two)
 static bool make_cells(struct verify_memory *memory)
 {
     const size_t num = 2 * (size_t)memory->num;
-    memory->cuts = braid_allocate_zeroed(num, sizeof(*memory->cuts));
-    memory->owners = braid_allocate_zeroed(num, sizeof(*memory->owners));
-    if (!memory->cuts || !memory->owners)
+    memory->cuts = braid_store_take(&memory->store, num, sizeof(*memory->cuts));
+    memory->owners = braid_store_take(&memory->store, num, sizeof(*memory->owners));
+    if (memory->store.failed)
         return false;
     for (uint32_t i = 0; i < memory->num; i++) {
         memory->cuts[2 * i] = memory->buffers[i].offset;
@@ -138,9 +140,10 @@ braid_status braid_verify_memory_create(const struct verify *verify, const struc
     if (!memory)
         return braid_error_no_memory("the proof of a plan's memory");
     memory->verify = verify;
-    memory->buffers = braid_allocate_zeroed(plan->num_resources, sizeof(*memory->buffers));
-    memory->buffer_of = braid_allocate_zeroed(plan->num_resources, sizeof(uint32_t));
-    braid_status status = memory->buffers && memory->buffer_of
+    memory->buffers =
+        braid_store_take(&memory->store, plan->num_resources, sizeof(*memory->buffers));
+    memory->buffer_of = braid_store_take(&memory->store, plan->num_resources, sizeof(uint32_t));
+    braid_status status = !memory->store.failed
                               ? find_buffers(memory, plan)
                               : braid_error_no_memory("the proof of a plan's memory");
     if (!status && !make_cells(memory))
@@ -158,10 +161,7 @@ void braid_verify_memory_destroy(struct verify_memory *memory)
 {
     if (!memory)
         return;
-    free(memory->buffers);
-    free(memory->buffer_of);
-    free(memory->cuts);
-    free(memory->owners);
+    braid_store_finish(&memory->store);
     braid_array_finish(&memory->before);
     braid_array_finish(&memory->users);
     free(memory);

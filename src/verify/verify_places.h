@@ -3,6 +3,7 @@
 #ifndef BRAID_VERIFY_PLACES_H
 #define BRAID_VERIFY_PLACES_H
 
+#include "base/store.h"
 #include "graph/placed.h"
 #include "graph/segments.h"
 
@@ -24,6 +25,7 @@ struct place_cells {
     uint32_t *first_cut;          // per resource of the program; one more at the end
     uint32_t *current;            // per cut: the last write so far
     uint32_t *held;               // per cell of a buffer: the write that it has
+    struct store store;           // of the arrays
 };
 
 // Errors: BRAID_INTERNAL (a buffer would stand for two), BRAID_NO_MEMORY.

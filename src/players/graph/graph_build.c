@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/ranges.h"
+#include "base/store.h"
 #include "players/graph/graph_frames.h"
 #include "players/graph/graph_nodes.h"
 
@@ -307,28 +307,22 @@ braid_status braid_graph_build_region(const struct graph_builder *from,
                                       const struct program *program, gpu_graph graph)
 {
     struct stage stage = *from->stage;
+    struct store store = { 0 };
     struct graph_builder builder = {
         .gpu = from->playing->gpu,
         .stage = &stage,
         .playing = from->playing,
         .graph = graph,
         .capture_streams = from->capture_streams,
-        .roots = braid_allocate_zeroed(count_places(&stage), sizeof(gpu_node)),
-        .lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*builder.lanes)),
-        .published = braid_allocate_zeroed(program->num_positions, sizeof(gpu_node)),
-        .after = braid_allocate_zeroed((size_t)program->num_positions + program->num_lanes + 3,
-                                       sizeof(gpu_node)),
+        .roots = braid_store_take(&store, count_places(&stage), sizeof(gpu_node)),
+        .lanes = braid_store_take(&store, program->num_lanes, sizeof(*builder.lanes)),
+        .published = braid_store_take(&store, program->num_positions, sizeof(gpu_node)),
+        .after = braid_store_take(&store, (size_t)program->num_positions + program->num_lanes + 3,
+                                  sizeof(gpu_node)),
     };
     stage.program = program;
-    braid_status status = BRAID_OK;
-    if (!builder.roots || !builder.lanes || !builder.published || !builder.after)
-        status = braid_error_no_memory("a program");
-    if (!status)
-        status = build(&builder);
-    free(builder.roots);
-    free(builder.lanes);
-    free(builder.published);
-    free(builder.after);
+    braid_status status = store.failed ? braid_error_no_memory("a program") : build(&builder);
+    braid_store_finish(&store);
     return status;
 }
 

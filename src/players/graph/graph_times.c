@@ -8,8 +8,8 @@
 #include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_memory.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
-#include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 #include "players/graph/graph_tally.h"
 
 enum {
@@ -53,6 +53,7 @@ struct graph_times {
     size_t counter_at, stamps_at, kept_at, num_bytes;
     uint32_t room;
     uint64_t num_frames; // launched
+    struct store store;  // of the arrays
 };
 
 static uint32_t spread_of(const struct backend_task *task, uint32_t most)
@@ -156,12 +157,12 @@ static uint32_t count_keep_blocks(const struct graph_times *times)
 static braid_status fill(struct graph_times *times, const struct stage *stage)
 {
     const struct tasks *tasks = stage->program->tasks;
-    times->nodes = braid_allocate_zeroed(tasks->num, sizeof(*times->nodes));
-    times->rows = braid_allocate_zeroed(tasks->num, sizeof(*times->rows));
-    times->bodies = braid_allocate_zeroed(tasks->num_regions, sizeof(*times->bodies));
-    times->args =
-        braid_allocate_zeroed((size_t)tasks->max_args + GPU_STAMP_PARAMETERS, sizeof(*times->args));
-    if (!times->nodes || !times->rows || !times->bodies || !times->args)
+    times->nodes = braid_store_take(&times->store, tasks->num, sizeof(*times->nodes));
+    times->rows = braid_store_take(&times->store, tasks->num, sizeof(*times->rows));
+    times->bodies = braid_store_take(&times->store, tasks->num_regions, sizeof(*times->bodies));
+    times->args = braid_store_take(&times->store, (size_t)tasks->max_args + GPU_STAMP_PARAMETERS,
+                                   sizeof(*times->args));
+    if (times->store.failed)
         return braid_error_no_memory(what_times);
     braid_status status = find_kernels(times);
     if (status)
@@ -210,10 +211,7 @@ void braid_graph_times_destroy(struct graph_times *times)
         braid_device_return_stream(times->device, times->stream);
     braid_gpu_island_memory_leave(times->gpu, times->memory);
     braid_graph_tallies_destroy(times->tallies);
-    free(times->nodes);
-    free(times->rows);
-    free(times->bodies);
-    free(times->args);
+    braid_store_finish(&times->store);
     free(times);
 }
 

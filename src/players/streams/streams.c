@@ -2,8 +2,8 @@
 // Making and freeing a playing on streams, with its leases; and the player's table.
 #include "players/streams/streams.h"
 
-#include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 #include "players/players.h"
 
 static void return_event(braid_event *event)
@@ -27,10 +27,7 @@ static void destroy(struct playing *playing)
         return_event(streams->frame_events[i]);
     return_event(streams->fork);
     braid_streams_times_destroy(streams->times);
-    free(streams->frame_events);
-    free(streams->lanes);
-    free(streams->events);
-    free(streams->event_of);
+    braid_store_finish(&streams->store);
     free(streams);
 }
 
@@ -63,7 +60,7 @@ static braid_status lease_events(struct streams_playing *streams, const uint32_t
 {
     braid_status status = BRAID_OK;
     uint32_t num_events = streams->num_events * streams->num_sets;
-    streams->events = braid_allocate_zeroed(num_events, sizeof(*streams->events));
+    streams->events = braid_store_take(&streams->store, num_events, sizeof(*streams->events));
     if (!streams->events)
         return braid_error_no_memory("an exec");
     for (uint32_t i = 0; i < num_events && !status; i++) {
@@ -78,8 +75,8 @@ static braid_status lease_frame_events(struct streams_playing *streams,
 {
     braid_status status = BRAID_OK;
     streams->num_frame_events = program->num_frame_positions;
-    streams->frame_events =
-        braid_allocate_zeroed(program->num_frame_positions, sizeof(*streams->frame_events));
+    streams->frame_events = braid_store_take(&streams->store, program->num_frame_positions,
+                                             sizeof(*streams->frame_events));
     if (!streams->frame_events)
         return braid_error_no_memory("an exec");
     for (uint32_t i = 0; i < streams->num_frame_events && !status; i++) {
@@ -157,24 +154,23 @@ static braid_status lease(struct streams_playing *streams, const struct stage *s
 {
     const struct program *program = stage->program;
     uint32_t num = program->num_positions;
+    struct store store = { 0 };
     struct event_use use = {
-        .num_waits = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .lane = braid_allocate_zeroed(num, sizeof(uint32_t)),
-        .idle = braid_allocate_zeroed(num, sizeof(uint32_t)),
+        .num_waits = braid_store_take(&store, num, sizeof(uint32_t)),
+        .lane = braid_store_take(&store, num, sizeof(uint32_t)),
+        .idle = braid_store_take(&store, num, sizeof(uint32_t)),
     };
-    streams->event_of = braid_allocate_zeroed(num, sizeof(uint32_t));
-    streams->lanes = braid_allocate_zeroed(program->num_lanes, sizeof(*streams->lanes));
+    streams->event_of = braid_store_take(&streams->store, num, sizeof(uint32_t));
+    streams->lanes = braid_store_take(&streams->store, program->num_lanes, sizeof(*streams->lanes));
     braid_status status = BRAID_OK;
-    if (!use.num_waits || !use.lane || !use.idle || !streams->event_of || !streams->lanes) {
+    if (store.failed || streams->store.failed) {
         status = braid_error_no_memory("an exec");
     } else {
         find_lanes(streams, stage);
         choose_events(streams, &use, stage->player->renews_events);
         status = lease_all(streams, program, use.lane);
     }
-    free(use.num_waits);
-    free(use.lane);
-    free(use.idle);
+    braid_store_finish(&store);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #ifndef BRAID_PLAYERS_STREAMS_STREAMS_H
 #define BRAID_PLAYERS_STREAMS_STREAMS_H
 
+#include "base/store.h"
 #include "program/player.h"
 
 struct stream_lane {
@@ -36,6 +37,7 @@ struct streams_times {
     braid_device *device;
     braid_stream *clock_stream; // leased, with nothing on it but
     braid_event *clock_event;   // an event with timing, for reading the clock
+    struct store store;         // of the arrays
 };
 
 enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
@@ -62,6 +64,7 @@ struct streams_playing {
     struct backend_task going_on;
     struct backend *going_on_there;
     struct streams_times *times; // NULL: nobody asked for times
+    struct store store;          // of the arrays
 };
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,

@@ -33,7 +33,7 @@ static braid_status make_marks(struct streams_playing *streams, struct streams_t
 {
     size_t num = times->num_marks * times->room;
     times->marks = num / times->room == times->num_marks
-                       ? braid_allocate_zeroed(num, sizeof(*times->marks))
+                       ? braid_store_take(&times->store, num, sizeof(*times->marks))
                        : NULL;
     if (!times->marks)
         return braid_error_no_memory("the times of frames");
@@ -59,11 +59,11 @@ braid_status braid_streams_times_create(struct streams_playing *streams,
         return braid_error_no_memory("the times of frames");
     times->room = num_frames;
     times->num_ops = program->num_ops;
-    times->is_whole = braid_allocate_zeroed(times->room, sizeof(bool));
-    times->mark_of_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
-    times->before_op = braid_allocate_zeroed(program->num_ops, sizeof(size_t));
-    times->mark_of_lane = braid_allocate_zeroed(program->num_lanes, sizeof(size_t));
-    if (!times->is_whole || !times->mark_of_op || !times->before_op || !times->mark_of_lane)
+    times->is_whole = braid_store_take(&times->store, times->room, sizeof(bool));
+    times->mark_of_op = braid_store_take(&times->store, program->num_ops, sizeof(size_t));
+    times->before_op = braid_store_take(&times->store, program->num_ops, sizeof(size_t));
+    times->mark_of_lane = braid_store_take(&times->store, program->num_lanes, sizeof(size_t));
+    if (times->store.failed)
         return braid_error_no_memory("the times of frames");
     braid_status status = number_marks(streams, times, program);
     if (!status)
@@ -80,11 +80,7 @@ void braid_streams_times_destroy(struct streams_times *times)
     braid_device_destroy_timing_event(times->clock_event);
     if (times->clock_stream)
         braid_device_return_stream(times->device, times->clock_stream);
-    free(times->marks);
-    free(times->is_whole);
-    free(times->mark_of_op);
-    free(times->before_op);
-    free(times->mark_of_lane);
+    braid_store_finish(&times->store);
     free(times);
 }
 

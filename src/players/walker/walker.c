@@ -61,7 +61,7 @@ static bool allocate(const struct stage *stage, struct cpu_program *program)
             arena_bytes += braid_cpu_task_bytes(&stage->frame->tasks[from->ops[i].node]);
     program->lanes = allocate_lines(from->num_lanes, sizeof(*program->lanes));
     program->arena = malloc(arena_bytes ? arena_bytes : 1);
-    program->bodies = braid_allocate_zeroed(from->num_bodies, sizeof(*program->bodies));
+    program->bodies = braid_store_take(&program->store, from->num_bodies, sizeof(*program->bodies));
     for (uint32_t i = 0; program->lanes && i < from->num_lanes; i++)
         program->lanes[i] = (struct cpu_lane){ 0 };
     return share_changing(stage, program) && program->lanes && program->arena && program->bodies;
@@ -123,21 +123,15 @@ static void free_program(struct cpu_program *program)
 {
     for (uint32_t i = 0; i < program->num_bodies; i++)
         free_program(program->bodies[i]);
-    free(program->bodies);
     braid_cpu_program_await_polls(program);
     braid_cpu_patches_finish(program);
     pthread_mutex_destroy(&program->patch_lock);
     free(program->lanes);
-    free(program->active);
-    free(program->steps);
-    free(program->blocks);
-    free(program->works);
     free(program->arena);
     if (!program->shares_changing)
         free(program->changing);
-    free(program->own_blocks);
     free(program->gates);
-    free(program->frame_steps);
+    braid_store_finish(&program->store);
     braid_cpu_profile_destroy(program->profile);
     free(program);
 }

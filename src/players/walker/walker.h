@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "base/array.h"
+#include "base/store.h"
 #include "program/player.h"
 
 // A program compiles to one array of steps a lane. After a lane's nth position its progress is n.
@@ -124,6 +125,7 @@ struct cpu_program {
     struct cpu_program *other; // of a first arm the second; NULL: there is none
 
     _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
+    struct store store;                                  // of most arrays
 };
 
 static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
@@ -194,9 +196,10 @@ void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch)
 void braid_cpu_patches_finish(struct cpu_program *program);
 
 // walker_profile.c
-// Keeps the times of the last `num_frames` frames. `op_of_step` becomes the profile's.
+// Keeps the times of the last `num_frames` frames. `op_of_step` lives as long as the program.
 braid_status braid_cpu_profile_create(struct cpu_program *program, const struct program *from,
-                                      uint32_t num_frames, size_t num_steps, size_t *op_of_step);
+                                      uint32_t num_frames, size_t num_steps,
+                                      const size_t *op_of_step);
 // Of a body with times: its iteration has ended; and those of the frame that runs begin.
 void braid_cpu_profile_tally(struct cpu_program *body);
 void braid_cpu_profile_clear(struct cpu_program *body);

@@ -147,7 +147,7 @@ static bool make_gates(const struct program *from, uint32_t num_slots, struct cp
             from->ops[i].kind == PROGRAM_RECORD_FRAME || from->ops[i].kind == PROGRAM_AWAIT_FRAME;
     if (!num)
         return true;
-    program->frame_steps = braid_allocate_zeroed(num, sizeof(*program->frame_steps));
+    program->frame_steps = braid_store_take(&program->store, num, sizeof(*program->frame_steps));
     program->gates = aligned_alloc(CPU_LINE_BYTES, from->num_lanes * sizeof(*program->gates));
     if (!program->frame_steps || !program->gates)
         return false;
@@ -166,17 +166,15 @@ braid_status braid_cpu_program_compile(const struct stage *stage, const struct c
     uint32_t num_frames = stage->num_profiled;
     size_t most_steps = from->num_ops + from->num_lanes; // and their ends
     size_t *op_of_step = NULL;
-    if (num_frames && !(op_of_step = braid_allocate_zeroed(most_steps, sizeof(*op_of_step))))
-        return braid_error_no_memory("the times of frames");
-    program->steps = braid_allocate_zeroed(most_steps, sizeof(*program->steps));
-    program->blocks = braid_allocate_zeroed(from->num_ops, sizeof(*program->blocks));
-    program->works = braid_allocate_zeroed(from->num_ops, sizeof(*program->works));
-    program->active = braid_allocate_zeroed(from->num_lanes, sizeof(*program->active));
-    if (!program->steps || !program->blocks || !program->works || !program->active ||
-        !make_gates(from, stage->num_slots, program)) {
-        free(op_of_step);
+    struct store *store = &program->store;
+    if (num_frames)
+        op_of_step = braid_store_take(store, most_steps, sizeof(*op_of_step));
+    program->steps = braid_store_take(store, most_steps, sizeof(*program->steps));
+    program->blocks = braid_store_take(store, from->num_ops, sizeof(*program->blocks));
+    program->works = braid_store_take(store, from->num_ops, sizeof(*program->works));
+    program->active = braid_store_take(store, from->num_lanes, sizeof(*program->active));
+    if (store->failed || !make_gates(from, stage->num_slots, program))
         return braid_error_no_memory("the steps of a program");
-    }
     program->shares = cpu_backend_of(program->backend)->num_workers > 1;
     struct compiler compiler = {
         .from = from,

@@ -75,7 +75,8 @@ static bool needs_own_blocks(const struct cpu_program *program, uint32_t step,
 
 static bool make_own_blocks(struct cpu_program *program)
 {
-    program->own_blocks = braid_allocate_zeroed(program->num_tasks, sizeof(*program->own_blocks));
+    program->own_blocks =
+        braid_store_take(&program->store, program->num_tasks, sizeof(*program->own_blocks));
     return program->own_blocks;
 }
 

@@ -72,14 +72,13 @@ static bool allocate(struct cpu_profile *profile)
 }
 
 braid_status braid_cpu_profile_create(struct cpu_program *program, const struct program *from,
-                                      uint32_t num_frames, size_t num_steps, size_t *op_of_step)
+                                      uint32_t num_frames, size_t num_steps,
+                                      const size_t *op_of_step)
 {
     struct cpu_profile *profile = calloc(1, sizeof(*profile));
     program->profile = profile;
-    if (!profile) {
-        free(op_of_step);
+    if (!profile)
         return braid_error_no_memory("the times of frames");
-    }
     profile->from = from;
     profile->room = program->around ? 1 : num_frames;
     profile->num_tallied = program->around ? num_frames : 0;
@@ -96,7 +95,6 @@ void braid_cpu_profile_destroy(struct cpu_profile *profile)
 {
     if (!profile)
         return;
-    free(profile->op_of_step);
     free(profile->spans);
     free(profile->tallies);
     free(profile->frames);

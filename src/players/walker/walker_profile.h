@@ -35,7 +35,7 @@ struct cpu_profile {
     struct profile_tally *tallies; // num_tallied * num_steps, in ticks
     bool has_ticks;
     size_t num_steps;
-    size_t *op_of_step;            // SIZE_MAX: of none
+    const size_t *op_of_step;      // SIZE_MAX: of none
     struct profile_span *spans;    // room * num_steps, in ticks
     struct profile_span *frames;   // room
     struct cpu_lane_clock *clocks; // of the lanes
