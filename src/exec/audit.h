@@ -15,7 +15,8 @@
 // Undeclared accesses of one kind.
 struct audit_count {
     uint64_t num;
-    uintptr_t first, lowest, highest;
+    uintptr_t lowest, highest;
+    uintptr_t first; // in time; 0: not known
 };
 
 struct audit_buffer {

@@ -30,9 +30,9 @@ static void count(struct audit_buffer *buffer, uintptr_t address)
 {
     struct audit_count *count = &buffer->counts[true];
     if (!count->num)
-        *count = (struct audit_count){ 1, address, address, address };
+        *count = (struct audit_count){ 1, address, address };
     if (address < count->lowest)
-        count->first = count->lowest = address;
+        count->lowest = address;
     if (address > count->highest)
         count->highest = address;
 }

@@ -170,7 +170,8 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
     if (graph_nodes(graph)[found->node].kind == WORK_KERNEL)
         finding.kernel = graph_kernel_of(graph, found->node)->kernel->name;
     if (found->count.num) {
-        finding.address = (const void *)found->count.first;
+        finding.address =
+            (const void *)(found->count.first ? found->count.first : found->count.lowest);
         finding.begin = found->count.lowest - found->begin;
         finding.end = found->count.highest - found->begin + 1;
         finding.num = found->count.num;

@@ -131,7 +131,7 @@ static braid_status take_tallies(const struct audit_memory *memory, uint32_t nod
             .resource = buffer->resource,
             .begin = buffer->begin,
             .line = tally->line,
-            .count = { tally->num, tally->lowest, tally->lowest, tally->highest },
+            .count = { tally->num, tally->lowest, tally->highest },
         };
         status = braid_audit_findings_add(findings, finding);
     }

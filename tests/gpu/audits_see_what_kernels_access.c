@@ -166,6 +166,21 @@ static void accesses_beside_a_buffer_hide_none(void **state)
            "node 0 'given' writes bytes from 60 to 63 of 'second'" UNDECLARED);
 }
 
+// Also if one table tells of a part of the accesses, and the table of all buffers of another.
+static void the_lowest_address_is_told(void **state)
+{
+    struct world *world = *state;
+    static const braid_kernel kernel = { .name = "given",
+                                         .cuda.data = KERNEL("st.global.u32 [%a+20], %r0;\n"
+                                                             "ld.global.u32 %r0, [%a+8];\n"
+                                                             "st.global.u32 [%a+8], %r0;\n") };
+    braid_resource part;
+    check_ok(braid_graph_add_range(world->graph, world->first, 8, 8, &part));
+    ADD_GIVEN(world, &kernel, { part, BRAID_READ });
+    EXPECT(world, "node 0 'given' writes bytes from 8 to 23 of 'first', 2 times" UNDECLARED);
+    assert_ptr_equal(world->findings.items[0].told.address, world->memory + 8);
+}
+
 static void memory_of_the_exec_is_known(void **state)
 {
     struct world *world = *state;
@@ -467,6 +482,7 @@ int main(void)
         TEST(what_is_never_accessed_is_found),
         TEST(accesses_of_all_threads_are_counted),
         TEST(accesses_beside_a_buffer_hide_none),
+        TEST(the_lowest_address_is_told),
         TEST(memory_of_the_exec_is_known),
         TEST(accesses_to_wrong_versions_are_found),
         TEST(loops_end_as_the_device_says),
