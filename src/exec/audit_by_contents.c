@@ -95,7 +95,7 @@ static braid_status start(struct auditing *auditing)
     braid_status status =
         braid_audit_memory_create(graph, auditing->exec, &way->memory, &way->block);
     if (!status)
-        status = braid_audit_state_create(graph, &auditing->reach, &way->state);
+        status = braid_audit_state_create(graph, &auditing->reach, AUDIT_START, &way->state);
     return status ? status
                   : braid_audit_findings_add_unseen(
                         &auditing->findings, GRAPH_NONE,

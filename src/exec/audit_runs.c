@@ -56,7 +56,7 @@ braid_status braid_audit_runs_create(const struct audit_reach *reach, struct aud
     if (!status && !runs->loops.items)
         status = braid_error_no_memory("the orders of an audit");
     if (!status)
-        status = braid_audit_state_create(graph, reach, &runs->state);
+        status = braid_audit_state_create(graph, reach, AUDIT_END, &runs->state);
     if (!status)
         status = limit_loops(runs);
     return status ? braid_audit_runs_finish(runs, status) : BRAID_OK;

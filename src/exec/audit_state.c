@@ -117,16 +117,16 @@ static braid_status add_all(struct audit_state *state, const braid_graph *graph)
 }
 
 braid_status braid_audit_state_create(const braid_graph *graph, const struct audit_reach *reach,
-                                      struct audit_state *out_state)
+                                      enum audit_copy last, struct audit_state *out_state)
 {
     struct audit_state state = { .reach = reach };
     braid_status status = add_all(&state, graph);
     if (!status)
-        state.copies = braid_allocate_zeroed(state.bytes, AUDIT_NUM_COPIES);
+        state.copies = braid_allocate_zeroed(state.bytes, last + 1);
     if (!status && !state.copies)
         status = braid_error(BRAID_NO_MEMORY,
-                             "braid_exec_audit: two copies of all buffers take 2 * %llu bytes",
-                             (unsigned long long)state.bytes);
+                             "braid_exec_audit: copies of all buffers take %u * %llu bytes",
+                             last + 1U, (unsigned long long)state.bytes);
     if (!status)
         status = braid_audit_state_keep(&state, AUDIT_START);
     if (status)

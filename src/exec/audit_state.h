@@ -15,13 +15,13 @@ struct audit_part {
     uint32_t node;          // that has this trap; likewise
 };
 
-enum audit_copy { AUDIT_START, AUDIT_END, AUDIT_NUM_COPIES };
+enum audit_copy { AUDIT_START, AUDIT_END };
 
 struct audit_state {
     const struct audit_reach *reach;
-    struct array parts;    // struct audit_part, resource by resource
-    uint64_t bytes;        // of a copy
-    unsigned char *copies; // of AUDIT_NUM_COPIES
+    struct array parts; // struct audit_part, resource by resource
+    uint64_t bytes;     // of a copy
+    unsigned char *copies;
 };
 
 // Bytes of one buffer that differ; or how a node ends.
@@ -32,9 +32,10 @@ struct audit_difference {
 };
 
 // All parts that can be read, of an exec for one device, with the contents of now as AUDIT_START.
-// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, those of copies.
+// It has room for the copies up to `last`. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, those of
+// copies.
 braid_status braid_audit_state_create(const braid_graph *graph, const struct audit_reach *reach,
-                                      struct audit_state *out_state);
+                                      enum audit_copy last, struct audit_state *out_state);
 void braid_audit_state_finish(struct audit_state *state);
 
 // Bytes of a part.

@@ -134,6 +134,20 @@ static void all_kinds_of_nodes_are_judged(void **state)
            "node 3 'changing' writes byte 0 of 'transient'" UNDECLARED);
 }
 
+static void buffers_are_copied_once(void **state)
+{
+    (void)state;
+    enum { MANY = 1 << 24 };
+    braid_resource large;
+    check_ok(braid_graph_add_transient(audited.graph, "large", MANY, 0, &large));
+    const braid_access writes = { large, BRAID_WRITE };
+    add(&adding_kernel, &audited.outside[0], &audited.outside[9], &writes);
+    const uint64_t before = failing_memory_num_bytes();
+    audit(audited.device, audited.graph, &findings);
+    assert_true(failing_memory_num_bytes() - before >= MANY);
+    assert_true(failing_memory_num_bytes() - before < 2 * MANY);
+}
+
 static void any_allocation_may_fail(void **state)
 {
     (void)state;
@@ -156,6 +170,7 @@ int main(void)
         TEST(undeclared_bytes_that_change_are_told),
         TEST(other_writes_are_not_told),
         TEST(all_kinds_of_nodes_are_judged),
+        TEST(buffers_are_copied_once),
         TEST(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
