@@ -65,7 +65,7 @@ static void measure(uint32_t num, uint32_t reach, uint32_t lanes)
     braid_schedule_options options = { .max_lanes = lanes, .fixed_lanes = true };
     plan_check(braid_schedule_create(graph, &options, &schedule));
     double start = plan_cpu_seconds();
-    plan_check(braid_memory_plan_create(schedule, graph, &plan));
+    plan_check(braid_memory_plan_create(schedule, graph, false, &plan));
     double packed = plan_cpu_seconds() - start;
     printf("| %6u | %5u | %2u | %.2f | %.2f | %.3f | %.3f |\n", num, reach, lanes, packed,
            make_exec(graph, &options),

@@ -8,6 +8,7 @@
 
 #include <braid/exec.h>
 
+#include "base/store.h"
 #include "exec/exec_params.h"
 #include "exec/exec_part.h"
 #include "graph/cull.h"
@@ -106,6 +107,7 @@ struct braid_exec {
     struct culled culled;  // of `own` only nodes are read once the exec is made, but by an audit
     braid_graph *captured; // a copy of what is planned, for captures; NULL: there are none
     braid_exec_info info;  // constant once the exec is made, but that it tells nothing of memory
+    struct store store;    // of arrays that live as long
 };
 
 // exec.c: whether one of its devices has failed.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words by which the blocks of kernels that note their end find the last one (note.h).
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "base/error.h"
 #include "exec/exec_memory.h"
 
@@ -18,7 +15,8 @@ static bool has_counts(const braid_exec *exec, uint32_t place)
 braid_status braid_exec_allocate_block_counts(braid_exec *exec)
 {
     uint64_t bytes = (uint64_t)exec->frames.num * exec->tasks.num * sizeof(uint64_t);
-    struct exec_arena *counts = braid_allocate_zeroed(exec_num_places(exec), sizeof(*counts));
+    struct exec_arena *counts =
+        braid_store_take(&exec->store, exec_num_places(exec), sizeof(*counts));
     braid_status status = counts ? BRAID_OK : braid_error_no_memory("the counts of blocks");
     exec->memory.counts = counts;
     for (uint32_t i = 0; i < exec_num_places(exec) && !status; i++)
@@ -32,8 +30,6 @@ void braid_exec_free_block_counts(braid_exec *exec)
 {
     for (uint32_t i = 0; exec->memory.counts && i < exec_num_places(exec); i++)
         braid_exec_free_arena(exec->places.devices[i], &exec->memory.counts[i]);
-    free(exec->memory.counts);
-    exec->memory.counts = NULL;
 }
 
 void braid_exec_find_block_counts(const braid_exec *exec, uint32_t slot, uint64_t **out_begins)

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
 #include "device/group.h"
@@ -224,19 +223,16 @@ void braid_exec_free(braid_exec *exec)
     braid_exec_return_queues(exec);
     braid_exec_free_arena(exec->device, &exec->memory.versions);
     braid_exec_free_block_counts(exec);
-    free(exec->frames.slots);
     braid_placed_release(exec->placed);
     braid_exec_params_finish(&exec->params);
     braid_extents_finish(&exec->extents);
-    braid_exec_values_finish(&exec->values);
     pthread_mutex_destroy(&exec->turn.lock);
     pthread_cond_destroy(&exec->turn.has_waited);
     pthread_mutex_destroy(&exec->memory.lock);
     braid_graph_destroy(exec->memory.scratch_graph);
-    free(exec->memory.scratch_bytes);
-    braid_exec_idle_finish(&exec->idle);
     braid_graph_destroy(exec->captured);
     braid_culled_finish(&exec->culled);
+    braid_store_finish(&exec->store);
     free(exec);
 }
 
@@ -246,7 +242,8 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 {
     exec->frames.num = options->frames ? options->frames : 1;
     exec->frames.when_full = options->when_full;
-    exec->frames.slots = braid_allocate_zeroed(exec->frames.num, sizeof(*exec->frames.slots));
+    exec->frames.slots =
+        braid_store_take(&exec->store, exec->frames.num, sizeof(*exec->frames.slots));
     if (!exec->frames.slots)
         return braid_error_no_memory("the frames of an exec");
     braid_status status =
@@ -264,7 +261,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_params_create(graph, &exec->tasks, &exec->params);
     if (!status)
-        status = braid_exec_values_create(exec->tasks.num, &exec->values);
+        status = braid_exec_values_create(exec->tasks.num, &exec->store, &exec->values);
     if (!status)
         status = braid_exec_idle_create(exec);
     if (!status)

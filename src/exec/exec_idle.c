@@ -3,7 +3,6 @@
 // a control of its own.
 #include "exec/exec_idle.h"
 
-#include "base/array.h"
 #include "base/error.h"
 
 braid_status braid_exec_idle_create(braid_exec *exec)
@@ -12,16 +11,10 @@ braid_status braid_exec_idle_create(braid_exec *exec)
     const struct reach *reach = &exec->culled.reach;
     if (!reach->lists || exec->placed)
         return BRAID_OK;
-    idle->needed = braid_allocate_zeroed(reach->num_vertices, sizeof(*idle->needed));
-    idle->room = braid_allocate_zeroed(reach->num_vertices, sizeof(*idle->room));
+    idle->needed = braid_store_take(&exec->store, reach->num_vertices, sizeof(*idle->needed));
+    idle->room = braid_store_take(&exec->store, reach->num_vertices, sizeof(*idle->room));
     idle->seen = UINT64_MAX;
-    return idle->needed && idle->room ? BRAID_OK : braid_error_no_memory("the nodes that may rest");
-}
-
-void braid_exec_idle_finish(struct exec_idle *idle)
-{
-    free(idle->needed);
-    free(idle->room);
+    return exec->store.failed ? braid_error_no_memory("the nodes that may rest") : BRAID_OK;
 }
 
 // In each of its frames, as far as the player knows. The message of a refusal tells nobody.

@@ -7,7 +7,6 @@
 
 // Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_idle_create(braid_exec *exec);
-void braid_exec_idle_finish(struct exec_idle *idle);
 
 // Keeps the nodes at work that the player cannot disable, with all that these need, once frames are
 // made. Errors: BRAID_NO_MEMORY.

@@ -152,7 +152,7 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph)
     if (!has_transients(graph))
         return braid_program_verify(&exec->program, graph, NULL);
     struct memory_plan plan;
-    braid_status status = braid_memory_plan_create(exec->schedule, graph, &plan);
+    braid_status status = braid_memory_plan_create(exec->schedule, graph, false, &plan);
     return status ? status : make_memory(exec, graph, plan);
 }
 
@@ -161,7 +161,7 @@ braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph)
     if (!has_transients(graph))
         return BRAID_OK;
     struct memory_plan plan;
-    braid_status status = braid_memory_plan_create_apart(exec->schedule, graph, &plan);
+    braid_status status = braid_memory_plan_create(exec->schedule, graph, true, &plan);
     if (!status)
         status = make_memory(exec, graph, plan);
     if (!status)

@@ -5,10 +5,8 @@
 // Nothing in a frame's arena outlives the frame, so nothing has to be copied. The frames in flight
 // are awaited before, so their arenas can be freed at once. The addresses of the nodes are resolved
 // again in each slot's next launch.
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec_memory.h"
@@ -51,7 +49,8 @@ braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph)
         i++;
     if (i == num)
         return BRAID_OK;
-    exec->memory.scratch_bytes = braid_allocate_zeroed(num, sizeof(*exec->memory.scratch_bytes));
+    exec->memory.scratch_bytes =
+        braid_store_take(&exec->store, num, sizeof(*exec->memory.scratch_bytes));
     if (!exec->memory.scratch_bytes)
         return braid_error_no_memory("the scratch of an exec");
     braid_status status = braid_graph_clone(graph, &exec->memory.scratch_graph);

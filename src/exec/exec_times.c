@@ -26,20 +26,11 @@ static void find_ops(const struct program *program, size_t *op_of_node)
     }
 }
 
-void braid_exec_told_finish(struct exec_told *told)
-{
-    free(told->frames);
-    free(told->nodes);
-    free(told->lanes);
-    free(told->waits);
-    free(told->intervals);
-}
-
 static void finish(struct exec_part *part, braid_exec *exec)
 {
     struct exec_times *times = (struct exec_times *)part;
     (void)exec;
-    braid_exec_told_finish(&times->told);
+    braid_store_finish(&times->told.store);
     braid_profile_finish(&times->profile);
     braid_store_finish(&times->store);
     free(times);

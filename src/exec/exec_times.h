@@ -19,6 +19,7 @@ struct exec_told {
     braid_lane_timing *lanes;
     braid_wait_timing *waits;
     braid_interval *intervals;
+    struct store store; // of these
 };
 
 // Guarded by the exec's lock, except its room.
@@ -57,7 +58,5 @@ struct exec_times *braid_exec_get_times(const braid_exec *exec);
 // read_times.c: between begin_launch and end_launch, if a frame was launched since they were read.
 // Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.
 braid_status braid_exec_read_times(braid_exec *exec, struct exec_times *times);
-
-void braid_exec_told_finish(struct exec_told *told);
 
 #endif

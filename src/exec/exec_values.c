@@ -4,27 +4,20 @@
 
 #include "base/error.h"
 
-braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *out_values)
+braid_status braid_exec_values_create(uint32_t num_tasks, struct store *store,
+                                      struct exec_values *out_values)
 {
-    struct exec_values values = { 0 };
-    struct store *store = &values.store;
-    values.changed_at = braid_store_take(store, num_tasks, sizeof(uint64_t));
-    values.newer = braid_store_take(store, (size_t)num_tasks + 1, sizeof(uint32_t));
-    values.older = braid_store_take(store, (size_t)num_tasks + 1, sizeof(uint32_t));
-    values.changed = braid_store_take(store, num_tasks, sizeof(*values.changed));
-    if (store->failed) {
-        braid_exec_values_finish(&values);
+    struct exec_values values = {
+        .changed_at = braid_store_take(store, num_tasks, sizeof(uint64_t)),
+        .newer = braid_store_take(store, (size_t)num_tasks + 1, sizeof(uint32_t)),
+        .older = braid_store_take(store, (size_t)num_tasks + 1, sizeof(uint32_t)),
+        .changed = braid_store_take(store, num_tasks, sizeof(*values.changed)),
+    };
+    if (store->failed)
         return braid_error_no_memory("the values of an exec");
-    }
     values.newer[num_tasks] = values.older[num_tasks] = num_tasks; // an empty ring
     *out_values = values;
     return BRAID_OK;
-}
-
-void braid_exec_values_finish(struct exec_values *values)
-{
-    braid_store_finish(&values->store);
-    *values = (struct exec_values){ 0 };
 }
 
 static void mark(struct exec_values *values, uint32_t num_tasks, uint32_t node)

@@ -17,7 +17,6 @@ struct exec_values {
     uint64_t *changed_at;                // by task: of its latest change; 0: it has not changed
     uint32_t *newer, *older;             // by task, and of the list's end: neighbours in the list
     const struct backend_task **changed; // room for what one launch hands to the player
-    struct store store;                  // of the arrays
 };
 
 // Bytes of a slot of the master copy that get another value.
@@ -29,9 +28,9 @@ struct value_edit {
     uint32_t bytes;
 };
 
-// Errors: BRAID_NO_MEMORY.
-braid_status braid_exec_values_create(uint32_t num_tasks, struct exec_values *out_values);
-void braid_exec_values_finish(struct exec_values *values);
+// Of arrays in the store. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_values_create(uint32_t num_tasks, struct store *store,
+                                      struct exec_values *out_values);
 
 // Has each slot take the values of the node, and of the kernel that fetches for it, with its next
 // launch.

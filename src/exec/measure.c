@@ -2,10 +2,8 @@
 // Costs of a graph's nodes from frames that were run.
 #include <braid/timings.h>
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
@@ -194,12 +192,13 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
 {
     const uint32_t num = timings->num_nodes;
     const struct measured_frames frames = frames_of(exec, timings);
+    struct store store = { 0 };
     struct measured measured = {
-        .delays_ns = braid_allocate_zeroed(num, sizeof(*measured.delays_ns)),
-        .crowding = braid_allocate_zeroed(num, sizeof(*measured.crowding)),
+        .delays_ns = braid_store_take(&store, num, sizeof(*measured.delays_ns)),
+        .crowding = braid_store_take(&store, num, sizeof(*measured.crowding)),
     };
     braid_status status = BRAID_OK;
-    if (!measured.delays_ns || !measured.crowding || !braid_graph_reserve_measured(graph))
+    if (store.failed || !braid_graph_reserve_measured(graph))
         status = braid_error_no_memory("the costs of a frame");
     if (!status)
         status = find_delays(exec, &frames, measured.delays_ns);
@@ -209,8 +208,7 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
         status = braid_exec_has_lone_calls(exec, &measured.are_lone_calls);
     for (uint32_t i = 0; i < num && !status; i++)
         set_cost(exec, graph, i, &timings->nodes[i], &measured);
-    free(measured.delays_ns);
-    free(measured.crowding);
+    braid_store_finish(&store);
     return status;
 }
 

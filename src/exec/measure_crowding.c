@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
 #include "graph/graph.h"
 
 enum { ONE = GRAPH_CROWDING_ONE, MOST_CROWDING = UINT16_MAX };
@@ -124,18 +124,16 @@ braid_status braid_measure_crowding(const struct measured_frames *frames,
                                     struct measured_crowding *nodes)
 {
     const uint32_t num = frames->num_nodes, num_frames = frames->num_frames;
-    const struct sweep sweep = { braid_allocate_zeroed(num, 2 * sizeof(*sweep.events)),
-                                 braid_allocate_zeroed(num, sizeof(*sweep.sums)) };
-    double *told = braid_allocate_zeroed(num, num_frames * sizeof(*told));
-    const bool done = sweep.events && sweep.sums && told;
-    for (uint32_t frame = 0; frame < num_frames && done; frame++) {
+    struct store store = { 0 };
+    const struct sweep sweep = { braid_store_take(&store, num, 2 * sizeof(*sweep.events)),
+                                 braid_store_take(&store, num, sizeof(*sweep.sums)) };
+    double *told = braid_store_take(&store, num, num_frames * sizeof(*told));
+    for (uint32_t frame = 0; frame < num_frames && !store.failed; frame++) {
         sweep_frame(frames, frames->intervals + (size_t)frame * num, nodes, &sweep);
         tell_frame(frames, frame, nodes, sweep.sums, told);
     }
-    for (uint32_t i = 0; i < num && num_frames && done; i++)
+    for (uint32_t i = 0; i < num && num_frames && !store.failed; i++)
         take_median(&nodes[i], &told[(size_t)i * num_frames], num_frames);
-    free(sweep.events);
-    free(sweep.sums);
-    free(told);
-    return done ? BRAID_OK : braid_error_no_memory("the times of nodes beside others");
+    braid_store_finish(&store);
+    return store.failed ? braid_error_no_memory("the times of nodes beside others") : BRAID_OK;
 }

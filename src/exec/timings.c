@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
@@ -232,19 +231,19 @@ static braid_status make_told(const braid_exec *exec, struct exec_told *told)
     size_t num_nodes = exec->tasks.num, room = braid_exec_get_times(exec)->room;
     if (told->frames)
         return BRAID_OK;
-    struct exec_told made = {
-        .frames = braid_allocate_zeroed(room, sizeof(*made.frames)),
-        .nodes = braid_allocate_zeroed(num_nodes + 1, sizeof(*made.nodes)),
-        .lanes = braid_allocate_zeroed(exec->program.num_lanes + 1, sizeof(*made.lanes)),
-        .waits = braid_allocate_zeroed(count_waits(&exec->program) + 1, sizeof(*made.waits)),
-        .intervals = braid_allocate_zeroed(room * num_nodes + 1, sizeof(*made.intervals)),
-    };
-    if (made.frames && made.nodes && made.lanes && made.waits && made.intervals) {
-        *told = made;
-        return BRAID_OK;
+    struct exec_told made = { 0 };
+    struct store *store = &made.store;
+    made.frames = braid_store_take(store, room, sizeof(*made.frames));
+    made.nodes = braid_store_take(store, num_nodes + 1, sizeof(*made.nodes));
+    made.lanes = braid_store_take(store, exec->program.num_lanes + 1, sizeof(*made.lanes));
+    made.waits = braid_store_take(store, count_waits(&exec->program) + 1, sizeof(*made.waits));
+    made.intervals = braid_store_take(store, room * num_nodes + 1, sizeof(*made.intervals));
+    if (store->failed) {
+        braid_store_finish(store);
+        return braid_error_no_memory("the times of frames");
     }
-    braid_exec_told_finish(&made);
-    return braid_error_no_memory("the times of frames");
+    *told = made;
+    return BRAID_OK;
 }
 
 static void fill_told(const braid_exec *exec, struct exec_told *told)

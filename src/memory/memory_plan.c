@@ -128,8 +128,8 @@ static braid_status pack(const struct lifetimes *lifetimes, const braid_graph *g
     return status;
 }
 
-static braid_status make_plan(const braid_schedule *schedule, const braid_graph *graph,
-                              bool is_apart, struct memory_plan *out_plan)
+braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
+                                      bool is_apart, struct memory_plan *out_plan)
 {
     struct memory_plan plan = {
         .is_apart = is_apart,
@@ -147,18 +147,6 @@ static braid_status make_plan(const braid_schedule *schedule, const braid_graph 
     else
         *out_plan = plan;
     return status;
-}
-
-braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
-                                      struct memory_plan *out_plan)
-{
-    return make_plan(schedule, graph, false, out_plan);
-}
-
-braid_status braid_memory_plan_create_apart(const braid_schedule *schedule,
-                                            const braid_graph *graph, struct memory_plan *out_plan)
-{
-    return make_plan(schedule, graph, true, out_plan);
 }
 
 void braid_memory_plan_finish(struct memory_plan *plan)

@@ -35,12 +35,9 @@ struct memory_plan {
 
 // Packs the transient buffers of the graph that the schedule's steps are of. Errors:
 // BRAID_INVALID_ARGUMENT (a buffer whose first access reads it: the message names buffer and node),
-// BRAID_NO_MEMORY.
+// BRAID_NO_MEMORY. `is_apart`: without any shared bytes.
 braid_status braid_memory_plan_create(const braid_schedule *schedule, const braid_graph *graph,
-                                      struct memory_plan *out_plan);
-// The same without any shared bytes.
-braid_status braid_memory_plan_create_apart(const braid_schedule *schedule,
-                                            const braid_graph *graph, struct memory_plan *out_plan);
+                                      bool is_apart, struct memory_plan *out_plan);
 void braid_memory_plan_finish(struct memory_plan *plan);
 
 #endif

@@ -179,7 +179,7 @@ void assert_same_memory(const braid_graph *one, const braid_graph *two)
         braid_schedule *schedule;
         struct memory_plan plan;
         check_ok(braid_schedule_create(graphs[i], NULL, &schedule));
-        check_ok(braid_memory_plan_create(schedule, graphs[i], &plan));
+        check_ok(braid_memory_plan_create(schedule, graphs[i], false, &plan));
         infos[i] = plan.info;
         braid_memory_plan_finish(&plan);
         braid_schedule_destroy(schedule);

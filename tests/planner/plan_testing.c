@@ -212,7 +212,7 @@ braid_status verify_memory(const struct memory_plan *plan, const braid_schedule 
 struct memory_plan memory_of(const braid_schedule *schedule, const braid_graph *graph)
 {
     struct memory_plan plan;
-    check_ok(braid_memory_plan_create(schedule, graph, &plan));
+    check_ok(braid_memory_plan_create(schedule, graph, false, &plan));
     check_ok(verify_memory(&plan, schedule, graph));
     return plan;
 }

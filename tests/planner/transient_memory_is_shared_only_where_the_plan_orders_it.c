@@ -89,9 +89,9 @@ static void a_buffer_that_is_read_first_is_refused_by_name(void **state)
         new_user(graph, "late", x, BRAID_WRITE, NO_RESOURCE, 0);
         braid_schedule *schedule = plan_on(graph, 1);
         struct memory_plan plan;
-        check_fails(braid_memory_plan_create(schedule, graph, &plan), BRAID_INVALID_ARGUMENT,
+        check_fails(braid_memory_plan_create(schedule, graph, false, &plan), BRAID_INVALID_ARGUMENT,
                     "'velocity'");
-        check_fails(braid_memory_plan_create(schedule, graph, &plan), BRAID_INVALID_ARGUMENT,
+        check_fails(braid_memory_plan_create(schedule, graph, false, &plan), BRAID_INVALID_ARGUMENT,
                     "'hasty'");
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
@@ -329,7 +329,7 @@ static void running_out_of_memory_leaves_nothing_behind(void **state)
     for (uint64_t nth = 1; failed; nth++) {
         struct memory_plan plan = { 0 };
         failing_memory_arm(nth);
-        braid_status status = braid_memory_plan_create(schedule, flow.graph, &plan);
+        braid_status status = braid_memory_plan_create(schedule, flow.graph, false, &plan);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         braid_memory_plan_finish(&plan);
