@@ -4,14 +4,13 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/append.h"
 
 static void append(char *tried, size_t size, const char *name, const char *reason)
 {
-    size_t used = size ? strlen(tried) : 0;
-    if (size)
-        snprintf(tried + used, size - used, "%s%s%s%s", used ? "; " : "", name, *name ? ": " : "",
+    braid_append(tried, size, "%s%s%s%s", size && *tried ? "; " : "", name, *name ? ": " : "",
                  reason);
 }
 

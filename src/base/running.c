@@ -3,8 +3,8 @@
 #include "base/running.h"
 
 #include <stdio.h>
-#include <string.h>
 
+#include "base/append.h"
 #include "base/node_text.h"
 
 enum { MOST_NAMED = 4 };
@@ -21,11 +21,10 @@ void braid_running_add(struct running *running, uint32_t node, const char *name,
 
 static void write_node(const struct running_node *node, char *text, size_t size)
 {
-    size_t used = strlen(text);
     bool in_island = node->island != UINT32_MAX;
-    snprintf(text + used, size - used, "%s%s (%s %u)", used ? ", " : "",
-             braid_node_text(node->node, node->name).text, in_island ? "island" : "lane",
-             in_island ? node->island : node->lane);
+    braid_append(text, size, "%s%s (%s %u)", *text ? ", " : "",
+                 braid_node_text(node->node, node->name).text, in_island ? "island" : "lane",
+                 in_island ? node->island : node->lane);
 }
 
 void braid_running_write(const struct running *running, char *text, size_t size)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/error.h"
 #include "exec/exec.h"
 #include "exec/islands.h"
@@ -57,8 +58,7 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
     else
         snprintf(reason, size, "streams: the default on %s", device);
     if (exec->placed)
-        snprintf(reason + strlen(reason), size - strlen(reason), "; %u places, without islands",
-                 exec->places.num);
+        braid_append(reason, size, "; %u places, without islands", exec->places.num);
 }
 
 static bool has_islands(const braid_exec *exec)

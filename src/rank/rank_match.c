@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operations of the ranks belong together, and where their orders differ.
+#include "base/append.h"
 #include "rank/rank_plan.h"
 
 #include <stdio.h>
@@ -36,13 +37,6 @@ static void describe(const struct rank_plan *plan, uint32_t index, char *text, s
                         operation->count, operation->peer);
 }
 
-static void append(char *text, size_t size, const char *more)
-{
-    size_t used = strlen(text);
-    if (used + 1 < size)
-        snprintf(text + used, size - used, "%s", more);
-}
-
 // A rank's operations on a communicator, from the one before `from` on.
 static void show_order(const struct rank_plan *plan, uint32_t rank, uint32_t number, uint32_t from,
                        char *text, size_t size)
@@ -54,20 +48,19 @@ static void show_order(const struct rank_plan *plan, uint32_t rank, uint32_t num
         if (plan->operations[first].number == number)
             break;
     }
-    snprintf(one, sizeof(one), "; rank %u: ", rank);
-    append(text, size, one);
+    braid_append(text, size, "; rank %u: ", rank);
     for (uint32_t i = first; i < plan->num_operations; i++) {
         if (plan->operations[i].number != number)
             continue;
-        append(text, size, num ? ", " : "");
+        braid_append(text, size, "%s", num ? ", " : "");
         if (num++ == MOST_SHOWN) {
-            append(text, size, "...");
+            braid_append(text, size, "...");
             return;
         }
         describe(plan, i, one, sizeof(one));
-        append(text, size, one);
+        braid_append(text, size, "%s", one);
     }
-    append(text, size, num ? ", and no more" : "none");
+    braid_append(text, size, "%s", num ? ", and no more" : "none");
 }
 
 // Two ranks whose orders differ where they are at index `a` and `b`.

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/append.h"
 #include "rank/ranks.h"
 
 static struct rank_transfer describe_news(uint32_t operation, uint32_t peer, struct rank_news *news)
@@ -106,33 +107,26 @@ static struct late find_late(braid_ranks *ranks)
     return late;
 }
 
-static void append(char *text, size_t size, const char *more)
-{
-    size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s", more);
-}
-
 // Those that do not answer, and those that have done less. False: there are none.
 static bool describe_ranks(const braid_ranks *ranks, const braid_communicator *communicator,
                            char *text, size_t size)
 {
     uint64_t own = communicator ? communicator->num_frames : ranks->num_calls;
     uint32_t num = communicator ? communicator->num : ranks->num;
-    char one[160];
     bool found = false;
     for (uint32_t i = 0; i < num; i++) {
         uint32_t rank = communicator ? communicator->members[i] : i;
         const struct rank_answer *answer = &ranks->answers[rank];
         if (rank == ranks->rank || (answer->answered && answer->num_done >= own))
             continue;
-        append(text, size, found ? ", " : "");
-        snprintf(one, sizeof(one), "rank %u does not answer", rank);
+        braid_append(text, size, "%srank %u ", found ? ", " : "", rank);
         if (answer->answered)
-            snprintf(one, sizeof(one), "rank %u answers, and has %s%.30s %llu times, not %llu",
-                     rank, communicator ? "launched " : "made the call",
-                     communicator ? communicator->name : "", (unsigned long long)answer->num_done,
-                     (unsigned long long)own);
-        append(text, size, one);
+            braid_append(text, size, "answers, and has %s%.30s %llu times, not %llu",
+                         communicator ? "launched " : "made the call",
+                         communicator ? communicator->name : "",
+                         (unsigned long long)answer->num_done, (unsigned long long)own);
+        else
+            braid_append(text, size, "does not answer");
         found = true;
     }
     return found;
@@ -150,8 +144,8 @@ static void describe_operation(const struct rank_operation *operation, uint32_t 
     if (num > MOST_TOLD)
         return;
     braid_rank_describe(one, sizeof(one), what->operation, operation->name, what->count, peer);
-    append(text, size, num ? ", " : "; pending: ");
-    append(text, size, num < MOST_TOLD ? one : "and more");
+    braid_append(text, size, "%s%s",
+                 num ? ", " : "; pending: ", num < MOST_TOLD ? one : "and more");
 }
 
 // A device may be long at work that all ranks have launched: that is no failure, and the time
@@ -172,13 +166,13 @@ static void give_up(braid_ranks *ranks, const struct late *late)
              (unsigned long long)(ranks->timeout_ns / 1000000), ranks->rank);
     bool fails = describe_ranks(ranks, late->communicator, why, sizeof(why));
     if (!fails)
-        append(why, sizeof(why), "all ranks answer");
+        braid_append(why, sizeof(why), "all ranks answer");
     for (const struct rank_operation *it = ranks->begun; it; it = it->next)
         describe_operation(it, num++, why, sizeof(why));
     for (uint32_t i = 0; watch && i < watch->num_operations; i++)
         describe_operation(&watch->operations[i], i, why, sizeof(why));
     if (watch)
-        watch->since_ns = braid_rank_now_ns();
+        watch->since_ns = clock_now_ns();
     rank_unlock(ranks);
     if (late->watch ? watch && watch->is_pending && fails : true)
         braid_rank_fail(ranks, why, true);
@@ -200,7 +194,7 @@ static void ask_all(braid_ranks *ranks, const struct late *late)
 void braid_rank_news_check_time(braid_ranks *ranks)
 {
     const struct late late = find_late(ranks);
-    uint64_t now = braid_rank_now_ns();
+    uint64_t now = clock_now_ns();
     if (!late.since_ns || now < late.since_ns)
         return;
     if (now - late.since_ns > ranks->timeout_ns)
@@ -260,14 +254,6 @@ void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell)
     while (all) {
         struct rank_operation *operation = all;
         all = operation->next;
-        rank_lock(ranks);
-        work_resume_function *resume = operation->resume;
-        void *of = operation->resume_of, *job = operation->resume_job;
-        operation->state = RANK_ENDED;
-        operation->resume = NULL;
-        operation->what.communicator->num_ended++;
-        rank_unlock(ranks);
-        if (resume)
-            resume(of, job);
+        braid_rank_end(ranks, operation);
     }
 }

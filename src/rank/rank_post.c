@@ -13,7 +13,7 @@ static void post(struct work_operation *base, const void *from, void *to)
     operation->from = from;
     operation->to = to;
     operation->next = NULL;
-    operation->posted_ns = braid_rank_now_ns();
+    operation->posted_ns = clock_now_ns();
     if (ranks->failed) {
         operation->state = RANK_ENDED;
         communicator->num_ended++;

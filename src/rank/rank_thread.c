@@ -21,11 +21,6 @@ enum {
     IDLE_NS = 20000000,    // and while nothing is under way, so that it hears of other ranks
 };
 
-uint64_t braid_rank_now_ns(void)
-{
-    return clock_now_ns();
-}
-
 static bool remember(braid_ranks *ranks, uint32_t request, struct rank_waiting waiting)
 {
     if (request >= ranks->num_waiting) {
@@ -91,12 +86,8 @@ static void begin_operation(braid_ranks *ranks, struct rank_operation *operation
         ranks, &transfer, (struct rank_waiting){ .operation = operation }, &operation->request);
 }
 
-static void end_operation(braid_ranks *ranks, struct rank_operation *operation)
+void braid_rank_end(braid_ranks *ranks, struct rank_operation *operation)
 {
-    struct rank_operation **link = &ranks->begun;
-    while (*link != operation)
-        link = &(*link)->next;
-    *link = operation->next;
     rank_lock(ranks);
     work_resume_function *resume = operation->resume;
     void *of = operation->resume_of, *job = operation->resume_job;
@@ -106,6 +97,15 @@ static void end_operation(braid_ranks *ranks, struct rank_operation *operation)
     rank_unlock(ranks);
     if (resume)
         resume(of, job);
+}
+
+static void end_begun(braid_ranks *ranks, struct rank_operation *operation)
+{
+    struct rank_operation **link = &ranks->begun;
+    while (*link != operation)
+        link = &(*link)->next;
+    *link = operation->next;
+    braid_rank_end(ranks, operation);
 }
 
 static void end_request(braid_ranks *ranks, const struct rank_ended *ended)
@@ -120,7 +120,7 @@ static void end_request(braid_ranks *ranks, const struct rank_ended *ended)
         snprintf(why, sizeof(why), "%s failed", text);
         braid_rank_fail(ranks, why, true);
     } else if (waiting.operation) {
-        end_operation(ranks, waiting.operation);
+        end_begun(ranks, waiting.operation);
     } else if (waiting.flag) {
         *waiting.flag = true;
     } else if (waiting.is_news) {
@@ -170,7 +170,7 @@ static uint64_t find_nap(uint64_t still_ns)
 
 static void pause_between(braid_ranks *ranks, bool moved, uint64_t *since_ns)
 {
-    uint64_t now = braid_rank_now_ns();
+    uint64_t now = clock_now_ns();
     if (moved)
         *since_ns = now;
     if (now - *since_ns < EAGER_NS)
@@ -181,14 +181,14 @@ static void pause_between(braid_ranks *ranks, bool moved, uint64_t *since_ns)
 
 bool braid_rank_progress_until(braid_ranks *ranks, const bool *flag)
 {
-    uint64_t since_ns = braid_rank_now_ns();
+    uint64_t since_ns = clock_now_ns();
     bool moved = false;
     while (!*flag) {
         if (!braid_rank_progress(ranks, &moved))
             return false;
         if (*flag)
             break;
-        uint64_t now = braid_rank_now_ns();
+        uint64_t now = clock_now_ns();
         since_ns = moved ? now : since_ns;
         struct timespec nap = { .tv_nsec = (long)find_nap(now - since_ns) };
         if (now - since_ns < EAGER_NS)
@@ -201,7 +201,7 @@ bool braid_rank_progress_until(braid_ranks *ranks, const bool *flag)
 
 static void make_call(braid_ranks *ranks, struct rank_call *call)
 {
-    ranks->call_began_ns = braid_rank_now_ns();
+    ranks->call_began_ns = clock_now_ns();
     ranks->call_name = call->what;
     ranks->num_calls++;
     if (!ranks->failed)

@@ -17,7 +17,7 @@ void braid_rank_watch_begin(braid_ranks *ranks, struct rank_watch *watch)
 {
     rank_lock(ranks);
     if (!watch->is_pending)
-        watch->since_ns = braid_rank_now_ns();
+        watch->since_ns = clock_now_ns();
     watch->is_launching = true;
     watch->is_pending = true;
     rank_unlock(ranks);

@@ -10,6 +10,7 @@
 
 #include <braid/rank.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "rank/engine.h"
 #include "rank/link.h"
@@ -112,8 +113,6 @@ static inline void rank_unlock(braid_ranks *ranks)
     pthread_mutex_unlock(&ranks->lock);
 }
 
-uint64_t braid_rank_now_ns(void);
-
 // rank_library.c: finds the engine's library. Errors: BRAID_UNAVAILABLE.
 braid_status braid_rank_library_open(void **out_library, const struct rank_engine **out_engine);
 
@@ -125,6 +124,8 @@ braid_status braid_rank_call(braid_ranks *ranks, struct rank_call *call);
 bool braid_rank_progress(braid_ranks *ranks, bool *out_moved);
 // Moves everything on until the flag is set. False: the ranks have failed.
 bool braid_rank_progress_until(braid_ranks *ranks, const bool *flag);
+// The operation has ended, or failed: its lane goes on.
+void braid_rank_end(braid_ranks *ranks, struct rank_operation *operation);
 // Begins a transfer; `flag` is set when it has ended. False, and the ranks have failed.
 bool braid_rank_begin(braid_ranks *ranks, const struct rank_transfer *transfer, bool *flag);
 bool braid_rank_begin_waiting(braid_ranks *ranks, const struct rank_transfer *transfer,

@@ -103,13 +103,13 @@ static void moves_that_do_not_last_become_rare(void **state)
     atomic_fetch_add(&backend->cores[core].num_at_work, 1);
     const uint64_t pause_ns = 50000000;
     atomic_store(&backend->move_pause_ns, pause_ns);
-    atomic_store(&backend->moved_ns, braid_cpu_now_ns() - pause_ns);
+    atomic_store(&backend->moved_ns, clock_now_ns() - pause_ns);
     assert_false(braid_cpu_seat_part(backend)); // tried, where there is no other core for it
     assert_int_equal(atomic_load(&backend->move_pause_ns), 2 * pause_ns);
     uint64_t moved_ns = atomic_load(&backend->moved_ns);
     assert_false(braid_cpu_seat_part(backend)); // not tried again so soon
     assert_int_equal(atomic_load(&backend->moved_ns), moved_ns);
-    atomic_store(&backend->moved_ns, braid_cpu_now_ns() - 100 * pause_ns);
+    atomic_store(&backend->moved_ns, clock_now_ns() - 100 * pause_ns);
     assert_false(braid_cpu_seat_part(backend));
     assert_int_equal(atomic_load(&backend->move_pause_ns), pause_ns);
     atomic_fetch_sub(&backend->cores[core].num_at_work, 1);

@@ -15,6 +15,7 @@
 #include "backends/cpu/cpu_queue.h"
 #include "backends/cpu/cpu_slab.h"
 #include "base/blockers.h"
+#include "base/clock.h"
 
 // The lock cpu_backend.lock, "lock" in the comments below, guards the ready lists and the lists of
 // waiting and sleeping threads. Threads that queue commands or record events take
@@ -165,7 +166,6 @@ bool braid_cpu_seat_part(struct cpu_backend *backend);
 void braid_cpu_seat_wake(struct cpu_backend *backend, struct cpu_sleeper *sleeper);
 
 // cpu_time.c
-uint64_t braid_cpu_now_ns(void);
 void braid_cpu_relax(void);
 // To threads of any priority, for some microseconds. No cancellation point.
 void braid_cpu_give_way(void);

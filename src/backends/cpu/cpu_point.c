@@ -49,7 +49,7 @@ bool braid_cpu_point_watch(struct cpu_point *point)
 static bool reach(struct cpu_point *point)
 {
     if (point->timing)
-        point->time_ns = braid_cpu_now_ns();
+        point->time_ns = clock_now_ns();
     return atomic_exchange_explicit(&point->state, CPU_POINT_REACHED, memory_order_acq_rel) ==
            CPU_POINT_WATCHED;
 }
@@ -108,7 +108,7 @@ static void lend_hand_for_a_while(struct cpu_backend *backend, const struct cpu_
             continue;
         }
         cpu_unlock(backend);
-        goes_on = poll(backend, point, seen, &spin) && braid_cpu_now_ns() < spin.end_ns;
+        goes_on = poll(backend, point, seen, &spin) && clock_now_ns() < spin.end_ns;
         cpu_lock(backend);
     }
 }

@@ -145,7 +145,7 @@ static uint64_t next_pause(uint64_t pause_ns, uint64_t lasted_ns)
 
 static bool may_move(struct cpu_backend *backend)
 {
-    uint64_t now_ns = braid_cpu_now_ns();
+    uint64_t now_ns = clock_now_ns();
     uint64_t last_ns = atomic_load_explicit(&backend->moved_ns, memory_order_relaxed);
     uint64_t pause_ns = atomic_load_explicit(&backend->move_pause_ns, memory_order_relaxed);
     if (now_ns - last_ns < pause_ns ||

@@ -37,9 +37,9 @@ static void run_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end
 // Runs blocks and learns from them.
 static uint64_t time_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
 {
-    uint64_t start_ns = braid_cpu_now_ns();
+    uint64_t start_ns = clock_now_ns();
     run_blocks(work, begin, end);
-    uint64_t block_ns = (braid_cpu_now_ns() - start_ns) / (end - begin);
+    uint64_t block_ns = (clock_now_ns() - start_ns) / (end - begin);
     if (work->block_ns)
         atomic_store_explicit(work->block_ns, block_ns, memory_order_relaxed);
     return block_ns;

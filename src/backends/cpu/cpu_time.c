@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock, and short polling waits.
+// Short polling waits.
 #include "backends/cpu/cpu.h"
 
 #include <time.h>
 
-#include "base/clock.h"
-
 enum { LOOK_NS = 4000 }; // between two looks at who else is on the core
-
-uint64_t braid_cpu_now_ns(void)
-{
-    return clock_now_ns();
-}
 
 void braid_cpu_relax(void)
 {
@@ -35,7 +28,7 @@ void braid_cpu_give_way(void)
 
 struct cpu_spin braid_cpu_spin_begin(void)
 {
-    uint64_t now_ns = braid_cpu_now_ns();
+    uint64_t now_ns = clock_now_ns();
     return (struct cpu_spin){ .look_ns = now_ns + LOOK_NS, .end_ns = now_ns + CPU_SPIN_NS };
 }
 
@@ -43,7 +36,7 @@ struct cpu_spin braid_cpu_spin_begin(void)
 // yield: one that yields counts as about to look for work for as long as the other runs.
 bool braid_cpu_spin_goes_on(struct cpu_backend *backend, struct cpu_spin *spin)
 {
-    uint64_t now_ns = braid_cpu_now_ns();
+    uint64_t now_ns = clock_now_ns();
     if (now_ns < spin->look_ns)
         return true;
     if (now_ns >= spin->end_ns)

@@ -8,28 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
+
 // dlsym returns a data pointer and POSIX promises that its bytes are those of the function pointer;
 // slots are therefore filled by copying bytes.
 _Static_assert(sizeof(void *) == sizeof(void (*)(void)),
                "function pointers have a size of their own");
 _Static_assert(sizeof(void *) == 8, "the GPU backends are for 64-bit hosts");
-
-// Text that grows at the end of a buffer and is cut to fit.
-struct text {
-    char *start;
-    size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void append(struct text *text, const char *format, ...)
-{
-    if (text->used >= text->size)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text->start + text->used, text->size - text->used, format, arguments);
-    va_end(arguments);
-    text->used += length > 0 ? (size_t)length : 0;
-}
 
 static void *find_symbol(void *library, const char *const *names)
 {
@@ -58,41 +43,36 @@ bool braid_gpu_fill(const struct gpu_symbol_table *table, enum gpu_vendor_index 
     return true;
 }
 
-static void append_tried(struct text *text, const char *const *libraries)
-{
-    append(text, " (tried ");
-    for (size_t i = 0; libraries[i]; i++)
-        append(text, "%s%s", i ? ", " : "", libraries[i]);
-    append(text, ")");
-}
-
 // dlerror's text usually begins with the name of the library; it is not said twice.
-static void append_dlerror(struct text *text, const char *library)
+static void append_dlerror(char *text, size_t size, const char *library)
 {
     const char *error = dlerror();
     if (!error)
         error = "unknown error";
     bool named = strncmp(error, library, strlen(library)) == 0;
-    append(text, "%s%s%s", named ? "" : library, named ? "" : ": ", error);
+    braid_append(text, size, "%s%s%s", named ? "" : library, named ? "" : ": ", error);
 }
 
 void *braid_gpu_load(const struct gpu_symbol_table *table, enum gpu_vendor_index vendor,
                      const char *const *libraries, void *slots, char *reason, size_t reason_size)
 {
-    struct text text = { reason, reason_size, 0 };
+    if (reason_size)
+        *reason = '\0';
     for (size_t i = 0; libraries[i]; i++) {
         const char *missing = NULL;
         void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
         if (library && braid_gpu_fill(table, vendor, library, slots, &missing))
             return library;
         if (i > 0)
-            append(&text, "; ");
+            braid_append(reason, reason_size, "; ");
         if (library)
-            append(&text, "%s: has no symbol %s", libraries[i], missing);
+            braid_append(reason, reason_size, "%s: has no symbol %s", libraries[i], missing);
         else
-            append_dlerror(&text, libraries[i]);
+            append_dlerror(reason, reason_size, libraries[i]);
     }
-    append_tried(&text, libraries);
+    for (size_t i = 0; libraries[i]; i++)
+        braid_append(reason, reason_size, "%s%s", i ? ", " : " (tried ", libraries[i]);
+    braid_append(reason, reason_size, ")");
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
+#include "base/append.h"
 #include "base/error.h"
 
 // A bundle begins with the magic and the number of entries. An entry is an offset, a size, the
@@ -136,10 +137,9 @@ static const char *find_name(const char *id, size_t length, size_t *out_length)
 
 static void append_name(char *found, size_t size, const char *name, size_t length)
 {
-    size_t used = strlen(found);
     // From which version on HIP loads those is not known to Braid, and older ones abort.
     const char *note = is_generic(name, length) ? " (generic code is not supported)" : "";
-    snprintf(found + used, size - used, "%s%.*s%s", used ? ", " : "", (int)length, name, note);
+    braid_append(found, size, "%s%.*s%s", *found ? ", " : "", (int)length, name, note);
 }
 
 static braid_status find_in_bundle(const char *image, const char *architecture, char *found,
@@ -168,10 +168,9 @@ static void name_with_features(const char *image, uint32_t flags, const char *ba
     snprintf(name, size, "%s", base);
     for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
         uint32_t state = flags >> features[i].shift & 3;
-        size_t used = strlen(name);
         if (image[ELF_ABI_VERSION_OFFSET] >= ELF_ABI_VERSION_FEATURES && state >= ELF_FEATURE_OFF)
-            snprintf(name + used, size - used, ":%s%c", features[i].name,
-                     state == ELF_FEATURE_ON ? '+' : '-');
+            braid_append(name, size, ":%s%c", features[i].name,
+                         state == ELF_FEATURE_ON ? '+' : '-');
     }
 }
 

@@ -142,7 +142,7 @@ static bool offer_core(struct cpu_backend *backend, struct poll *poll, uint64_t 
         return false;
     }
     sched_yield();
-    bool was_long = braid_cpu_now_ns() - now_ns >= LONG_YIELD_NS;
+    bool was_long = clock_now_ns() - now_ns >= LONG_YIELD_NS;
     unsigned num_yields =
         atomic_fetch_add_explicit(&poll->lane->num_yields, 1, memory_order_relaxed);
     if (was_long)
@@ -155,7 +155,7 @@ static bool offer_core(struct cpu_backend *backend, struct poll *poll, uint64_t 
 // True: the time is over. As long as this walker has polled, the producer's would not have.
 static bool watch_time(struct cpu_backend *backend, struct poll *poll)
 {
-    uint64_t now_ns = braid_cpu_now_ns();
+    uint64_t now_ns = clock_now_ns();
     if (!poll->start_ns) {
         struct cpu_lane *producer = poll->step->producer;
         poll->start_ns = now_ns;

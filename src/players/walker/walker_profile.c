@@ -48,7 +48,7 @@ static struct cpu_moment read_clocks(const struct cpu_profile *profile)
     struct cpu_moment best = { .slip = UINT64_MAX };
     for (int i = 0; i < READINGS; i++) {
         uint64_t before = cpu_profile_now(profile);
-        uint64_t ns = braid_cpu_now_ns();
+        uint64_t ns = clock_now_ns();
         uint64_t slip = (cpu_profile_now(profile) - before) / 2 + 1;
         if (slip < best.slip)
             best = (struct cpu_moment){ before + slip, ns, slip };

@@ -57,7 +57,7 @@ static inline uint64_t cpu_profile_now(const struct cpu_profile *profile)
     }
 #endif
     (void)profile;
-    return braid_cpu_now_ns();
+    return clock_now_ns();
 }
 
 // The step has ended, and began when the one before it did.
