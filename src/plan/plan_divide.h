@@ -12,8 +12,9 @@
 #include "plan/schedule.h"
 
 enum {
-    PLAN_MOST_CALLS = 1500, // an island's lists and arguments in shared memory stay under 100 KiB
+    PLAN_MOST_CALLS = 1500,
     PLAN_MOST_ARG_BYTES = 30000,
+    PLAN_MOST_LIST_BYTES = 64 << 10, // an island's lists and arguments in shared memory
 };
 
 // Divides a schedule that is not divided. `fits` is by node. With `always`, every stretch of two or

@@ -17,7 +17,7 @@
 static const char not_narrow[] = "a node of its loop would take longer inside";
 static const char not_all[] = "not all nodes of its loop can be inside";
 static const char no_room[] = "its loop has lanes side by side, and it has several blocks";
-static const char too_many[] = "its loop has too many nodes or arguments";
+static const char too_many[] = "its loop has too many nodes, arguments or loops inside";
 static const char is_loop[] = "the device's own graph plays it";
 
 struct loop_divider {
@@ -44,7 +44,7 @@ enum { SCOPE_BYTES = 64 }; // of arguments, for each arm
 
 // The needs of a loop or branch in an island.
 struct body_needs {
-    uint32_t num, arg_bytes, num_guessed, num_lanes;
+    uint32_t num, num_arms, arg_bytes, num_guessed, num_lanes;
     bool has_blocks; // some node has several
     bool is_outside; // some node is
     struct plan_block block;
@@ -64,12 +64,21 @@ static bool is_slower(const struct loop_divider *divider, uint32_t node,
            braid_plan_inside_ns(fit, room, cost) + model->island_call_ns > cost + launch;
 }
 
+// An arm has two steps, each with the place of every lane's calls.
+static bool has_room(const struct body_needs *needs)
+{
+    const uint64_t steps = UINT64_C(2) * needs->num_arms * (16 + 8 * (uint64_t)needs->num_lanes);
+    return needs->num <= PLAN_MOST_CALLS && needs->arg_bytes <= PLAN_MOST_ARG_BYTES &&
+           16 * needs->num + needs->arg_bytes + steps <= PLAN_MOST_LIST_BYTES;
+}
+
 // False: they have no room.
 static bool add_body(const struct loop_divider *divider, const struct program *body,
                      struct body_needs *needs)
 {
     needs->num_lanes = body->num_lanes > needs->num_lanes ? body->num_lanes : needs->num_lanes;
     needs->arg_bytes += SCOPE_BYTES;
+    needs->num_arms++;
     for (size_t i = 0; i < body->num_ops; i++) {
         const braid_step *op = &body->ops[i];
         if (!has_call(divider, op))
@@ -81,13 +90,13 @@ static bool add_body(const struct loop_divider *divider, const struct program *b
         needs->has_blocks |= fit->blocks > 1;
         needs->num_guessed += fit->blocks > 1 && is_guess(divider->schedule, op->node);
         needs->num++;
-        if (needs->num > PLAN_MOST_CALLS || needs->arg_bytes > PLAN_MOST_ARG_BYTES)
+        if (!has_room(needs))
             return false;
     }
-    bool has_room = needs->arg_bytes <= PLAN_MOST_ARG_BYTES;
-    for (uint32_t i = 0; i < body->num_bodies && has_room; i++)
-        has_room = add_body(divider, &body->bodies[i], needs);
-    return has_room;
+    bool fits = has_room(needs);
+    for (uint32_t i = 0; i < body->num_bodies && fits; i++)
+        fits = add_body(divider, &body->bodies[i], needs);
+    return fits;
 }
 
 static bool has_slower(const struct loop_divider *divider, const struct program *body,
@@ -106,16 +115,16 @@ static const char *find_reason(const struct loop_divider *divider, const struct 
                                uint32_t *out_num)
 {
     struct body_needs needs = { 0 };
-    bool has_room = true, slower = false;
-    for (uint32_t arm = 0; arm <= body->has_else && has_room; arm++)
-        has_room = add_body(divider, &body[arm], &needs);
+    bool fits = true, slower = false;
+    for (uint32_t arm = 0; arm <= body->has_else && fits; arm++)
+        fits = add_body(divider, &body[arm], &needs);
     const struct plan_room room = { .groups = braid_plan_groups_of_a_block(needs.block),
                                     .round_ns = divider->model->island_round_ns,
                                     .max_threads = divider->model->max_threads };
     *out_num = needs.num;
     if (needs.is_outside || !needs.num)
         return not_all;
-    if (!has_room)
+    if (!fits)
         return too_many;
     if (divider->always)
         return NULL;

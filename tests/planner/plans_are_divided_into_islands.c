@@ -338,6 +338,44 @@ static void a_loop_that_is_one_kernel_is_expected_to_be_shorter(void **state)
     assert_int_equal(length_of_loop(&with_source, 3, 1), 10 * (3 * (2000 + inside) + inside));
 }
 
+// A loop with nodes side by side, one a lane, and others in loops inside it.
+static uint32_t islands_of_loops(uint32_t num_lanes, uint32_t num_inside)
+{
+    braid_graph *graph = new_graph();
+    const braid_kernel_node launch = { .node.cost_ns = 2000, .kernel = &with_source };
+    braid_node first;
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 10 }, NULL));
+    check_ok(braid_graph_add_kernel(graph, &launch, &first));
+    for (uint32_t i = 1; i < num_lanes; i++)
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    for (uint32_t i = 0; i < num_inside; i++) {
+        check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+        check_ok(braid_graph_end(graph));
+    }
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan(graph, num_lanes, &model);
+    check_ok(braid_plan_divide_alone(schedule, graph, &model));
+    const uint32_t num_islands = schedule->info.num_islands;
+    const char *reason = schedule->division.why_outside[first.index];
+    if (num_islands > 1)
+        assert_non_null(strstr(reason, "too many nodes, arguments or loops inside"));
+    check_ok(braid_schedule_verify(schedule, graph));
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+    return num_islands;
+}
+
+// An island has room for 64 KiB of lists and arguments. With 32 lanes a loop has two steps of 272
+// B. Its scope has 64 B, and a call has 32 B.
+static void a_loop_with_too_many_steps_for_its_lanes_is_not_one_kernel(void **state)
+{
+    (void)state;
+    assert_int_equal(islands_of_loops(1, 200), 1);
+    assert_int_equal(islands_of_loops(32, 99), 1);
+    assert_int_equal(islands_of_loops(32, 100), 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +388,7 @@ int main(void)
         cmocka_unit_test(other_divisions_are_seen),
         cmocka_unit_test(a_loop_that_is_one_kernel_is_expected_to_be_shorter),
         cmocka_unit_test(a_loop_that_is_one_kernel_never_takes_less_than_its_calls),
+        cmocka_unit_test(a_loop_with_too_many_steps_for_its_lanes_is_not_one_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
