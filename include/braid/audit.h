@@ -22,7 +22,7 @@ typedef enum braid_audit_kind {
     BRAID_AUDIT_UPDATES = 3,     // atomically; on the CPU it writes
     BRAID_AUDIT_NEVER_READS = 4, // as it declares
     BRAID_AUDIT_NEVER_WRITES = 5,
-    BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited, or reads on HIP
+    BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited; on HIP always one, for reads
     BRAID_AUDIT_ORDER = 7,        // nothing orders two nodes, and results depend on their order
     BRAID_AUDIT_UNREPEATABLE = 8, // a second run has other results, so no orders are compared
     BRAID_AUDIT_SPARE_WAITS = 9,  // the plan has fewer without accesses that are never made
@@ -34,10 +34,10 @@ typedef struct braid_audit_finding {
     braid_node node;         // of graph 0: all, or unknown, if a frame seldom differs
     braid_node other;        // of BRAID_AUDIT_ORDER
     braid_resource resource; // the buffer, or as declared
-    const char *buffer;      // its name; NULL: unseen, or iterations or a trap differ
+    const char *buffer;      // its name; NULL: unseen, waits, or iterations or a trap differ
     const char *kernel;      // NULL: the node is none
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
-    const void *address; // of the first access (on CUDA the lowest), or byte; NULL: there is none
+    const void *address; // of the first access (on devices the lowest), or byte; NULL: none
     uint64_t begin,
         end;          // in the buffer; on the CPU, of first bytes of accesses; or bytes that differ
     uint64_t num;     // of accesses, at least; or of these bytes; or of waits
@@ -55,10 +55,10 @@ typedef struct braid_audit_options {
     bool orders; // also runs frames in other orders that the graph allows
 } braid_audit_options;
 
-// Runs a frame, node by node, and reports findings (docs/book/reliability.md).
-// If a node fails, it reports those before.
-// Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU but not Linux on x86-64),
-// BRAID_TRAPPED.
+// Runs a frame, node by node, and reports findings, also if a node fails
+// (docs/book/reliability.md).
+// Errors: as braid_exec_create; BRAID_UNSUPPORTED (a CPU without Linux on x86-64, too many nodes
+// with orders), BRAID_IO_ERROR, BRAID_TRAPPED.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_audit(braid_device *device,
                                                          const braid_graph *graph,
                                                          const braid_audit_options *options,
