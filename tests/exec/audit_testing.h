@@ -106,13 +106,19 @@ static inline void keep_finding(void *user, const braid_audit_finding *finding)
     snprintf(item->text, sizeof(item->text), "%s", finding->text);
 }
 
-static inline void audit(braid_device *device, const braid_graph *graph, struct findings *findings)
+static inline void audit_frames(braid_device *device, const braid_graph *graph, bool orders,
+                                struct findings *findings)
 {
     size_t num = 77;
     findings->num = 0;
-    check_ok(braid_exec_audit(
-        device, graph, &(braid_audit_options){ .report = keep_finding, .user = findings }, &num));
+    check_ok(braid_exec_audit(device, graph,
+                              &(braid_audit_options){ keep_finding, findings, orders }, &num));
     assert_int_equal(num, findings->num);
+}
+
+static inline void audit(braid_device *device, const braid_graph *graph, struct findings *findings)
+{
+    audit_frames(device, graph, false, findings);
 }
 
 static inline void *map_pages(size_t num)
@@ -132,13 +138,14 @@ static inline void skip_without_audits(void)
 }
 
 // A graph for BRAID_TEST_BACKEND, or the CPU, with one buffer of the host, "words", of a page.
-struct audited {
+static struct {
     braid_device *device;
     braid_graph *graph;
     uint32_t *words, *outside; // a page of no buffer
     void *memory;
     braid_resource buffer;
-};
+    struct findings findings;
+} audited;
 
 static inline bool audits_cpu(void)
 {
@@ -152,29 +159,34 @@ static inline void skip_loops_of_host_calls(void)
         skip_because("a device plays no host calls in loops");
 }
 
-static inline void open_audited(struct audited *audited)
+static inline int open_audited(void **state)
 {
+    (void)state;
     skip_without_audits();
     const braid_device_options options = {
         .backend = audits_cpu() ? "cpu" : getenv("BRAID_TEST_BACKEND"),
         .num_workers = 2,
     };
-    if (braid_device_open(&options, &audited->device))
+    if (braid_device_open(&options, &audited.device))
         skip_because(braid_error_message());
-    check_ok(braid_memory_allocate(audited->device, BRAID_MEMORY_HOST, 3 * PAGE, &audited->memory));
-    memset(audited->memory, 0, 3 * PAGE);
-    audited->words = (uint32_t *)(((uintptr_t)audited->memory + PAGE - 1) / PAGE * PAGE);
-    audited->outside = audited->words + PAGE / 4;
-    check_ok(braid_graph_create(&audited->graph));
-    check_ok(
-        braid_graph_add_buffer(audited->graph, "words", audited->words, PAGE, &audited->buffer));
+    check_ok(braid_memory_allocate(audited.device, BRAID_MEMORY_HOST, 3 * PAGE, &audited.memory));
+    memset(audited.memory, 0, 3 * PAGE);
+    audited.words = (uint32_t *)(((uintptr_t)audited.memory + PAGE - 1) / PAGE * PAGE);
+    audited.outside = audited.words + PAGE / 4;
+    check_ok(braid_graph_create(&audited.graph));
+    check_ok(braid_graph_add_buffer(audited.graph, "words", audited.words, PAGE, &audited.buffer));
+    return 0;
 }
 
-static inline void close_audited(const struct audited *audited)
+static inline int close_audited(void **state)
 {
-    braid_graph_destroy(audited->graph);
-    braid_memory_free(audited->device, BRAID_MEMORY_HOST, audited->memory);
-    check_ok(braid_device_close(audited->device));
+    (void)state;
+    braid_graph_destroy(audited.graph);
+    braid_memory_free(audited.device, BRAID_MEMORY_HOST, audited.memory);
+    check_ok(braid_device_close(audited.device));
+    return 0;
 }
+
+#define AUDITED_TEST(name) cmocka_unit_test_setup_teardown(name, open_audited, close_audited)
 
 #endif

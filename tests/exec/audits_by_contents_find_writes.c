@@ -8,23 +8,6 @@
 #define UNSEEN "reads are not seen here, nor are writes that change nothing"
 #define UNDECLARED ", which it does not declare"
 
-static struct audited audited;
-static struct findings findings;
-
-static int setup(void **state)
-{
-    (void)state;
-    open_audited(&audited);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close_audited(&audited);
-    return 0;
-}
-
 static void add(const braid_kernel *kernel, uint32_t *one, uint32_t *other,
                 const braid_access *access)
 {
@@ -48,13 +31,13 @@ static braid_access words_from(uint32_t number, uint32_t num, braid_access_mode 
 // The findings are these, in order, and then that others are not seen.
 static void expect(size_t num, const char *const *texts)
 {
-    audit(audited.device, audited.graph, &findings);
-    for (size_t i = 0; i < num && i < findings.num; i++)
-        assert_string_equal(findings.items[i].text, texts[i]);
-    assert_int_equal(findings.num, num + 1);
-    assert_string_equal(findings.items[num].text, UNSEEN);
-    assert_int_equal(findings.items[num].told.kind, BRAID_AUDIT_UNSEEN);
-    assert_int_equal(findings.items[num].told.node.graph, 0);
+    audit(audited.device, audited.graph, &audited.findings);
+    for (size_t i = 0; i < num && i < audited.findings.num; i++)
+        assert_string_equal(audited.findings.items[i].text, texts[i]);
+    assert_int_equal(audited.findings.num, num + 1);
+    assert_string_equal(audited.findings.items[num].text, UNSEEN);
+    assert_int_equal(audited.findings.items[num].told.kind, BRAID_AUDIT_UNSEEN);
+    assert_int_equal(audited.findings.items[num].told.node.graph, 0);
 }
 #define EXPECT(...)                                                                                \
     expect(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *),                          \
@@ -71,7 +54,7 @@ static void undeclared_bytes_that_change_are_told(void **state)
     EXPECT("node 0 'adding' writes bytes from 32 to 35 of 'words'" UNDECLARED,
            "node 1 'adding' writes bytes from 36 to 39 of 'words'" UNDECLARED,
            "node 2 'adding' writes bytes from 4092 to 4095 of 'words'" UNDECLARED);
-    const braid_audit_finding *found = &findings.items[0].told;
+    const braid_audit_finding *found = &audited.findings.items[0].told;
     assert_int_equal(found->kind, BRAID_AUDIT_WRITES);
     assert_string_equal(found->kernel, "adding");
     assert_ptr_equal(found->address, &audited.words[8]);
@@ -143,7 +126,7 @@ static void buffers_are_copied_once(void **state)
     const braid_access writes = { large, BRAID_WRITE };
     add(&adding_kernel, &audited.outside[0], &audited.outside[9], &writes);
     const uint64_t before = failing_memory_num_bytes();
-    audit(audited.device, audited.graph, &findings);
+    audit(audited.device, audited.graph, &audited.findings);
     assert_true(failing_memory_num_bytes() - before >= MANY);
     assert_true(failing_memory_num_bytes() - before < 2 * MANY);
 }
@@ -165,13 +148,12 @@ static void any_allocation_may_fail(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(undeclared_bytes_that_change_are_told),
-        TEST(other_writes_are_not_told),
-        TEST(all_kinds_of_nodes_are_judged),
-        TEST(buffers_are_copied_once),
-        TEST(any_allocation_may_fail),
+        AUDITED_TEST(undeclared_bytes_that_change_are_told),
+        AUDITED_TEST(other_writes_are_not_told),
+        AUDITED_TEST(all_kinds_of_nodes_are_judged),
+        AUDITED_TEST(buffers_are_copied_once),
+        AUDITED_TEST(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

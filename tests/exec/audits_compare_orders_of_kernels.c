@@ -6,23 +6,6 @@
 
 enum { LARGE_BYTES = (5 << 19) + 12 }; // more than is copied at once
 
-static struct audited audited;
-static struct findings findings;
-
-static int setup(void **state)
-{
-    (void)state;
-    open_audited(&audited);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close_audited(&audited);
-    return 0;
-}
-
 static braid_resource word_at(uint32_t number)
 {
     braid_resource range;
@@ -57,17 +40,13 @@ static void add_pair(uint32_t number)
 // There is one finding of orders, behind the others.
 static const struct finding *expect_one(const char *text)
 {
-    size_t num = 0;
-    findings.num = 0;
-    check_ok(braid_exec_audit(
-        audited.device, audited.graph,
-        &(braid_audit_options){ .report = keep_finding, .user = &findings, .orders = true }, &num));
-    assert_int_equal(num, findings.num);
+    audit_frames(audited.device, audited.graph, true, &audited.findings);
+    const size_t num = audited.findings.num;
     assert_true(num > 0);
     for (size_t i = 0; i + 1 < num; i++)
-        assert_true(findings.items[i].told.kind < BRAID_AUDIT_ORDER);
-    assert_string_equal(findings.items[num - 1].text, text);
-    return &findings.items[num - 1];
+        assert_true(audited.findings.items[i].told.kind < BRAID_AUDIT_ORDER);
+    assert_string_equal(audited.findings.items[num - 1].text, text);
+    return &audited.findings.items[num - 1];
 }
 
 static uint32_t change(uint32_t value, uint32_t times)
@@ -183,12 +162,11 @@ static void large_buffers_are_compared_to_their_last_byte(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_condition_ends_a_loop),
-        TEST(one_arm_of_a_branch_runs),
-        TEST(a_loop_that_another_order_keeps_going_is_ended),
-        TEST(large_buffers_are_compared_to_their_last_byte),
+        AUDITED_TEST(a_condition_ends_a_loop),
+        AUDITED_TEST(one_arm_of_a_branch_runs),
+        AUDITED_TEST(a_loop_that_another_order_keeps_going_is_ended),
+        AUDITED_TEST(large_buffers_are_compared_to_their_last_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,34 +10,12 @@
 
 enum { NUM_WORDS = PAGE / 4 };
 
-struct world {
-    struct audited base;
-    uint32_t calls, calls_before_change;
-    struct findings findings;
-};
-
-static struct world world;
-
-static int setup(void **state)
-{
-    (void)state;
-    world = (struct world){ 0 };
-    open_audited(&world.base);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close_audited(&world.base);
-    return 0;
-}
+static uint32_t calls, calls_before_change;
 
 static braid_resource words_at(uint32_t number, uint32_t num)
 {
     braid_resource range;
-    check_ok(
-        braid_graph_add_range(world.base.graph, world.base.buffer, number * 4, num * 4, &range));
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, number * 4, num * 4, &range));
     return range;
 }
 
@@ -47,11 +25,11 @@ static braid_node add_call(const char *name, braid_host_function *call, uint32_t
     const braid_access access = { words_at(number, 1), BRAID_WRITE };
     braid_node node;
     check_ok(braid_graph_add_host_call(
-        world.base.graph,
+        audited.graph,
         &(braid_host_call){
             .node = { name, .accesses = &access, 1, .after = after, .num_after = after != NULL },
             .call = call,
-            .user = &world.base.words[number] },
+            .user = &audited.words[number] },
         &node));
     return node;
 }
@@ -59,17 +37,13 @@ static braid_node add_call(const char *name, braid_host_function *call, uint32_t
 // The findings of orders; other findings come before.
 static const struct finding *audit_orders(size_t *out_num)
 {
-    size_t num = 77, first = 0;
-    world.findings.num = 0;
-    check_ok(braid_exec_audit(
-        world.base.device, world.base.graph,
-        &(braid_audit_options){ .report = keep_finding, .user = &world.findings, .orders = true },
-        &num));
-    assert_int_equal(num, world.findings.num);
-    while (first < num && world.findings.items[first].told.kind < BRAID_AUDIT_ORDER)
+    size_t first = 0;
+    audit_frames(audited.device, audited.graph, true, &audited.findings);
+    while (first < audited.findings.num &&
+           audited.findings.items[first].told.kind < BRAID_AUDIT_ORDER)
         first++;
-    *out_num = num - first;
-    return &world.findings.items[first];
+    *out_num = audited.findings.num - first;
+    return &audited.findings.items[first];
 }
 
 static void expect_one(const char *text)
@@ -95,22 +69,22 @@ static void write_seven(void *word)
 
 static void write_clock(void *word)
 {
-    *(uint32_t *)word = world.calls++ >= world.calls_before_change;
+    *(uint32_t *)word = calls++ >= calls_before_change;
 }
 
 // Whether there is such a finding. There is no other.
-static bool is_told_as_unrepeatable(uint32_t calls_before_change)
+static bool is_told_as_unrepeatable(uint32_t before_change)
 {
     size_t num;
-    world.calls = 0;
-    world.calls_before_change = calls_before_change;
+    calls = 0;
+    calls_before_change = before_change;
     const struct finding *found = audit_orders(&num);
     assert_in_range(num, 0, 1);
     if (!num)
         return false;
     assert_int_equal(found->told.kind, BRAID_AUDIT_UNREPEATABLE);
     assert_int_equal(found->told.node.graph, 0);
-    assert_ptr_equal(found->told.address, &world.base.words[5]);
+    assert_ptr_equal(found->told.address, &audited.words[5]);
     assert_string_equal(found->text,
                         "the frame does not always repeat its results: byte 20 of 'words' differs");
     return true;
@@ -118,10 +92,10 @@ static bool is_told_as_unrepeatable(uint32_t calls_before_change)
 
 static void check_late_changes(void)
 {
-    uint32_t num_told = 0, calls = 1;
-    for (bool runs_on = true; runs_on; calls++) {
-        bool is_told = is_told_as_unrepeatable(calls);
-        runs_on = world.calls > calls;
+    uint32_t num_told = 0, before = 1;
+    for (bool runs_on = true; runs_on; before++) {
+        bool is_told = is_told_as_unrepeatable(before);
+        runs_on = calls > before;
         num_told += is_told;
     }
     assert_true(num_told > 1);
@@ -145,9 +119,9 @@ static void neither_do_those_of_a_body(void **state)
     (void)state;
     skip_loops_of_host_calls();
     add_call("seven", write_seven, 10, NULL);
-    check_ok(braid_graph_begin_loop(world.base.graph, &(braid_loop){ .times = 1 }, NULL));
+    check_ok(braid_graph_begin_loop(audited.graph, &(braid_loop){ .times = 1 }, NULL));
     add_clock_among_others();
-    check_ok(braid_graph_end(world.base.graph));
+    check_ok(braid_graph_end(audited.graph));
     check_late_changes();
 }
 
@@ -157,48 +131,49 @@ static void memory_that_cannot_be_read_is_left_out(void **state)
     braid_resource resource;
     unsigned char *partly = map_pages(3);
     mprotect(partly + PAGE, PAGE, PROT_NONE);
-    check_ok(braid_graph_add_buffer(world.base.graph, "nowhere", (void *)PAGE, PAGE, &resource));
-    check_ok(braid_graph_add_buffer(world.base.graph, "partly", partly, 3 * PAGE, &resource));
+    check_ok(braid_graph_add_buffer(audited.graph, "nowhere", (void *)PAGE, PAGE, &resource));
+    check_ok(braid_graph_add_buffer(audited.graph, "partly", partly, 3 * PAGE, &resource));
     for (uint32_t i = 0; i < 2; i++)
         check_ok(braid_graph_add_host_call(
-            world.base.graph,
+            audited.graph,
             &(braid_host_call){ .call = i ? write_seven : write_clock, .user = partly + 2 * PAGE },
             NULL));
-    world.calls_before_change = UINT32_MAX;
+    calls_before_change = UINT32_MAX;
     expect_one("nothing orders nodes 0 'host call' and 1 'host call', and byte 8192 of 'partly' "
                "depends on their order");
-    assert_ptr_equal(world.findings.items[world.findings.num - 1].told.address, partly + 2 * PAGE);
+    assert_ptr_equal(audited.findings.items[audited.findings.num - 1].told.address,
+                     partly + 2 * PAGE);
     munmap(partly, 3 * PAGE);
 }
 
 static void reset(void *word)
 {
     *(uint32_t *)word = 1;
-    *world.base.outside = false;
+    *audited.outside = false;
 }
 
 static void get_ready(void *word)
 {
     *(uint32_t *)word = 2;
-    *world.base.outside = true;
+    *audited.outside = true;
 }
 
 static void go_on_unless_ready(void *word)
 {
-    *(uint32_t *)word = !*world.base.outside;
+    *(uint32_t *)word = !*audited.outside;
 }
 
 static void add_loop(void)
 {
-    world.base.words[0] = 1;
+    audited.words[0] = 1;
     check_ok(braid_graph_begin_loop(
-        world.base.graph,
+        audited.graph,
         &(braid_loop){ .node.name = "loop", .condition = words_at(0, 1), .unbounded = true },
         NULL));
     braid_node first = add_call("reset", reset, 1, NULL);
     add_call("ready", get_ready, 2, &first);
     add_call("go on", go_on_unless_ready, 0, &first);
-    check_ok(braid_graph_end(world.base.graph));
+    check_ok(braid_graph_end(audited.graph));
 }
 
 static void a_loop_that_another_order_keeps_going_is_ended(void **state)
@@ -208,7 +183,7 @@ static void a_loop_that_another_order_keeps_going_is_ended(void **state)
     add_loop();
     expect_one("nothing orders nodes 2 'ready' and 3 'go on', and the end of node 0 'loop' depends "
                "on their order");
-    const braid_audit_finding *found = &world.findings.items[world.findings.num - 1].told;
+    const braid_audit_finding *found = &audited.findings.items[audited.findings.num - 1].told;
     assert_null(found->buffer);
     assert_int_equal(found->resource.graph, 0);
     assert_int_equal(found->num, 0);
@@ -224,15 +199,15 @@ static void begin_steps(void *user)
 
 static void step_into(void *word)
 {
-    *(uint32_t *)word = steps = steps * 31 + (uint32_t)((uint32_t *)word - world.base.words);
+    *(uint32_t *)word = steps = steps * 31 + (uint32_t)((uint32_t *)word - audited.words);
 }
 
 static void add_begin(void)
 {
     check_ok(braid_graph_add_host_call(
-        world.base.graph,
+        audited.graph,
         &(braid_host_call){ .call = begin_steps,
-                            BRAID_ACCESSES({ world.base.buffer, BRAID_EXCLUSIVE }) },
+                            BRAID_ACCESSES({ audited.buffer, BRAID_EXCLUSIVE }) },
         NULL));
 }
 
@@ -245,18 +220,18 @@ static void a_long_loop_is_not_ended(void **state)
 {
     (void)state;
     skip_loops_of_host_calls();
-    world.base.words[0] = 5000;
+    audited.words[0] = 5000;
     check_ok(braid_graph_begin_loop(
-        world.base.graph, &(braid_loop){ .condition = words_at(0, 1), .unbounded = true }, NULL));
+        audited.graph, &(braid_loop){ .condition = words_at(0, 1), .unbounded = true }, NULL));
     add_call("count", count_down, 0, NULL);
     add_call("seven", write_seven, 1, NULL);
-    check_ok(braid_graph_end(world.base.graph));
+    check_ok(braid_graph_end(audited.graph));
     add_begin();
     for (uint32_t i = 1; i < 3; i++)
         add_call("step", step_into, i, NULL);
     expect_one("nothing orders nodes 4 'step' and 5 'step', and byte 4 of 'words' depends on their "
                "order");
-    assert_int_equal(world.base.words[0], 0);
+    assert_int_equal(audited.words[0], 0);
 }
 
 static void a_trap_of_another_order_is_no_trap_of_the_frame(void **state)
@@ -265,11 +240,11 @@ static void a_trap_of_another_order_is_no_trap_of_the_frame(void **state)
     braid_node first = add_call("reset", reset, 1, NULL);
     add_call("ready", get_ready, 2, &first);
     check_ok(braid_graph_add_kernel(
-        world.base.graph,
+        audited.graph,
         &(braid_kernel_node){
             .node = { "checks", .after = &first, .num_after = 1 },
             .kernel = &trapping_kernel,
-            BRAID_ARGS(BRAID_TRAP(), { &world.base.outside, BRAID_UNCHECKED_POINTER }) },
+            BRAID_ARGS(BRAID_TRAP(), { &audited.outside, BRAID_UNCHECKED_POINTER }) },
         NULL));
     expect_one("nothing orders nodes 1 'ready' and 2 'checks', and the end of node 2 'checks' "
                "depends on their order");
@@ -280,13 +255,13 @@ static void the_last_version_of_a_buffer_is_a_result(void **state)
 {
     (void)state;
     braid_resource turns, earlier;
-    check_ok(braid_graph_add_versioned_buffer(world.base.graph, "turns", NULL, 3, 4, &turns));
-    check_ok(braid_graph_add_earlier_version(world.base.graph, turns, 1, &earlier));
+    check_ok(braid_graph_add_versioned_buffer(audited.graph, "turns", NULL, 3, 4, &turns));
+    check_ok(braid_graph_add_earlier_version(audited.graph, turns, 1, &earlier));
     for (uint32_t i = 1; i < 3; i++) {
-        uint32_t *number = &world.base.outside[i];
+        uint32_t *number = &audited.outside[i];
         *number = i;
         check_ok(braid_graph_add_kernel(
-            world.base.graph,
+            audited.graph,
             &(braid_kernel_node){
                 .kernel = &changing_kernel,
                 BRAID_ARGS(BRAID_IN(earlier), { &number, BRAID_UNCHECKED_POINTER }) },
@@ -299,10 +274,10 @@ static void the_last_version_of_a_buffer_is_a_result(void **state)
 static void add_sum(uint32_t number, const braid_access *accesses, uint32_t num)
 {
     check_ok(braid_graph_add_host_call(
-        world.base.graph,
+        audited.graph,
         &(braid_host_call){ .node = { .accesses = accesses, .num_accesses = num },
                             .call = step_into,
-                            .user = &world.base.words[number] },
+                            .user = &audited.words[number] },
         NULL));
 }
 
@@ -312,7 +287,7 @@ static void sums_that_share_bytes_keep_an_order(void **state)
     (void)state;
     braid_resource tokens;
     add_begin();
-    check_ok(braid_graph_add_resource(world.base.graph, "tokens", &tokens));
+    check_ok(braid_graph_add_resource(audited.graph, "tokens", &tokens));
     const braid_access far = { words_at(24, 2), BRAID_ACCUMULATE },
                        own = { words_at(20, 2), BRAID_ACCUMULATE },
                        next = { words_at(22, 2), BRAID_ACCUMULATE },
@@ -330,16 +305,15 @@ static void sums_that_share_bytes_keep_an_order(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(results_that_change_late_name_no_pair),
-        TEST(neither_do_those_of_a_body),
-        TEST(memory_that_cannot_be_read_is_left_out),
-        TEST(a_loop_that_another_order_keeps_going_is_ended),
-        TEST(a_long_loop_is_not_ended),
-        TEST(a_trap_of_another_order_is_no_trap_of_the_frame),
-        TEST(the_last_version_of_a_buffer_is_a_result),
-        TEST(sums_that_share_bytes_keep_an_order),
+        AUDITED_TEST(results_that_change_late_name_no_pair),
+        AUDITED_TEST(neither_do_those_of_a_body),
+        AUDITED_TEST(memory_that_cannot_be_read_is_left_out),
+        AUDITED_TEST(a_loop_that_another_order_keeps_going_is_ended),
+        AUDITED_TEST(a_long_loop_is_not_ended),
+        AUDITED_TEST(a_trap_of_another_order_is_no_trap_of_the_frame),
+        AUDITED_TEST(the_last_version_of_a_buffer_is_a_result),
+        AUDITED_TEST(sums_that_share_bytes_keep_an_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
