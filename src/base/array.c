@@ -3,6 +3,7 @@
 #include "base/array.h"
 
 #include <stdint.h>
+#include <string.h>
 
 // Grows by half: large graphs must not hold twice the bytes that they need.
 bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes)
@@ -34,6 +35,14 @@ void *braid_array_append(struct array *array, size_t num, size_t item_bytes)
     void *first = (unsigned char *)array->items + array->num * item_bytes;
     array->num += num;
     return first;
+}
+
+bool braid_array_put(struct array *array, const void *item, size_t item_bytes)
+{
+    void *slot = braid_array_append(array, 1, item_bytes);
+    if (slot)
+        memcpy(slot, item, item_bytes);
+    return slot;
 }
 
 void braid_array_finish(struct array *array)

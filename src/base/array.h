@@ -20,6 +20,9 @@ bool braid_array_reserve(struct array *array, size_t extra, size_t item_bytes);
 // Appends `num` uninitialised elements and returns the first, or NULL and nothing changed.
 void *braid_array_append(struct array *array, size_t num, size_t item_bytes);
 
+// Appends a copy of an element; false, and nothing changed, when memory runs out.
+bool braid_array_put(struct array *array, const void *item, size_t item_bytes);
+
 void braid_array_finish(struct array *array);
 
 // num * bytes of zeroed memory, overflow checked; a request for nothing still returns a pointer.

@@ -42,10 +42,8 @@ static bool add_slice(struct chrome *chrome, braid_interval at, uint32_t track, 
     if (at.start_ns == at.end_ns)
         return true;
     size_t order = chrome->slices.num;
-    struct slice *slice = braid_array_append(&chrome->slices, 1, sizeof(*slice));
-    if (slice)
-        *slice = (struct slice){ at, order, track, thread };
-    return slice;
+    return braid_array_put(&chrome->slices, &(struct slice){ at, order, track, thread },
+                           sizeof(struct slice));
 }
 
 static bool add_frame(struct chrome *chrome, size_t frame)

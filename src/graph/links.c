@@ -69,10 +69,8 @@ static bool add_link(struct walk *walk, uint32_t from, enum graph_hazard hazard)
             return true;
         }
     }
-    struct graph_link *slot = braid_array_append(walk->links, 1, sizeof(*slot));
-    if (!slot)
+    if (!braid_array_put(walk->links, &link, sizeof(link)))
         return false;
-    *slot = link;
     walk->latest_link[from] = walk->links->num;
     return true;
 }

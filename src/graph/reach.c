@@ -63,10 +63,7 @@ static bool put(struct walk *walk, uint32_t needed)
     const uint32_t *items = needs->items;
     if (needed == GRAPH_NONE || (needs->num > walk->begin && items[needs->num - 1] == needed))
         return true;
-    uint32_t *slot = braid_array_append(needs, 1, sizeof(*slot));
-    if (slot)
-        *slot = needed;
-    return slot;
+    return braid_array_put(needs, &needed, sizeof(needed));
 }
 
 static bool add_need(struct walk *walk, uint32_t node, uint32_t needed)
@@ -79,10 +76,9 @@ static bool add_crossing(struct walk *walk, uint32_t node, uint32_t segment)
 {
     if (!walk->is_old[segment] || walk->latest[segment] == GRAPH_NONE)
         return true;
-    struct reach_crossing *slot = braid_array_append(&walk->reach->crossings, 1, sizeof(*slot));
-    if (slot)
-        *slot = (struct reach_crossing){ node, walk->latest[segment] };
-    return slot;
+    return braid_array_put(&walk->reach->crossings,
+                           &(struct reach_crossing){ node, walk->latest[segment] },
+                           sizeof(struct reach_crossing));
 }
 
 static bool add_segment(struct walk *walk, uint32_t node, uint32_t segment)
@@ -330,10 +326,8 @@ void braid_reach_finish(struct reach *reach)
 braid_status braid_reach_keep(struct reach *reach, uint32_t vertex)
 {
     struct reach_list *list = &reach->lists[reach->num_nodes];
-    uint32_t *slot = braid_array_append(&reach->needs, 1, sizeof(*slot));
-    if (!slot)
+    if (!braid_array_put(&reach->needs, &vertex, sizeof(vertex)))
         return braid_error_no_memory("the nodes that outputs need");
-    *slot = vertex;
     list->middle = list->end = reach->needs.num;
     return BRAID_OK;
 }

@@ -22,10 +22,8 @@ static braid_status add_addresses(struct place_memory *memory, const struct arra
             braid_place_memory_at(memory, resource, placed_place(graph, node), &address.resource);
         if (status || (were_given && address.resource == resource))
             continue;
-        struct graph_address *slot = braid_array_append(&graph->addresses, 1, sizeof(*slot));
-        if (!slot)
+        if (!braid_array_put(&graph->addresses, &address, sizeof(address)))
             return braid_error_no_memory("the addresses of a plan");
-        *slot = address;
     }
     return status;
 }

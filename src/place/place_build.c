@@ -61,10 +61,9 @@ static bool set_end(struct build *build, uint32_t node, uint32_t resource, size_
         *pointer = (const char *)end->address + end->offset;
         return true;
     }
-    struct graph_address *slot = braid_array_append(&build->copy_addresses, 1, sizeof(*slot));
-    if (slot)
-        *slot = (struct graph_address){ node, resource, (uint32_t)place };
-    return slot;
+    return braid_array_put(&build->copy_addresses,
+                           &(struct graph_address){ node, resource, (uint32_t)place },
+                           sizeof(struct graph_address));
 }
 
 static bool append_work(struct build *build, const braid_planned_copy *copy,
@@ -248,10 +247,8 @@ static braid_status append_unit(struct build *build, uint32_t unit)
         uint32_t member = plan_unit_member(build->plan, unit, i);
         if (graph_nodes(build->user)[member].role != GRAPH_MAIN)
             continue;
-        uint32_t *next = braid_array_append(&build->graph->sequence, 1, sizeof(*next));
-        if (!next)
+        if (!braid_array_put(&build->graph->sequence, &member, sizeof(member)))
             return braid_error_no_memory("the order of a plan");
-        *next = member;
     }
     return BRAID_OK;
 }

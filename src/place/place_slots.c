@@ -17,10 +17,7 @@ bool braid_place_slots_reset(struct place_slots *slots, uint32_t most)
 {
     slots->most = most;
     slots->levels.num = 0;
-    struct slot_level *first = braid_array_append(&slots->levels, 1, sizeof(*first));
-    if (first)
-        *first = (struct slot_level){ 0 };
-    return first;
+    return braid_array_put(&slots->levels, &(struct slot_level){ 0 }, sizeof(struct slot_level));
 }
 
 void braid_place_slots_finish(struct place_slots *slots)

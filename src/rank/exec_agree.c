@@ -23,10 +23,8 @@ struct telling {
 
 static bool tell_edge(struct telling *telling, uint32_t from, uint32_t to, bool is_lane)
 {
-    struct rank_plan_edge *edge = braid_array_append(&telling->parts.edges, 1, sizeof(*edge));
-    if (edge)
-        *edge = (struct rank_plan_edge){ from, to, is_lane };
-    return edge;
+    return braid_array_put(&telling->parts.edges, &(struct rank_plan_edge){ from, to, is_lane },
+                           sizeof(struct rank_plan_edge));
 }
 
 // Nodes are vertices. Tells the nodes before each node: on its lane, and by the graph.

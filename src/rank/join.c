@@ -83,10 +83,10 @@ static bool end_group(struct joining *joining)
     const uint32_t *posts = joining->posts.items;
     size_t num = joining->posts.num;
     for (size_t i = 0; i + 1 < num; i++) {
-        struct graph_edge *edge = braid_array_append(&joining->graph->edges, 1, sizeof(*edge));
-        if (!edge)
+        if (!braid_array_put(&joining->graph->edges,
+                             &(struct graph_edge){ posts[num - 1], posts[i] + 1 },
+                             sizeof(struct graph_edge)))
             return false;
-        *edge = (struct graph_edge){ posts[num - 1], posts[i] + 1 };
         ((struct rank_description *)(uintptr_t)rank_graph_description(joining->graph, posts[i]))
             ->joins_next = true;
     }
@@ -115,10 +115,7 @@ static bool visit_post(struct joining *joining, uint32_t post)
 {
     if (!can_join(joining, post) && !end_group(joining))
         return false;
-    uint32_t *next = braid_array_append(&joining->posts, 1, sizeof(*next));
-    if (next)
-        *next = post;
-    return next;
+    return braid_array_put(&joining->posts, &post, sizeof(post));
 }
 
 // In the order of adding: marks a unit with the group so far if it depends on the group's end.

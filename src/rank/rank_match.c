@@ -81,10 +81,8 @@ static bool refuse(const struct rank_plan *plans, const uint32_t ranks[2], uint3
 
 static bool add_edge(struct rank_match *match, uint32_t from, uint32_t to)
 {
-    struct rank_plan_edge *edge = braid_array_append(&match->edges, 1, sizeof(*edge));
-    if (edge)
-        *edge = (struct rank_plan_edge){ .from = from, .to = to };
-    return edge;
+    return braid_array_put(&match->edges, &(struct rank_plan_edge){ .from = from, .to = to },
+                           sizeof(struct rank_plan_edge));
 }
 
 static bool no_memory(struct rank_verdict *verdict)

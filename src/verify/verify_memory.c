@@ -236,10 +236,9 @@ static bool add_user(struct verify_memory *memory, struct buffer *buffer, uint32
     }
     if (memory->users.num >= NO_USER)
         return false;
-    struct user *user = braid_array_append(&memory->users, 1, sizeof(*user));
-    if (!user)
+    if (!braid_array_put(&memory->users, &(struct user){ node, lane, buffer->last_user },
+                         sizeof(struct user)))
         return false;
-    *user = (struct user){ node, lane, buffer->last_user };
     buffer->last_user = (uint32_t)memory->users.num - 1;
     return true;
 }

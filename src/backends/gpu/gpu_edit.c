@@ -7,28 +7,20 @@
 
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with)
 {
-    if (edits->num == edits->room) {
-        size_t room = edits->room ? 2 * edits->room : 16;
-        struct gpu_edit *items = realloc(edits->items, room * sizeof(*items));
-        if (!items) {
-            edits->failed = true;
-            return;
-        }
-        edits->items = items;
-        edits->room = room;
-    }
-    edits->items[edits->num++] = (struct gpu_edit){ from, to, with };
+    const struct gpu_edit edit = { from, to, with };
+    edits->failed |= !braid_array_put(&edits->items, &edit, sizeof(edit));
 }
 
 char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text)
 {
+    const struct gpu_edit *items = edits->items.items;
     size_t bytes = strlen(text) + 1;
-    for (size_t i = 0; i < edits->num; i++)
-        bytes += strlen(edits->items[i].with);
+    for (size_t i = 0; i < edits->items.num; i++)
+        bytes += strlen(items[i].with);
     char *made = edits->failed ? NULL : malloc(bytes);
     char *to = made;
-    for (size_t i = 0; made && i < edits->num; i++) {
-        const struct gpu_edit *edit = &edits->items[i];
+    for (size_t i = 0; made && i < edits->items.num; i++) {
+        const struct gpu_edit *edit = &items[i];
         size_t before = (size_t)(edit->from - text), length = strlen(edit->with);
         memcpy(to, text, before);
         memcpy(to + before, edit->with, length);
@@ -42,6 +34,6 @@ char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text)
 
 void braid_gpu_edits_finish(struct gpu_edits *edits)
 {
-    free(edits->items);
+    braid_array_finish(&edits->items);
     *edits = (struct gpu_edits){ 0 };
 }

@@ -4,7 +4,8 @@
 #define BRAID_BACKENDS_GPU_GPU_EDIT_H
 
 #include <stdbool.h>
-#include <stddef.h>
+
+#include "base/array.h"
 
 struct gpu_edit {
     const char *from, *to; // of the old text
@@ -12,9 +13,8 @@ struct gpu_edit {
 };
 
 struct gpu_edits {
-    struct gpu_edit *items;
-    size_t num, room;
-    bool failed; // memory ran out
+    struct array items; // struct gpu_edit
+    bool failed;        // memory ran out
 };
 
 // Puts `with` in place of the old text between two places, neither before an earlier edit.

@@ -205,7 +205,7 @@ static void declare_caches(struct auditor *auditor, bool are_shared, size_t edit
                               auditor->caches[i].bytes);
     const char *kept = keep(auditor, &text);
     if (kept)
-        auditor->edits.items[edit].with = kept;
+        ((struct gpu_edit *)auditor->edits.items.items)[edit].with = kept;
 }
 
 static void edit_function(struct auditor *auditor, const struct ptx_function *function,
@@ -218,7 +218,7 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
         return;
     if (function->is_entry)
         braid_gpu_edit(&auditor->edits, function->body, function->body, ENTRY_BEGIN);
-    size_t edit = auditor->edits.num;
+    size_t edit = auditor->edits.items.num;
     braid_gpu_edit(&auditor->edits, function->body, function->body, "");
     memset(auditor->in_loop, 0, function->num);
     mark_loops(statements, function->num, auditor->in_loop);
