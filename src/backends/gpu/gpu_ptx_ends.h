@@ -9,6 +9,14 @@
 
 #include "backends/gpu/gpu_ptx_read.h"
 
+// %braid_i0 stays 0 only if the special register is 0, too.
+#define PTX_OR(special)                                                                            \
+    "\tmov.u32 %braid_i1, " special ";\n"                                                          \
+    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
+
+// 0 in the first thread of a block.
+#define PTX_THREAD "\tmov.u32 %braid_i0, %tid.x;\n" PTX_OR("%tid.y") PTX_OR("%tid.z")
+
 struct ptx_ends {
     const char *parameters; // behind the kernel's own
     const char *decide;     // behind the brace; a kernel may wait behind it. NULL: nothing

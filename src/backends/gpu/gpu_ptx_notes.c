@@ -8,14 +8,6 @@
 
 #define REGISTERS "\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<2>;\n\t.reg .b64 %braid_t<3>;\n"
 
-// 0 in the first thread of a block.
-#define THREAD                                                                                     \
-    "\tmov.u32 %braid_i0, %tid.x;\n"                                                               \
-    "\tmov.u32 %braid_i1, %tid.y;\n"                                                               \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %tid.z;\n"                                                               \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-
 #define NUMBER                                                                                     \
     "\tld.param.u64 %braid_t0, [braid_note];\n"                                                    \
     "\tld.param.u32 %braid_i0, [braid_node];\n"                                                    \
@@ -28,14 +20,9 @@
 #define HOLD "\t@!%braid_p pmevent 15;\n"
 
 #define DECIDE                                                                                     \
-    "\n\t{\n" REGISTERS THREAD "\tmov.u32 %braid_i1, %ctaid.x;\n"                                  \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %ctaid.y;\n"                                                             \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %ctaid.z;\n"                                                             \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n" NUMBER                                               \
-    "\tmov.b64 %braid_t1, {%braid_i0, %braid_i0};\n" HOLD
+    "\n\t{\n" REGISTERS PTX_THREAD PTX_OR("%ctaid.x") PTX_OR("%ctaid.y")                           \
+        PTX_OR("%ctaid.z") "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n" NUMBER                        \
+                           "\tmov.b64 %braid_t1, {%braid_i0, %braid_i0};\n" HOLD
 
 #define BEGIN "\t@!%braid_p st.volatile.global.u64 [%braid_t0], %braid_t1;\n\t}\n"
 
@@ -56,7 +43,7 @@
     "\nbraid_end:\n\t{\n" REGISTERS "\tld.param.u64 %braid_t0, [braid_block_count];\n"             \
     "\tsetp.eq.u64 %braid_p, %braid_t0, 0;\n"                                                      \
     "\t@%braid_p bra braid_ended;\n"                                                               \
-    "\tbarrier.sync 0;\n" THREAD "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n"                         \
+    "\tbarrier.sync 0;\n" PTX_THREAD "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n"                     \
     "\t@%braid_p bra braid_ended;\n" NUM_BLOCKS "\tsetp.ne.u64 %braid_p, %braid_t1, 1;\n"          \
     "\t@%braid_p bra braid_count;\n"                                                               \
     "\tfence.acq_rel.gpu;\n"                                                                       \

@@ -7,15 +7,6 @@
 #define PARAMETERS                                                                                 \
     ".param .u64 braid_next, .param .u32 braid_next_share, .param .u32 braid_next_blocks"
 
-#define IS_FIRST_THREAD                                                                            \
-    "\tmov.u32 %braid_i0, %tid.x;\n"                                                               \
-    "\tmov.u32 %braid_i1, %tid.y;\n"                                                               \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %tid.z;\n"                                                               \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n"                                                      \
-    "\t@%braid_p bra braid_ended;\n"
-
 #define NUMBER_OF_BLOCK                                                                            \
     "\tmov.u32 %braid_i0, %ctaid.z;\n"                                                             \
     "\tmov.u32 %braid_i1, %nctaid.y;\n"                                                            \
@@ -31,7 +22,8 @@ char *braid_gpu_ptx_with_prefetch(const char *text, struct ptx_reason *out_reaso
         .parameters = PARAMETERS,
         .begin = "",
         .end = "\nbraid_fetch:\n\t{\n\t.reg .pred %braid_p;\n\t.reg .b32 %braid_i<3>;\n"
-               "\t.reg .b64 %braid_t;\n" IS_FIRST_THREAD
+               "\t.reg .b64 %braid_t;\n" PTX_THREAD "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n"
+               "\t@%braid_p bra braid_ended;\n"
                "\tgriddepcontrol.launch_dependents;\n" NUMBER_OF_BLOCK
                "\tld.param.u32 %braid_i1, [braid_next_blocks];\n"
                "\tsetp.ge.u32 %braid_p, %braid_i0, %braid_i1;\n"

@@ -15,19 +15,10 @@
 
 // Whether this thread writes, and where to: an early start may do this before its wait.
 #define DECIDE                                                                                     \
-    "\n\t{\n" REGISTERS "\tmov.u32 %braid_i0, %tid.x;\n"                                           \
-    "\tmov.u32 %braid_i1, %tid.y;\n"                                                               \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %tid.z;\n"                                                               \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %ctaid.x;\n"                                                             \
+    "\n\t{\n" REGISTERS PTX_THREAD "\tmov.u32 %braid_i1, %ctaid.x;\n"                              \
     "\tshr.u32 %braid_i1, %braid_i1, 3;\n" /* the first eight */                                   \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %ctaid.y;\n"                                                             \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tmov.u32 %braid_i1, %ctaid.z;\n"                                                             \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"                                                  \
-    "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n" ADDRESS
+    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n" PTX_OR("%ctaid.y")                               \
+        PTX_OR("%ctaid.z") "\tsetp.ne.u32 %braid_p, %braid_i0, 0;\n" ADDRESS
 
 #define BEGIN                                                                                      \
     "\t@%braid_p bra braid_began;\n"                                                               \
