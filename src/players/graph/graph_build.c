@@ -153,7 +153,7 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
         !program_runs(program, op))
         return status;
     braid_graph_collect_after(builder, state);
-    return braid_graph_build_task(builder, state, op->node);
+    return braid_graph_build_task(builder, state, op);
 }
 
 // A position behind waits that no task follows is the end of nodes of other lanes. A node without

@@ -49,26 +49,17 @@ braid_status braid_graph_build_region(const struct graph_builder *from,
 // graph_enter.c: adds the nodes of a loop or branch, with its bodies and times.
 braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane *state,
                                const braid_step *op);
+// Adds the driver's node of it behind the nodes collected, and its bodies into graphs of that.
+braid_status braid_graph_add_bodies(struct graph_builder *builder, const braid_step *op,
+                                    const struct backend_task *task, gpu_node *out_node);
 
 // graph_task.c: adds a kernel behind the nodes collected.
 braid_status braid_graph_build_kernel(struct graph_builder *builder,
                                       const struct backend_task *task,
                                       const struct backend_launch *launch,
                                       const struct graph_lane *state, gpu_node *out_node);
-// Adds a node behind the nodes collected that notes the begin of a task, if the task does not. The
-// second notes the end behind the lane's last node, if no other node tells of it.
-braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct graph_lane *state,
-                                          const struct backend_task *task);
-braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
-                                        const struct backend_task *task);
-// Adds a node behind the nodes collected that writes when a task begins, and collects it alone.
-braid_status braid_graph_build_begin_stamp(struct graph_builder *builder,
-                                           const struct backend_task *task);
-// Adds one behind *node that writes when a task has ended. *node becomes it.
-braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
-                                         const struct backend_task *task, gpu_node *node);
 // Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
-                                    uint32_t index);
+                                    const braid_step *op);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building loops and branches into a driver's graph: as nodes with bodies, or as one kernel.
-#include "base/ranges.h"
 #include "players/graph/graph_builder.h"
 
 static uint32_t count_calls(const struct program *body)
@@ -52,40 +51,34 @@ static void collect_last_loop(struct graph_builder *builder)
         builder->after[builder->num_after++] = builder->last_loop;
 }
 
-// A loop or branch is one node, and its bodies are built into the graphs of that.
 braid_status braid_graph_enter(struct graph_builder *builder, struct graph_lane *state,
                                const braid_step *op)
 {
-    const struct program *program = builder->stage->program;
-    const struct program *body = &program->bodies[op->position];
+    const struct program *body = &builder->stage->program->bodies[op->position];
     bool done = false;
-    braid_status made = body->is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
-    if (made || done)
-        return made;
-    const struct backend_task *task = &builder->stage->frame->tasks[op->node];
-    struct graph_playing *playing = builder->playing;
-    gpu_graph inside[2] = { NULL };
+    braid_status status = body->is_island ? enter_island(builder, state, body, &done) : BRAID_OK;
+    if (status || done)
+        return status;
     braid_graph_collect_after(builder, state);
     collect_last_loop(builder);
-    ranges_begin(task->name);
-    braid_status status = braid_graph_build_begin_note(builder, state, task);
-    if (!status && playing->times)
-        status = braid_graph_build_begin_stamp(builder, task);
+    status = braid_graph_build_task(builder, state, op);
+    builder->last_loop = state->last;
+    return status;
+}
+
+braid_status braid_graph_add_bodies(struct graph_builder *builder, const braid_step *op,
+                                    const struct backend_task *task, gpu_node *out_node)
+{
+    const struct program *program = builder->stage->program;
+    const struct program *body = &program->bodies[op->position];
+    struct graph_playing *playing = builder->playing;
     const struct gpu_behind behind = graph_behind_here(builder);
-    if (!status)
-        status = braid_graph_loops_add(playing->loops, &behind, program, body, task,
-                                       &playing->nodes[op->node], inside);
+    gpu_graph inside[2] = { NULL };
+    braid_status status =
+        braid_graph_loops_add(playing->loops, &behind, program, body, task, out_node, inside);
     playing->is_conditional = true;
+    playing->num_nodes++; // the kernel before it
     for (uint32_t i = 0; i <= body->has_else && !status; i++)
         status = braid_graph_build_region(builder, &body[i], inside[i]);
-    ranges_end();
-    state->last = playing->nodes[op->node];
-    if (!status && playing->times)
-        status = braid_graph_build_end_stamp(builder, task, &state->last);
-    builder->last_loop = state->last;
-    state->last_is_kernel = false;
-    state->last_task = op->node;
-    state->first_wait = state->num_done + 1;
-    playing->num_nodes += 2;
-    return status ? status : braid_graph_build_end_note(builder, state, task);
+    return status;
 }

@@ -70,8 +70,8 @@ static braid_status add_note(struct graph_builder *builder, const struct backend
 
 // A leaf, which holds up nothing of the lane but a kernel that notes its end itself. Each end is
 // behind the one before, so that the last one stays.
-braid_status braid_graph_build_end_note(struct graph_builder *builder, struct graph_lane *state,
-                                        const struct backend_task *task)
+static braid_status build_end_note(struct graph_builder *builder, struct graph_lane *state,
+                                   const struct backend_task *task)
 {
     if (!task->notes_end)
         return BRAID_OK;
@@ -83,8 +83,8 @@ braid_status braid_graph_build_end_note(struct graph_builder *builder, struct gr
 
 // The begin is noted before a task that does not do so itself. A kernel that notes its end does not
 // begin before the last end of the lane is noted, else that could come later.
-braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct graph_lane *state,
-                                          const struct backend_task *task)
+static braid_status build_begin_note(struct graph_builder *builder, struct graph_lane *state,
+                                     const struct backend_task *task)
 {
     gpu_node note = NULL;
     if (task->block_count && state->note) {
@@ -100,9 +100,12 @@ braid_status braid_graph_build_begin_note(struct graph_builder *builder, struct 
     return status;
 }
 
-static braid_status add_node(struct graph_builder *builder, const struct backend_task *task,
-                             const struct graph_lane *state, gpu_node *out_node)
+static braid_status add_node(struct graph_builder *builder, const braid_step *op,
+                             const struct backend_task *task, const struct graph_lane *state,
+                             gpu_node *out_node)
 {
+    if (work_has_body(task->kind))
+        return braid_graph_add_bodies(builder, op, task, out_node);
     if (task->kind == WORK_KERNEL) {
         struct backend_launch launch = task->launch;
         braid_status status = braid_graph_prefetch(builder->playing->prefetches, task, &launch);
@@ -125,8 +128,8 @@ static braid_status add_stamp(struct graph_builder *builder, const struct backen
     return braid_graph_times_add_stamp(builder->playing->times, &behind, task, ended, out_node);
 }
 
-braid_status braid_graph_build_begin_stamp(struct graph_builder *builder,
-                                           const struct backend_task *task)
+static braid_status build_begin_stamp(struct graph_builder *builder,
+                                      const struct backend_task *task)
 {
     gpu_node stamp = NULL;
     braid_status status = add_stamp(builder, task, false, &stamp);
@@ -135,8 +138,8 @@ braid_status braid_graph_build_begin_stamp(struct graph_builder *builder,
     return status;
 }
 
-braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
-                                         const struct backend_task *task, gpu_node *node)
+static braid_status build_end_stamp(struct graph_builder *builder, const struct backend_task *task,
+                                    gpu_node *node)
 {
     builder->after[0] = *node;
     builder->num_after = 1;
@@ -144,21 +147,22 @@ braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
 }
 
 // The node between two that write the time; *state then ends with the second.
-static braid_status add_between_stamps(struct graph_builder *builder,
+static braid_status add_between_stamps(struct graph_builder *builder, const braid_step *op,
                                        const struct backend_task *task, struct graph_lane *state,
                                        gpu_node *out_node)
 {
     state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
-    braid_status status = braid_graph_build_begin_stamp(builder, task);
+    braid_status status = build_begin_stamp(builder, task);
     if (!status)
-        status = add_node(builder, task, state, out_node);
+        status = add_node(builder, op, task, state, out_node);
     state->last = *out_node;
-    return status ? status : braid_graph_build_end_stamp(builder, task, &state->last);
+    return status ? status : build_end_stamp(builder, task, &state->last);
 }
 
 // A kernel that can writes its times itself.
-static braid_status add_timed(struct graph_builder *builder, const struct backend_task *task,
-                              struct graph_lane *state, gpu_node *out_node)
+static braid_status add_timed(struct graph_builder *builder, const braid_step *op,
+                              const struct backend_task *task, struct graph_lane *state,
+                              gpu_node *out_node)
 {
     struct backend_launch launch;
     bool inside = false;
@@ -166,7 +170,7 @@ static braid_status add_timed(struct graph_builder *builder, const struct backen
     if (task->kind == WORK_KERNEL)
         status = braid_graph_times_launch(builder->playing->times, task, &launch, &inside);
     if (!status && !inside)
-        return add_between_stamps(builder, task, state, out_node);
+        return add_between_stamps(builder, op, task, state, out_node);
     if (!status)
         status = braid_graph_prefetch(builder->playing->prefetches, task, &launch);
     if (!status)
@@ -177,15 +181,16 @@ static braid_status add_timed(struct graph_builder *builder, const struct backen
 }
 
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
-                                    uint32_t index)
+                                    const braid_step *op)
 {
+    const uint32_t index = op->node;
     const struct backend_task *task = &builder->stage->frame->tasks[index];
     gpu_node *node = &builder->playing->nodes[index];
     ranges_begin(task->name); // tools tell of a graph's node where it was added
-    braid_status status = braid_graph_build_begin_note(builder, state, task);
+    braid_status status = build_begin_note(builder, state, task);
     if (!status)
-        status = builder->playing->times ? add_timed(builder, task, state, node)
-                                         : add_node(builder, task, state, node);
+        status = builder->playing->times ? add_timed(builder, op, task, state, node)
+                                         : add_node(builder, op, task, state, node);
     ranges_end();
     if (status)
         return status;
@@ -197,5 +202,5 @@ braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_
     state->last_task = index;
     state->first_wait = state->num_done + 1;
     builder->playing->num_nodes++;
-    return braid_graph_build_end_note(builder, state, task);
+    return build_end_note(builder, state, task);
 }
