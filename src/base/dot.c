@@ -71,6 +71,13 @@ struct dot_words braid_dot_time(uint64_t time_ns)
     return words;
 }
 
+struct dot_words braid_dot_count(uint64_t num, const char *what)
+{
+    struct dot_words words;
+    snprintf(words.text, sizeof(words.text), "%" PRIu64 " %s%s", num, what, num == 1 ? "" : "s");
+    return words;
+}
+
 void braid_dot_write_label(FILE *file, const char *name, const uint64_t *time_ns, const char *note)
 {
     fputs("label=\"", file);

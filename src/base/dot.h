@@ -32,6 +32,9 @@ struct dot_words {
 
 struct dot_words braid_dot_time(uint64_t time_ns);
 
+// "1 node", "2 nodes".
+struct dot_words braid_dot_count(uint64_t num, const char *what);
+
 // Writes label="NAME" with the time and the note in lines of their own, each if it is not NULL or
 // empty.
 void braid_dot_write_label(FILE *file, const char *name, const uint64_t *time_ns, const char *note);

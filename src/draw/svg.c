@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/dot.h"
 #include "base/text.h"
 
 // Rules inside the picture alone, wherever that is embedded.
@@ -56,42 +56,30 @@ double braid_svg_lane_y(const struct svg *svg, uint32_t lane)
     return SVG_TOP + lane * svg->row_pitch;
 }
 
-void braid_svg_write_number(const struct svg *svg, double number)
+struct svg_number braid_svg_number(double number)
 {
     uint64_t hundredths = (uint64_t)(number * 100 + 0.5);
-    fprintf(svg->file, "%" PRIu64, hundredths / 100);
+    struct svg_number made;
     if (hundredths % 100 > 0)
-        fprintf(svg->file, ".%02" PRIu64, hundredths % 100);
-}
-
-static void write_attribute(const struct svg *svg, const char *name, double number)
-{
-    fprintf(svg->file, " %s=\"", name);
-    braid_svg_write_number(svg, number);
-    fputc('"', svg->file);
+        snprintf(made.text, sizeof(made.text), "%" PRIu64 ".%02" PRIu64, hundredths / 100,
+                 hundredths % 100);
+    else
+        snprintf(made.text, sizeof(made.text), "%" PRIu64, hundredths / 100);
+    return made;
 }
 
 void braid_svg_write_rectangle(const struct svg *svg, const char *class_name, double x, double y,
                                double width, double height)
 {
-    fprintf(svg->file, "<rect class=\"%s\"", class_name);
-    write_attribute(svg, "x", x);
-    write_attribute(svg, "y", y);
-    write_attribute(svg, "width", width);
-    write_attribute(svg, "height", height);
+    fprintf(svg->file, "<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"",
+            class_name, braid_svg_number(x).text, braid_svg_number(y).text,
+            braid_svg_number(width).text, braid_svg_number(height).text);
 }
 
-static void write_text_at(const struct svg *svg, const char *class_name, double x, double y)
+void braid_svg_write_text_at(const struct svg *svg, const char *class_name, double x, double y)
 {
-    fprintf(svg->file, "<text class=\"%s\"", class_name);
-    write_attribute(svg, "x", x);
-    write_attribute(svg, "y", y);
-    fputc('>', svg->file);
-}
-
-static void write_count(FILE *file, uint64_t num, const char *what)
-{
-    fprintf(file, "%" PRIu64 " %s%s", num, what, num == 1 ? "" : "s");
+    fprintf(svg->file, "<text class=\"%s\" x=\"%s\" y=\"%s\">", class_name,
+            braid_svg_number(x).text, braid_svg_number(y).text);
 }
 
 static void write_heading(const struct svg *svg)
@@ -100,26 +88,19 @@ static void write_heading(const struct svg *svg)
     const braid_schedule_info *info = &timeline->schedule->info;
     FILE *file = svg->file;
     const char *title = timeline->options.title ? timeline->options.title : "Braid";
-    write_text_at(svg, "title", 16, 28);
+    braid_svg_write_text_at(svg, "title", 16, 28);
     braid_text_write_xml(file, title);
     fputs("</text>\n", file);
-    write_text_at(svg, "summary", 16, 50);
-    write_count(file, info->num_nodes, "node");
-    fputs(" on ", file);
-    write_count(file, info->num_lanes, "lane");
-    fputs(", ", file);
-    write_count(file, info->num_waits, "wait");
-    if (info->num_places > 1) {
-        fprintf(file, ", %" PRIu32 " devices, ", info->num_places);
-        write_count(file, info->copy_bytes, "byte");
-        fprintf(file, " in %" PRIu32 " copies between them", info->num_copies);
-    }
-    if (info->num_islands) {
-        fputs(", ", file);
-        write_count(file, info->num_islands, "island");
-        fputs(" of ", file);
-        write_count(file, info->num_island_nodes, "node");
-    }
+    braid_svg_write_text_at(svg, "summary", 16, 50);
+    fprintf(file, "%s on %s, %s", braid_dot_count(info->num_nodes, "node").text,
+            braid_dot_count(info->num_lanes, "lane").text,
+            braid_dot_count(info->num_waits, "wait").text);
+    if (info->num_places > 1)
+        fprintf(file, ", %" PRIu32 " devices, %s in %" PRIu32 " copies between them",
+                info->num_places, braid_dot_count(info->copy_bytes, "byte").text, info->num_copies);
+    if (info->num_islands)
+        fprintf(file, ", %s of %s", braid_dot_count(info->num_islands, "island").text,
+                braid_dot_count(info->num_island_nodes, "node").text);
     if (info->num_left_out)
         fprintf(file, ", %" PRIu32 " left out", info->num_left_out);
     if (timeline->options.intervals) {
@@ -179,12 +160,9 @@ static void write_axis(const struct svg *svg)
     fputs("<g class=\"axis\">\n", svg->file);
     for (uint64_t time = 0; time <= span; time += step) {
         double x = braid_svg_x(svg, time);
-        fputs("<path class=\"tick\" d=\"M", svg->file);
-        braid_svg_write_number(svg, x);
-        fputs(" 92V", svg->file);
-        braid_svg_write_number(svg, svg->bottom);
-        fputs("\"/>", svg->file);
-        write_text_at(svg, "time", x, 88);
+        fprintf(svg->file, "<path class=\"tick\" d=\"M%s 92V%s\"/>", braid_svg_number(x).text,
+                braid_svg_number(svg->bottom).text);
+        braid_svg_write_text_at(svg, "time", x, 88);
         braid_timeline_write_time(svg->timeline, time, svg->file);
         fputs("</text>\n", svg->file);
         if (step == 0 || time > span - step)
@@ -213,7 +191,7 @@ static void write_launch(const struct svg *svg)
         return;
     double x = braid_svg_x(svg, launch.start_ns), width = braid_svg_x(svg, launch.end_ns) - x;
     double most = SVG_LEFT + SVG_WIDE - x; // a launch may last longer than the frame
-    write_text_at(svg, "lane", SVG_LEFT - 10, SVG_LAUNCH + SVG_LAUNCH_HIGH);
+    braid_svg_write_text_at(svg, "lane", SVG_LEFT - 10, SVG_LAUNCH + SVG_LAUNCH_HIGH);
     fputs("host</text>\n", svg->file);
     braid_svg_write_rectangle(svg, "launch", x, SVG_LAUNCH, width < most ? width : most,
                               SVG_LAUNCH_HIGH);
@@ -234,7 +212,7 @@ static void write_lanes(const struct svg *svg)
         double y = braid_svg_lane_y(svg, lane);
         braid_svg_write_rectangle(svg, "row", SVG_LEFT, y, SVG_WIDE, svg->row_height);
         fputs("/>", file);
-        write_text_at(svg, "lane", SVG_LEFT - 10, y + svg->row_height / 2 + 4);
+        braid_svg_write_text_at(svg, "lane", SVG_LEFT - 10, y + svg->row_height / 2 + 4);
         if (svg->timeline->schedule->graph->place_of)
             fprintf(file, "dev %u, ", schedule_lane_place(svg->timeline->schedule, lane));
         fprintf(file, "lane %" PRIu32 " <tspan class=\"busy\">%u %%</tspan></text>\n", lane,
@@ -255,7 +233,7 @@ static double write_key(const struct svg *svg, const char *class_name, const cha
     enum { A_LETTER = 6, BESIDE = 44 };
     braid_svg_write_rectangle(svg, class_name, x, y, 18, 12);
     fputs("/>", svg->file);
-    write_text_at(svg, "key", x + 24, y + 10);
+    braid_svg_write_text_at(svg, "key", x + 24, y + 10);
     fprintf(svg->file, "%s</text>\n", text);
     return x + BESIDE + A_LETTER * (double)strlen(text);
 }
@@ -289,12 +267,9 @@ static void write_legend(const struct svg *svg)
     for (size_t i = 0; i < num_keys; i++)
         x = write_key(svg, keys[i][0], keys[i][1], x, y);
     x = write_kinds(svg, x, y);
-    fputs("<path class=\"wait\" d=\"M", svg->file);
-    braid_svg_write_number(svg, x);
-    fputc(' ', svg->file);
-    braid_svg_write_number(svg, y + 6);
-    fputs("h18\"/>", svg->file);
-    write_text_at(svg, "key", x + 24, y + 10);
+    fprintf(svg->file, "<path class=\"wait\" d=\"M%s %sh18\"/>", braid_svg_number(x).text,
+            braid_svg_number(y + 6).text);
+    braid_svg_write_text_at(svg, "key", x + 24, y + 10);
     fputs("wait</text>\n", svg->file);
 }
 
@@ -319,17 +294,13 @@ static void write_all(struct svg *svg)
     svg->row_pitch = svg->row_height + (num_lanes <= 16 ? 10 : num_lanes <= 48 ? 6 : 3);
     svg->bottom = braid_svg_lane_y(svg, num_lanes);
     double height = svg->bottom + 40;
-    fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"braid-timeline\" "
-          "preserveAspectRatio=\"xMidYMin meet\" viewBox=\"0 0 ",
-          svg->file);
-    braid_svg_write_number(svg, SVG_WIDTH);
-    fputc(' ', svg->file);
-    braid_svg_write_number(svg, height);
-    fputs("\">\n<style>\n"
-          ".braid-timeline{font:12px system-ui,Helvetica,Arial,sans-serif;background:#ffffff}\n"
-          "@media (prefers-color-scheme:dark){"
-          ".braid-timeline{filter:invert(1) hue-rotate(180deg)}}\n",
-          svg->file);
+    fprintf(svg->file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"braid-timeline\" "
+            "preserveAspectRatio=\"xMidYMin meet\" viewBox=\"0 0 %s %s\">\n<style>\n"
+            ".braid-timeline{font:12px system-ui,Helvetica,Arial,sans-serif;background:#ffffff}\n"
+            "@media (prefers-color-scheme:dark){"
+            ".braid-timeline{filter:invert(1) hue-rotate(180deg)}}\n",
+            braid_svg_number(SVG_WIDTH).text, braid_svg_number(height).text);
     for (size_t i = 0; i < sizeof(style) / sizeof(style[0]); i++)
         fprintf(svg->file, ".braid-timeline %s\n", style[i]);
     fputs("</style>\n", svg->file);

@@ -24,9 +24,14 @@ double braid_svg_x(const struct svg *svg, uint64_t time_ns);
 double braid_svg_lane_y(const struct svg *svg, uint32_t lane);
 
 // A number of pixels, to hundredths; the same in every locale.
-void braid_svg_write_number(const struct svg *svg, double number);
+struct svg_number {
+    char text[24];
+};
+struct svg_number braid_svg_number(double number);
 void braid_svg_write_rectangle(const struct svg *svg, const char *class_name, double x, double y,
                                double width, double height);
+// Begins a text.
+void braid_svg_write_text_at(const struct svg *svg, const char *class_name, double x, double y);
 
 // The parts: nodes, blocks of nodes, bundles and idle times of a lane; waits.
 void braid_svg_write_lane(const struct svg *svg, uint32_t lane);

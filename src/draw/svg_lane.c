@@ -45,11 +45,7 @@ static void write_label(const struct svg *svg, const char *name, double x, doubl
         length += piece.length;
     }
     text[length] = '\0';
-    fputs("<text class=\"name\" x=\"", svg->file);
-    braid_svg_write_number(svg, x + 4);
-    fputs("\" y=\"", svg->file);
-    braid_svg_write_number(svg, y + svg->row_height / 2 + 4);
-    fputs("\">", svg->file);
+    braid_svg_write_text_at(svg, "name", x + 4, y + svg->row_height / 2 + 4);
     braid_text_write_xml(svg->file, text);
     fputs(*next ? "\xe2\x80\xa6</text>" : "</text>", svg->file);
 }

@@ -22,18 +22,15 @@ static void write_wait(const struct svg *svg, const struct timeline_wait *wait)
         !braid_timeline_interval(svg->timeline, 0, wait->to, &to))
         return;
     bool goes_down = lane_of[wait->to] > lane_of[wait->from];
-    double edge = svg->row_height;
-    fprintf(svg->file, "<path class=\"wait%s\" d=\"M",
-            is_critical(svg->timeline, wait) ? " critical" : "");
-    braid_svg_write_number(svg, braid_svg_x(svg, from.end_ns));
-    fputc(' ', svg->file);
-    braid_svg_write_number(svg,
-                           braid_svg_lane_y(svg, lane_of[wait->from]) + (goes_down ? edge : 0));
-    fputc('L', svg->file);
-    braid_svg_write_number(svg, braid_svg_x(svg, to.start_ns));
-    fputc(' ', svg->file);
-    braid_svg_write_number(svg, braid_svg_lane_y(svg, lane_of[wait->to]) + (goes_down ? 0 : edge));
-    fprintf(svg->file, "\"><title>position %" PRIu32 "</title></path>\n", wait->position);
+    double from_y = braid_svg_lane_y(svg, lane_of[wait->from]) + (goes_down ? svg->row_height : 0);
+    double to_y = braid_svg_lane_y(svg, lane_of[wait->to]) + (goes_down ? 0 : svg->row_height);
+    fprintf(svg->file,
+            "<path class=\"wait%s\" d=\"M%s %sL%s %s\"><title>position %" PRIu32
+            "</title></path>\n",
+            is_critical(svg->timeline, wait) ? " critical" : "",
+            braid_svg_number(braid_svg_x(svg, from.end_ns)).text, braid_svg_number(from_y).text,
+            braid_svg_number(braid_svg_x(svg, to.start_ns)).text, braid_svg_number(to_y).text,
+            wait->position);
 }
 
 void braid_svg_write_waits(const struct svg *svg)
@@ -52,7 +49,8 @@ void braid_svg_write_waits(const struct svg *svg)
     }
     if (num == timeline->num_waits)
         return;
-    fputs("<text class=\"key\" text-anchor=\"end\" x=\"1580\" y=\"", svg->file);
-    braid_svg_write_number(svg, svg->bottom + 24);
-    fprintf(svg->file, "\">%zu of %zu waits shown</text>\n", num, timeline->num_waits);
+    fprintf(svg->file,
+            "<text class=\"key\" text-anchor=\"end\" x=\"1580\" y=\"%s\">%zu of %zu waits "
+            "shown</text>\n",
+            braid_svg_number(svg->bottom + 24).text, num, timeline->num_waits);
 }

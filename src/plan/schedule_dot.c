@@ -175,32 +175,27 @@ static void write_rest_of_critical_path(struct drawing *drawing)
     }
 }
 
-static struct dot_words count(uint64_t num, const char *what)
-{
-    struct dot_words words;
-    snprintf(words.text, sizeof(words.text), "%" PRIu64 " %s%s", num, what, num == 1 ? "" : "s");
-    return words;
-}
-
 static void write_summary(struct drawing *drawing)
 {
     const braid_schedule_info *info = &drawing->schedule->info;
     FILE *file = drawing->file;
     fprintf(file,
             "    graph [rankdir=LR, labelloc=b, label=\"%s on %s, %s for %s; makespan %s, bound %s",
-            count(info->num_nodes, "node").text, count(info->num_lanes, "lane").text,
-            count(info->num_waits, "wait").text, count(info->num_records, "record").text,
+            braid_dot_count(info->num_nodes, "node").text,
+            braid_dot_count(info->num_lanes, "lane").text,
+            braid_dot_count(info->num_waits, "wait").text,
+            braid_dot_count(info->num_records, "record").text,
             braid_dot_time(info->makespan_ns).text, braid_dot_time(info->bound_ns).text);
     if (info->num_places > 1)
         fprintf(file, "; %" PRIu32 " devices, %s in %" PRIu32 " copies between them",
-                info->num_places, count(info->copy_bytes, "byte").text, info->num_copies);
+                info->num_places, braid_dot_count(info->copy_bytes, "byte").text, info->num_copies);
     if (info->num_islands)
-        fprintf(file, "; %s of %s", count(info->num_islands, "island").text,
-                count(info->num_island_nodes, "node").text);
+        fprintf(file, "; %s of %s", braid_dot_count(info->num_islands, "island").text,
+                braid_dot_count(info->num_island_nodes, "node").text);
     if (info->num_left_out)
         fprintf(file, "; %" PRIu32 " left out", info->num_left_out);
     if (info->num_guessed)
-        fprintf(file, "; %s guessed", count(info->num_guessed, "cost").text);
+        fprintf(file, "; %s guessed", braid_dot_count(info->num_guessed, "cost").text);
     fputs("\"];\n", file);
 }
 
