@@ -2,9 +2,9 @@
 // The changes of each node: the uses of parameters sorted by node, and as text.
 #include "graph/changes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/append.h"
 #include "base/error.h"
 
 static const struct graph_parameter_use *use_at(const braid_graph *graph,
@@ -54,36 +54,25 @@ void braid_graph_changes_finish(struct graph_changes *changes)
     *changes = (struct graph_changes){ 0 };
 }
 
-static void add(char *text, size_t size, size_t *used, const char *separator, const char *words)
-{
-    int wrote = snprintf(text + *used, size - *used, "%s%s", separator, words);
-    size_t room = size - *used;
-    *used += wrote < 0 ? 0 : (size_t)wrote < room ? (size_t)wrote : room - 1;
-}
-
 void braid_graph_describe_changes(const braid_graph *graph, const struct graph_changes *changes,
                                   uint32_t node, char *text, size_t size)
 {
     const struct graph_parameter *parameters = graph->parameters.items;
     uint32_t before = GRAPH_NONE; // the parameter at hand
-    size_t used = 0;
     text[0] = '\0';
     if (!changes->first)
         return;
     for (uint32_t i = changes->first[node]; i < changes->first[node + 1]; i++) {
         const struct graph_parameter_use *use = use_at(graph, changes, i);
-        char target[40];
-        if (use->target == BRAID_TARGET_ARGUMENT)
-            snprintf(target, sizeof(target), "argument %u", use->argument);
+        if (use->parameter != before)
+            braid_append(text, size, "%s%s: ", before == GRAPH_NONE ? "" : "; ",
+                         braid_names_at(&graph->names, parameters[use->parameter].name));
         else
-            snprintf(target, sizeof(target), "%s", braid_graph_target_name(use->target));
-        if (use->parameter != before) {
-            add(text, size, &used, before == GRAPH_NONE ? "" : "; ",
-                braid_names_at(&graph->names, parameters[use->parameter].name));
-            add(text, size, &used, ": ", target);
-        } else {
-            add(text, size, &used, ", ", target);
-        }
+            braid_append(text, size, ", ");
+        if (use->target == BRAID_TARGET_ARGUMENT)
+            braid_append(text, size, "argument %u", use->argument);
+        else
+            braid_append(text, size, "%s", braid_graph_target_name(use->target));
         before = use->parameter;
     }
 }

@@ -106,11 +106,8 @@ static bool keep(const struct cull *cull, const struct array *from, struct array
             memcpy(&node, item + node_offsets[k], sizeof(node));
             stays = stays && !is_left_out(cull->to, node);
         }
-        void *slot = stays ? braid_array_append(to, 1, item_bytes) : NULL;
-        if (stays && !slot)
+        if (stays && !braid_array_put(to, item, item_bytes))
             return false;
-        if (stays)
-            memcpy(slot, item, item_bytes);
     }
     return true;
 }

@@ -25,26 +25,16 @@ static bool overwrites(uint32_t mode)
     return mode == BRAID_WRITE || mode == BRAID_EXCLUSIVE;
 }
 
-// Of a body that overwrites first nothing flows in.
-static void take_behind(struct list *list, const struct graph_access *access)
+// Nothing flows in if a body overwrites first; of two arms (`is_other`) only if both do.
+static void take(struct list *list, const struct graph_access *access, bool is_other)
 {
     uint32_t at = find(list, access->resource);
     uint32_t *mode = &list->items[at].mode;
     if (at == list->num)
         list->items[list->num++] = *access;
     else if (*mode != access->mode)
-        *mode = overwrites(*mode) ? BRAID_WRITE : BRAID_READ_WRITE;
-}
-
-// Of two arms that both overwrite nothing flows in.
-static void take_instead(struct list *list, const struct graph_access *access)
-{
-    uint32_t at = find(list, access->resource);
-    uint32_t *mode = &list->items[at].mode;
-    if (at == list->num)
-        list->items[list->num++] = *access;
-    else if (*mode != access->mode)
-        *mode = overwrites(*mode) && overwrites(access->mode) ? BRAID_WRITE : BRAID_READ_WRITE;
+        *mode = overwrites(*mode) && (!is_other || overwrites(access->mode)) ? BRAID_WRITE
+                                                                             : BRAID_READ_WRITE;
 }
 
 static void take_nodes(const braid_graph *graph, uint32_t first, uint32_t end, struct list *list)
@@ -53,7 +43,7 @@ static void take_nodes(const braid_graph *graph, uint32_t first, uint32_t end, s
     for (uint32_t i = first; i < end; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
         for (uint32_t k = 0; k < node->num_accesses; k++)
-            take_behind(list, &accesses[node->first_access + k]);
+            take(list, &accesses[node->first_access + k], false);
     }
 }
 
@@ -65,15 +55,15 @@ static void join(const braid_graph *graph, const struct graph_region *open, stru
     bool has_condition = open->condition != GRAPH_NONE;
     bool tests_first = graph_loop(graph, open->node)->tests_first;
     if (has_condition && tests_first)
-        take_behind(own, &reads);
+        take(own, &reads, false);
     take_nodes(graph, open->node + 1, open->first, &arms[0]);
     take_nodes(graph, open->first, graph_num_nodes(graph), &arms[1]);
     for (uint32_t i = 0; i < arms[1].num; i++)
-        take_instead(&arms[0], &arms[1].items[i]);
+        take(&arms[0], &arms[1].items[i], true);
     for (uint32_t i = 0; i < arms[0].num; i++)
-        take_behind(own, &arms[0].items[i]);
+        take(own, &arms[0].items[i], false);
     if (has_condition && !tests_first)
-        take_behind(own, &reads);
+        take(own, &reads, false);
 }
 
 // Accesses stand node by node, so those of the bodies move.

@@ -113,16 +113,24 @@ braid_status braid_graph_add_resource(braid_graph *graph, const char *name,
                                        out_resource);
 }
 
+static braid_status check_own(const char *function, const braid_graph *graph,
+                              braid_resource resource)
+{
+    if (resource.graph == graph->id && resource.index < graph->resources.num)
+        return BRAID_OK;
+    return braid_error(BRAID_INVALID_ARGUMENT,
+                       "%s: resource %u of graph %u is not a resource of this graph", function,
+                       resource.index, resource.graph);
+}
+
 braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, uint64_t offset,
                                    uint64_t bytes, braid_resource *out_range)
 {
     if (!graph || !out_range)
         return braid_error_null("braid_graph_add_range", graph ? "out_range" : "graph");
-    if (buffer.graph != graph->id || buffer.index >= graph->resources.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_add_range: resource %u of graph %u is not a resource of "
-                           "this graph",
-                           buffer.index, buffer.graph);
+    braid_status status = check_own("braid_graph_add_range", graph, buffer);
+    if (status)
+        return status;
     const struct graph_resource *whole = graph_resource_at(graph, buffer.index);
     const char *name = braid_names_at(&graph->names, whole->name);
     const char *what = !whole->bytes                   ? "not a buffer"
@@ -170,11 +178,9 @@ braid_status braid_graph_set_output(braid_graph *graph, braid_resource resource)
 {
     if (!graph)
         return braid_error_null("braid_graph_set_output", "graph");
-    if (resource.graph != graph->id || resource.index >= graph->resources.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_set_output: resource %u of graph %u is not a resource of "
-                           "this graph",
-                           resource.index, resource.graph);
+    braid_status status = check_own("braid_graph_set_output", graph, resource);
+    if (status)
+        return status;
     char name[256];
     const char *what = why_no_output(graph_resource_at(graph, resource.index));
     if (what)
@@ -197,12 +203,9 @@ braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, u
 {
     if (!graph)
         return braid_error_null("braid_graph_set_home", "graph");
-    if (resource.graph != graph->id || resource.index >= graph->resources.num)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT,
-            "braid_graph_set_home: resource %u of graph %u is not a resource of this "
-            "graph",
-            resource.index, resource.graph);
+    braid_status status = check_own("braid_graph_set_home", graph, resource);
+    if (status)
+        return status;
     struct graph_resource *home =
         &((struct graph_resource *)graph->resources.items)[resource.index];
     const char *name = braid_names_at(&graph->names, home->name);
