@@ -19,12 +19,6 @@ static const char help[] =
     "  --json OUT        write the list as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";
 
-static const struct option long_options[] = {
-    { "json", required_argument, NULL, 'j' },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
-
 // What is known of one device, or why it could not be opened.
 struct device_report {
     uint32_t ordinal;
@@ -114,16 +108,14 @@ static enum exit_status write_list(const char *path)
 
 enum exit_status command_devices(int argc, char **argv)
 {
+    static const struct argument known_options[] = { { "json", ARGUMENT_IS_TEXT, 0, 0, 0, NULL },
+                                                     { .name = NULL } };
     const char *path = NULL;
-    for (int option; (option = argument_next_option("devices", argc, argv, long_options)) != -1;) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-        if (option != 'j')
-            return EXIT_BAD_FILE;
-        path = optarg;
-    }
+    bool is_help;
+    enum exit_status status =
+        arguments_read("devices", help, argc, argv, known_options, &path, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
     if (optind < argc)
         return fail(EXIT_BAD_FILE, "braid devices takes no '%s'", argv[optind]);
     return path ? write_list(path) : list_all(NULL);

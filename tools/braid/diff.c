@@ -25,13 +25,7 @@ static const char help[] =
     "  --limit P         how many percent longer a frame may be (default 5)\n"
     "  --help            print this text\n";
 
-enum { OPTION_LIMIT = 256, MOST_CHANGES = 10 };
-
-static const struct option long_options[] = {
-    { "limit", required_argument, NULL, OPTION_LIMIT },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
+enum { MOST_CHANGES = 10 };
 
 static const char *text_of(const json_t *json, const char *name)
 {
@@ -258,31 +252,31 @@ static enum exit_status check_alike(const json_t *before, const json_t *after)
     return EXIT_DONE;
 }
 
-static enum exit_status read_limit(const char *text, double *out_limit)
+static enum exit_status read_limit(char *text, void *out_limit)
 {
     char *end;
     double limit = strtod(text, &end);
     if (end == text || *end || !(limit >= 0 && limit <= 1e6))
         return fail(EXIT_BAD_FILE, "--limit takes a number from 0 to 1e6, not '%s'", text);
-    *out_limit = limit;
+    *(double *)out_limit = limit;
     return EXIT_DONE;
 }
 
 enum exit_status command_diff(int argc, char **argv)
 {
+    static const struct argument known_options[] = {
+        { "limit", ARGUMENT_IS_READ, 0, 0, 0, read_limit }, { .name = NULL }
+    };
     double limit = 5;
-    for (int option; (option = argument_next_option("diff", argc, argv, long_options)) != -1;) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-        if (option != OPTION_LIMIT || read_limit(optarg, &limit) != EXIT_DONE)
-            return EXIT_BAD_FILE;
-    }
+    bool is_help;
+    enum exit_status status =
+        arguments_read("diff", help, argc, argv, known_options, &limit, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
     if (argc - optind != 2)
         return fail(EXIT_BAD_FILE, "which two? braid diff OLD.json NEW.json");
     json_t *before = NULL, *after = NULL;
-    enum exit_status status = read_report(argv[optind], &before);
+    status = read_report(argv[optind], &before);
     if (status == EXIT_DONE)
         status = read_report(argv[optind + 1], &after);
     if (status == EXIT_DONE)

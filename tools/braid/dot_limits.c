@@ -31,8 +31,9 @@ static uint64_t find_most(const struct dot_limits *limits, enum dot_limit kind)
     return limits->most[kind] ? limits->most[kind] : kinds[kind].most;
 }
 
-enum exit_status dot_limits_take_option(const char *value, struct dot_limits *limits)
+enum exit_status dot_limits_read(char *value, void *into)
 {
+    struct dot_limits *limits = into;
     const size_t length = strcspn(value, "=");
     for (int i = 0; i < DOT_NUM_LIMITS && value[length]; i++) {
         if (strlen(kinds[i].name) == length && strncmp(kinds[i].name, value, length) == 0)

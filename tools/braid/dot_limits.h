@@ -7,9 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <getopt.h>
-
-#include "message.h"
+#include "arguments.h"
 
 enum dot_limit {
     DOT_NODES,
@@ -35,14 +33,9 @@ struct dot_limits {
     "  --most KIND=N     read a graph of up to N nodes, edges, accesses or blocks; 'braid help\n"  \
     "                    files' has all kinds and their defaults\n"
 
-enum { DOT_LIMITS_MOST = 1024 };
-#define DOT_LIMITS_OPTION                                                                          \
-    {                                                                                              \
-        "most", required_argument, NULL, DOT_LIMITS_MOST                                           \
-    }
-
-// Takes the value of that option.
-enum exit_status dot_limits_take_option(const char *value, struct dot_limits *limits);
+// Reads its value, into struct dot_limits.
+enum exit_status dot_limits_read(char *value, void *limits);
+#define DOT_LIMITS_ARGUMENT(type, member) ARGUMENT_READ("most", type, member, dot_limits_read)
 
 bool dot_limits_allow(const struct dot_limits *limits, enum dot_limit kind, uint64_t count);
 

@@ -9,30 +9,10 @@
 #include "arguments.h"
 #include "json_file.h"
 
-static const uint64_t most_cost = (uint64_t)1 << 30;
-
 // In the file's unit.
 struct link {
     double copy_cost, copy_rate, edge_cost;
 };
-
-enum exit_status places_take_option(int option, char *value, struct place_arguments *arguments)
-{
-    switch (option) {
-    case PLACES_DEVICES:
-        arguments->devices = value;
-        return EXIT_DONE;
-    case PLACES_COPY_COST:
-        return argument_read_number("--copy-cost", value, 0, most_cost, &arguments->copy_cost);
-    case PLACES_COPY_RATE:
-        return argument_read_number("--copy-rate", value, 1, (uint64_t)1 << 50,
-                                    &arguments->copy_rate);
-    case PLACES_EDGE_COST:
-        return argument_read_number("--edge-cost", value, 0, most_cost, &arguments->edge_cost);
-    default:
-        return EXIT_BAD_FILE;
-    }
-}
 
 // A rate below what the planner can say is the least that it can.
 static braid_place_link make_link(const struct link *link, uint64_t unit_ns)

@@ -6,12 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <getopt.h>
-
 #include <braid/graph.h>
 #include <braid/schedule.h>
 #include <jansson.h>
 
+#include "arguments.h"
 #include "dot_file.h"
 #include "message.h"
 
@@ -30,17 +29,12 @@ struct place_arguments {
     "  --copy-rate N     how many bytes go in a unit of cost (default: any number)\n"              \
     "  --edge-cost N     what a wait for a node of another device costs (default 0)\n"
 
-enum { PLACES_DEVICES = 512, PLACES_COPY_COST, PLACES_COPY_RATE, PLACES_EDGE_COST };
-#define PLACES_OPTIONS                                                                             \
-    { "places", required_argument, NULL, PLACES_DEVICES },                                         \
-        { "copy-cost", required_argument, NULL, PLACES_COPY_COST },                                \
-        { "copy-rate", required_argument, NULL, PLACES_COPY_RATE },                                \
-    {                                                                                              \
-        "edge-cost", required_argument, NULL, PLACES_EDGE_COST                                     \
-    }
-
-// Takes one of those options; `value` is its value.
-enum exit_status places_take_option(int option, char *value, struct place_arguments *arguments);
+// The rows of these options; `member` is a struct place_arguments.
+#define PLACES_ARGUMENTS(type, member)                                                             \
+    ARGUMENT_TEXT("places", type, member.devices),                                                 \
+        ARGUMENT_NUMBER("copy-cost", type, member.copy_cost, 0, ARGUMENT_MOST_COST),               \
+        ARGUMENT_NUMBER("copy-rate", type, member.copy_rate, 1, (uint64_t)1 << 50),                \
+        ARGUMENT_NUMBER("edge-cost", type, member.edge_cost, 0, ARGUMENT_MOST_COST)
 
 // A model that owns its arrays; num_places is 0 without --places.
 struct places {

@@ -48,97 +48,36 @@ struct plan_arguments {
     braid_schedule_options options;
     struct place_arguments places;
     struct dot_limits limits;
-    bool is_help, is_table;
+    bool is_table;
 };
 
-enum {
-    OPTION_LANES = 256,
-    OPTION_MAX_CONCURRENCY,
-    OPTION_SYNC_COST,
-    OPTION_START_COST,
-    OPTION_CALL_COST,
-    OPTION_COSTS,
-    OPTION_TABLE,
-    OPTION_DOT,
-    OPTION_SVG,
-    OPTION_TRACE,
-    OPTION_JSON,
-    OPTION_VERBOSE
-};
-
-static const struct option long_options[] = {
-    { "lanes", required_argument, NULL, OPTION_LANES },
-    { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
-    { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
-    { "start-cost", required_argument, NULL, OPTION_START_COST },
-    { "call-cost", required_argument, NULL, OPTION_CALL_COST },
-    { "costs", required_argument, NULL, OPTION_COSTS },
-    PLACES_OPTIONS,
-    DOT_LIMITS_OPTION,
-    { "table", no_argument, NULL, OPTION_TABLE },
-    { "dot", required_argument, NULL, OPTION_DOT },
-    { "svg", required_argument, NULL, OPTION_SVG },
-    { "trace", required_argument, NULL, OPTION_TRACE },
-    { "json", required_argument, NULL, OPTION_JSON },
-    { "verbose", no_argument, NULL, OPTION_VERBOSE },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
-
-static enum exit_status take_option(int option, struct plan_arguments *arguments)
+static enum exit_status be_verbose(char *text, void *place)
 {
-    uint64_t number;
-    enum exit_status status = EXIT_DONE;
-    switch (option) {
-    case OPTION_LANES:
-        status = argument_read_number("--lanes", optarg, 1, 65535, &number);
-        if (status == EXIT_DONE) {
-            arguments->options.max_lanes = (uint32_t)number;
-            arguments->options.fixed_lanes = true;
-        }
-        return status;
-    case OPTION_MAX_CONCURRENCY:
-        arguments->options.policy = BRAID_POLICY_MAX_CONCURRENCY;
-        return EXIT_DONE;
-    case OPTION_SYNC_COST:
-        return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
-                                    &arguments->options.costs.wait_ns);
-    case OPTION_START_COST:
-        return argument_read_number("--start-cost", optarg, 0, (uint64_t)1 << 30,
-                                    &arguments->options.costs.node_ns);
-    case OPTION_CALL_COST:
-        return argument_read_number("--call-cost", optarg, 1, (uint64_t)1 << 30,
-                                    &arguments->options.costs.island_call_ns);
-    case OPTION_COSTS:
-        arguments->costs = optarg;
-        return EXIT_DONE;
-    case DOT_LIMITS_MOST:
-        return dot_limits_take_option(optarg, &arguments->limits);
-    case OPTION_TABLE:
-        arguments->is_table = true;
-        return EXIT_DONE;
-    case OPTION_DOT:
-        arguments->drawing = optarg;
-        return EXIT_DONE;
-    case OPTION_SVG:
-        arguments->timeline = optarg;
-        return EXIT_DONE;
-    case OPTION_TRACE:
-        arguments->trace = optarg;
-        return EXIT_DONE;
-    case OPTION_JSON:
-        arguments->json = optarg;
-        return EXIT_DONE;
-    case OPTION_VERBOSE:
-        progress_be_verbose();
-        return EXIT_DONE;
-    case 'h':
-        arguments->is_help = true;
-        return EXIT_DONE;
-    default:
-        return places_take_option(option, optarg, &arguments->places);
-    }
+    (void)text, (void)place;
+    progress_be_verbose();
+    return EXIT_DONE;
 }
+
+static const struct argument known_options[] = {
+    ARGUMENT_READ("lanes", struct plan_arguments, options, argument_read_lanes),
+    ARGUMENT_CALL("max-concurrency", struct plan_arguments, options, argument_max_concurrency),
+    ARGUMENT_NUMBER("sync-cost", struct plan_arguments, options.costs.wait_ns, 0,
+                    ARGUMENT_MOST_COST),
+    ARGUMENT_NUMBER("start-cost", struct plan_arguments, options.costs.node_ns, 0,
+                    ARGUMENT_MOST_COST),
+    ARGUMENT_NUMBER("call-cost", struct plan_arguments, options.costs.island_call_ns, 1,
+                    ARGUMENT_MOST_COST),
+    ARGUMENT_TEXT("costs", struct plan_arguments, costs),
+    PLACES_ARGUMENTS(struct plan_arguments, places),
+    DOT_LIMITS_ARGUMENT(struct plan_arguments, limits),
+    ARGUMENT_FLAG("table", struct plan_arguments, is_table),
+    ARGUMENT_TEXT("dot", struct plan_arguments, drawing),
+    ARGUMENT_TEXT("svg", struct plan_arguments, timeline),
+    ARGUMENT_TEXT("trace", struct plan_arguments, trace),
+    ARGUMENT_TEXT("json", struct plan_arguments, json),
+    ARGUMENT_CALL("verbose", struct plan_arguments, options, be_verbose),
+    { .name = NULL },
+};
 
 static int count_on_stdout(const struct plan_arguments *arguments)
 {
@@ -146,13 +85,13 @@ static int count_on_stdout(const struct plan_arguments *arguments)
            output_is_stdout(arguments->trace) + output_is_stdout(arguments->json);
 }
 
-static enum exit_status read_arguments(int argc, char **argv, struct plan_arguments *arguments)
+static enum exit_status read_arguments(int argc, char **argv, struct plan_arguments *arguments,
+                                       bool *out_is_help)
 {
-    for (int option; (option = argument_next_option("plan", argc, argv, long_options)) != -1;) {
-        enum exit_status status = take_option(option, arguments);
-        if (status != EXIT_DONE || arguments->is_help)
-            return status;
-    }
+    enum exit_status status =
+        arguments_read("plan", help, argc, argv, known_options, arguments, out_is_help);
+    if (status != EXIT_DONE || *out_is_help)
+        return status;
     if (count_on_stdout(arguments) && arguments->is_table)
         return fail(EXIT_BAD_FILE, "--table goes to standard output, where another result goes");
     if (count_on_stdout(arguments) > 1)
@@ -267,13 +206,10 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
 enum exit_status command_plan(int argc, char **argv)
 {
     struct plan_arguments arguments = { 0 };
-    enum exit_status status = read_arguments(argc, argv, &arguments);
-    if (status != EXIT_DONE)
+    bool is_help;
+    enum exit_status status = read_arguments(argc, argv, &arguments, &is_help);
+    if (status != EXIT_DONE || is_help)
         return status;
-    if (arguments.is_help) {
-        fputs(help, stdout);
-        return EXIT_DONE;
-    }
     struct dot_file file;
     struct places places = { 0 };
     status = dot_file_read(arguments.path, &arguments.limits, &file);

@@ -33,76 +33,42 @@ static const char help[] =
     "  --type TYPE       the numbers: float32 (default) or float64\n"
     "  --help            print this text\n";
 
-enum {
-    OPTION_DEVICE = 256,
-    OPTION_AGAINST,
-    OPTION_AUDIT,
-    OPTION_KERNELS,
-    OPTION_LANES,
-    OPTION_TOLERANCE,
-    OPTION_TYPE,
-};
-
-static const struct option long_options[] = {
-    { "device", required_argument, NULL, OPTION_DEVICE },
-    { "against", required_argument, NULL, OPTION_AGAINST },
-    { "audit", no_argument, NULL, OPTION_AUDIT },
-    { "kernels", required_argument, NULL, OPTION_KERNELS },
-    { "lanes", required_argument, NULL, OPTION_LANES },
-    { "tolerance", required_argument, NULL, OPTION_TOLERANCE },
-    { "type", required_argument, NULL, OPTION_TYPE },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
-
 struct replaying {
     struct run_arguments device, against; // `against` without a backend: a serial run
     const char *kernels;
     uint64_t num_lanes; // 0: as captured
-    bool is_help, is_audit;
+    bool is_audit;
     void *plug_in;
     struct capture_file file;
     struct replay_comparison comparison;
 };
 
-static enum exit_status read_type(const char *text, struct replay_tolerance *tolerance)
+static enum exit_status read_against(char *text, void *into)
 {
+    struct run_arguments *against = into;
+    against->backend = NULL;
+    return strcmp(text, "serial") == 0 ? EXIT_DONE : run_arguments_read_device(text, against);
+}
+
+static enum exit_status read_type(char *text, void *into)
+{
+    struct replay_tolerance *tolerance = into;
     tolerance->value_bytes = strcmp(text, "float64") == 0 ? 8 : 4;
     if (tolerance->value_bytes == 8 || strcmp(text, "float32") == 0)
         return EXIT_DONE;
     return fail(EXIT_BAD_FILE, "--type takes float32 or float64, not '%s'", text);
 }
 
-static enum exit_status take_option(int option, struct replaying *replaying)
-{
-    switch (option) {
-    case OPTION_DEVICE:
-        return run_arguments_read_device(optarg, &replaying->device);
-    case OPTION_AGAINST:
-        replaying->against.backend = NULL;
-        return strcmp(optarg, "serial") == 0
-                   ? EXIT_DONE
-                   : run_arguments_read_device(optarg, &replaying->against);
-    case OPTION_AUDIT:
-        replaying->is_audit = true;
-        return EXIT_DONE;
-    case OPTION_KERNELS:
-        replaying->kernels = optarg;
-        return EXIT_DONE;
-    case OPTION_LANES:
-        return argument_read_number("--lanes", optarg, 1, 1024, &replaying->num_lanes);
-    case OPTION_TOLERANCE:
-        return argument_read_factor("--tolerance", optarg, &replaying->comparison.tolerance.most);
-    case OPTION_TYPE:
-        return read_type(optarg, &replaying->comparison.tolerance);
-    case 'h':
-        fputs(help, stdout);
-        replaying->is_help = true;
-        return EXIT_DONE;
-    default:
-        return EXIT_BAD_FILE;
-    }
-}
+static const struct argument known_options[] = {
+    ARGUMENT_READ("device", struct replaying, device, run_arguments_read_device),
+    ARGUMENT_READ("against", struct replaying, against, read_against),
+    ARGUMENT_FLAG("audit", struct replaying, is_audit),
+    ARGUMENT_TEXT("kernels", struct replaying, kernels),
+    ARGUMENT_NUMBER("lanes", struct replaying, num_lanes, 1, 1024),
+    ARGUMENT_FACTOR("tolerance", struct replaying, comparison.tolerance.most),
+    ARGUMENT_READ("type", struct replaying, comparison.tolerance, read_type),
+    { .name = NULL },
+};
 
 // A name without a slash is a file, too, and not one of the system's libraries.
 static void *open_plug_in(const char *path)
@@ -226,14 +192,14 @@ enum exit_status command_replay(int argc, char **argv)
 {
     struct replaying replaying = { .comparison.tolerance.value_bytes = 4 };
     const char *path;
-    for (int option; (option = argument_next_option("replay", argc, argv, long_options)) != -1;) {
-        enum exit_status status = take_option(option, &replaying);
-        if (status != EXIT_DONE || replaying.is_help)
-            return status;
-    }
+    bool is_help;
+    enum exit_status status =
+        arguments_read("replay", help, argc, argv, known_options, &replaying, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
     if (replaying.is_audit && replaying.against.backend)
         return fail(EXIT_BAD_FILE, "--audit compares with no other device: leave --against out");
-    enum exit_status status = argument_read_file("replay", argc, argv, optind, &path);
+    status = argument_read_file("replay", argc, argv, optind, &path);
     if (status == EXIT_DONE)
         status = capture_file_read(path, &replaying.file);
     if (status == EXIT_DONE)

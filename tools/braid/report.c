@@ -25,49 +25,20 @@ static const char help[] =
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default "
     "0)\n" DOT_LIMITS_HELP "  --help            print this text\n";
 
-enum { OPTION_OUT = 256, OPTION_LANES, OPTION_SYNC_COST };
-
-static const struct option long_options[] = {
-    { "out", required_argument, NULL, OPTION_OUT },
-    { "lanes", required_argument, NULL, OPTION_LANES },
-    { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
-    DOT_LIMITS_OPTION,
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
-
 struct report_arguments {
     const char *path, *page;
     braid_schedule_options options;
     struct dot_limits limits;
-    bool is_help;
 };
 
-static enum exit_status take_option(int option, struct report_arguments *arguments)
-{
-    uint64_t number = 0;
-    enum exit_status status = EXIT_DONE;
-    switch (option) {
-    case OPTION_OUT:
-        arguments->page = optarg;
-        return EXIT_DONE;
-    case OPTION_LANES:
-        status = argument_read_number("--lanes", optarg, 1, 65535, &number);
-        arguments->options.max_lanes = (uint32_t)number;
-        arguments->options.fixed_lanes = true;
-        return status;
-    case OPTION_SYNC_COST:
-        return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
-                                    &arguments->options.costs.wait_ns);
-    case DOT_LIMITS_MOST:
-        return dot_limits_take_option(optarg, &arguments->limits);
-    case 'h':
-        arguments->is_help = true;
-        return EXIT_DONE;
-    default:
-        return EXIT_BAD_FILE;
-    }
-}
+static const struct argument known_options[] = {
+    ARGUMENT_TEXT("out", struct report_arguments, page),
+    ARGUMENT_READ("lanes", struct report_arguments, options, argument_read_lanes),
+    ARGUMENT_NUMBER("sync-cost", struct report_arguments, options.costs.wait_ns, 0,
+                    (uint64_t)1 << 30),
+    DOT_LIMITS_ARGUMENT(struct report_arguments, limits),
+    { .name = NULL },
+};
 
 static enum exit_status report_file(const struct report_arguments *arguments,
                                     const struct dot_file *file)
@@ -95,16 +66,12 @@ static enum exit_status report_file(const struct report_arguments *arguments,
 enum exit_status command_report(int argc, char **argv)
 {
     struct report_arguments arguments = { 0 };
-    for (int option; (option = argument_next_option("report", argc, argv, long_options)) != -1;) {
-        enum exit_status status = take_option(option, &arguments);
-        if (status != EXIT_DONE)
-            return status;
-        if (arguments.is_help) {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-    }
-    enum exit_status status = argument_read_file("report", argc, argv, optind, &arguments.path);
+    bool is_help;
+    enum exit_status status =
+        arguments_read("report", help, argc, argv, known_options, &arguments, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
+    status = argument_read_file("report", argc, argv, optind, &arguments.path);
     struct dot_file file;
     if (status == EXIT_DONE && !arguments.page)
         return fail(EXIT_BAD_FILE, "where to? braid report FILE.dot --out OUT.html");

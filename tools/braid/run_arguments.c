@@ -43,47 +43,9 @@ static const char help[] =
     "  --json OUT        write the results as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n";
 
-enum {
-    OPTION_FRAMES = 256,
-    OPTION_LANES,
-    OPTION_MAX_CONCURRENCY,
-    OPTION_DEVICE,
-    OPTION_PLACES,
-    OPTION_WORKERS,
-    OPTION_MODE,
-    OPTION_TIME_SCALE,
-    OPTION_TUNED,
-    OPTION_COSTS,
-    OPTION_PROFILE,
-    OPTION_SVG,
-    OPTION_TRACE,
-    OPTION_REPORT,
-    OPTION_JSON,
-};
-
-static const struct option long_options[] = {
-    { "frames", required_argument, NULL, OPTION_FRAMES },
-    { "lanes", required_argument, NULL, OPTION_LANES },
-    { "max-concurrency", no_argument, NULL, OPTION_MAX_CONCURRENCY },
-    { "device", required_argument, NULL, OPTION_DEVICE },
-    { "places", required_argument, NULL, OPTION_PLACES },
-    { "workers", required_argument, NULL, OPTION_WORKERS },
-    { "mode", required_argument, NULL, OPTION_MODE },
-    { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
-    DOT_LIMITS_OPTION,
-    { "tuned", required_argument, NULL, OPTION_TUNED },
-    { "costs", required_argument, NULL, OPTION_COSTS },
-    { "profile", no_argument, NULL, OPTION_PROFILE },
-    { "svg", required_argument, NULL, OPTION_SVG },
-    { "trace", required_argument, NULL, OPTION_TRACE },
-    { "report", required_argument, NULL, OPTION_REPORT },
-    { "json", required_argument, NULL, OPTION_JSON },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
-
-enum exit_status run_arguments_read_device(char *text, struct run_arguments *arguments)
+enum exit_status run_arguments_read_device(char *text, void *into)
 {
+    struct run_arguments *arguments = into;
     char *colon = strchr(text, ':');
     uint64_t ordinal = 0;
     if (colon) {
@@ -100,7 +62,7 @@ enum exit_status run_arguments_read_device(char *text, struct run_arguments *arg
     return EXIT_DONE;
 }
 
-static enum exit_status read_mode(const char *text, braid_exec_mode *out_mode)
+static enum exit_status read_mode(char *text, void *out_mode)
 {
     static const struct {
         const char *name;
@@ -110,75 +72,32 @@ static enum exit_status read_mode(const char *text, braid_exec_mode *out_mode)
                   { "graph", BRAID_MODE_GRAPH } };
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(text, modes[i].name) == 0) {
-            *out_mode = modes[i].mode;
+            *(braid_exec_mode *)out_mode = modes[i].mode;
             return EXIT_DONE;
         }
     }
     return fail(EXIT_BAD_FILE, "--mode takes auto, streams or graph, not '%s'", text);
 }
 
-// An option whose value is a 32-bit number of at least 1.
-static enum exit_status read_count(const char *option, uint64_t most, uint32_t *out_count)
-{
-    uint64_t number = 0;
-    enum exit_status status = argument_read_number(option, optarg, 1, most, &number);
-    if (status == EXIT_DONE)
-        *out_count = (uint32_t)number;
-    return status;
-}
-
-static enum exit_status take_option(int option, struct run_arguments *arguments)
-{
-    switch (option) {
-    case OPTION_FRAMES:
-        return argument_read_number("--frames", optarg, 1, 1000000000, &arguments->num_frames);
-    case OPTION_LANES:
-        arguments->plan.fixed_lanes = true;
-        return read_count("--lanes", 65535, &arguments->plan.max_lanes);
-    case OPTION_MAX_CONCURRENCY:
-        arguments->plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
-        return EXIT_DONE;
-    case OPTION_DEVICE:
-        return run_arguments_read_device(optarg, arguments);
-    case OPTION_PLACES:
-        return read_count("--places", 64, &arguments->num_places);
-    case OPTION_WORKERS:
-        return read_count("--workers", 1024, &arguments->num_workers);
-    case OPTION_MODE:
-        return read_mode(optarg, &arguments->mode);
-    case OPTION_TIME_SCALE:
-        return argument_read_factor("--time-scale", optarg, &arguments->time_scale);
-    case DOT_LIMITS_MOST:
-        return dot_limits_take_option(optarg, &arguments->limits);
-    case OPTION_TUNED:
-        arguments->tuned = optarg;
-        return EXIT_DONE;
-    case OPTION_COSTS:
-        arguments->costs = optarg;
-        return EXIT_DONE;
-    case OPTION_PROFILE:
-        arguments->is_profiled = true;
-        return EXIT_DONE;
-    case OPTION_SVG:
-        arguments->timeline = optarg;
-        return EXIT_DONE;
-    case OPTION_TRACE:
-        arguments->trace = optarg;
-        return EXIT_DONE;
-    case OPTION_REPORT:
-        arguments->page = optarg;
-        return EXIT_DONE;
-    case OPTION_JSON:
-        arguments->json = optarg;
-        return EXIT_DONE;
-    case 'h':
-        fputs(help, stdout);
-        arguments->is_help = true;
-        return EXIT_DONE;
-    default:
-        return EXIT_BAD_FILE;
-    }
-}
+static const struct argument known_options[] = {
+    ARGUMENT_NUMBER("frames", struct run_arguments, num_frames, 1, 1000000000),
+    ARGUMENT_READ("lanes", struct run_arguments, plan, argument_read_lanes),
+    ARGUMENT_CALL("max-concurrency", struct run_arguments, plan, argument_max_concurrency),
+    { "device", ARGUMENT_IS_READ, 0, 0, 0, run_arguments_read_device },
+    ARGUMENT_COUNT("places", struct run_arguments, num_places, 1, 64),
+    ARGUMENT_COUNT("workers", struct run_arguments, num_workers, 1, 1024),
+    ARGUMENT_READ("mode", struct run_arguments, mode, read_mode),
+    ARGUMENT_FACTOR("time-scale", struct run_arguments, time_scale),
+    DOT_LIMITS_ARGUMENT(struct run_arguments, limits),
+    ARGUMENT_TEXT("tuned", struct run_arguments, tuned),
+    ARGUMENT_TEXT("costs", struct run_arguments, costs),
+    ARGUMENT_FLAG("profile", struct run_arguments, is_profiled),
+    ARGUMENT_TEXT("svg", struct run_arguments, timeline),
+    ARGUMENT_TEXT("trace", struct run_arguments, trace),
+    ARGUMENT_TEXT("report", struct run_arguments, page),
+    ARGUMENT_TEXT("json", struct run_arguments, json),
+    { .name = NULL },
+};
 
 int run_arguments_on_stdout(const struct run_arguments *arguments)
 {
@@ -219,11 +138,10 @@ static enum exit_status check_tuned(const struct run_arguments *arguments)
 
 enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments *arguments)
 {
-    for (int option; (option = argument_next_option("run", argc, argv, long_options)) != -1;) {
-        enum exit_status status = take_option(option, arguments);
-        if (status != EXIT_DONE || arguments->is_help)
-            return status;
-    }
+    enum exit_status status =
+        arguments_read("run", help, argc, argv, known_options, arguments, &arguments->is_help);
+    if (status != EXIT_DONE || arguments->is_help)
+        return status;
     if (run_arguments_on_stdout(arguments) > 1)
         return fail(EXIT_BAD_FILE, "only one of --costs, --svg, --trace, --report and --json can "
                                    "go to standard output");
@@ -232,7 +150,7 @@ enum exit_status run_arguments_read(int argc, char **argv, struct run_arguments 
     if (arguments->num_places > 1 && (arguments->timeline || arguments->trace || arguments->page))
         return fail(EXIT_BAD_FILE, "a run with --places has no pictures: when copies ran is not "
                                    "known");
-    enum exit_status status = check_tuned(arguments);
+    status = check_tuned(arguments);
     if (status == EXIT_DONE)
         status = argument_read_file("run", argc, argv, optind, &arguments->path);
     return status == EXIT_DONE ? keep_old_costs(arguments) : status;

@@ -21,11 +21,11 @@ struct run_arguments {
     braid_schedule_options plan;
     struct dot_limits limits;
     bool is_profiled; // the exec keeps the times of its frames, and they are told
-    bool is_help;     // the help was printed, and that is all
+    bool is_help;     // it was printed, and that is all
 };
 
-// --device NAME or NAME:ORDINAL; the name is cut off in place.
-enum exit_status run_arguments_read_device(char *text, struct run_arguments *arguments);
+// --device NAME or NAME:ORDINAL, into struct run_arguments; the name is cut off in place.
+enum exit_status run_arguments_read_device(char *text, void *arguments);
 
 // How many results go to standard output, where there is no text then.
 int run_arguments_on_stdout(const struct run_arguments *arguments);

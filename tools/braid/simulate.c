@@ -34,19 +34,7 @@ static const char help[] =
     "  --json OUT        write the figures as JSON ('-': standard output, in place of the text)\n"
     "  --help            print this text\n" SIMULATE_RANKS_HELP;
 
-enum { OPTION_LANES = 256, OPTION_FASTER, OPTION_SYNC_COST, OPTION_JSON };
 enum { MOST_CASES = 64 };
-
-static const struct option long_options[] = {
-    { "lanes", required_argument, NULL, OPTION_LANES },
-    { "faster", required_argument, NULL, OPTION_FASTER },
-    { "sync-cost", required_argument, NULL, OPTION_SYNC_COST },
-    PLACES_OPTIONS,
-    DOT_LIMITS_OPTION,
-    { "json", required_argument, NULL, OPTION_JSON },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
 
 struct faster {
     const char *node;
@@ -62,7 +50,6 @@ struct simulation {
     struct place_arguments place_arguments;
     struct dot_limits limits;
     struct places places;
-    bool is_help;
 };
 
 // What a plan came to, as given and with nodes faster.
@@ -70,8 +57,9 @@ struct outcome {
     braid_schedule_info given, faster;
 };
 
-static enum exit_status read_lanes(char *text, struct simulation *simulation)
+static enum exit_status read_lanes(char *text, void *into)
 {
+    struct simulation *simulation = into;
     simulation->num_lanes = 0;
     for (char *word; (word = strsep(&text, ","));) {
         uint64_t number = 0;
@@ -86,8 +74,9 @@ static enum exit_status read_lanes(char *text, struct simulation *simulation)
 }
 
 // NODE=X; the name may have a '=' in it, so the last one counts.
-static enum exit_status read_faster(char *text, struct simulation *simulation)
+static enum exit_status read_faster(char *text, void *into)
 {
+    struct simulation *simulation = into;
     char *equals = strrchr(text, '=');
     if (!equals)
         return fail(EXIT_BAD_FILE, "--faster takes NODE=X, not '%s'", text);
@@ -99,28 +88,15 @@ static enum exit_status read_faster(char *text, struct simulation *simulation)
     return argument_read_factor("--faster", equals + 1, &faster->factor);
 }
 
-static enum exit_status take_option(int option, struct simulation *simulation)
-{
-    switch (option) {
-    case OPTION_LANES:
-        return read_lanes(optarg, simulation);
-    case OPTION_FASTER:
-        return read_faster(optarg, simulation);
-    case OPTION_SYNC_COST:
-        return argument_read_number("--sync-cost", optarg, 0, (uint64_t)1 << 30,
-                                    &simulation->sync_cost);
-    case DOT_LIMITS_MOST:
-        return dot_limits_take_option(optarg, &simulation->limits);
-    case OPTION_JSON:
-        simulation->json = optarg;
-        return EXIT_DONE;
-    case 'h':
-        simulation->is_help = true;
-        return EXIT_DONE;
-    default:
-        return places_take_option(option, optarg, &simulation->place_arguments);
-    }
-}
+static const struct argument known_options[] = {
+    { "lanes", ARGUMENT_IS_READ, 0, 0, 0, read_lanes },
+    { "faster", ARGUMENT_IS_READ, 0, 0, 0, read_faster },
+    ARGUMENT_NUMBER("sync-cost", struct simulation, sync_cost, 0, ARGUMENT_MOST_COST),
+    PLACES_ARGUMENTS(struct simulation, place_arguments),
+    DOT_LIMITS_ARGUMENT(struct simulation, limits),
+    ARGUMENT_TEXT("json", struct simulation, json),
+    { .name = NULL },
+};
 
 // An id is looked for first: names need not be distinct.
 static uint32_t find_node(const struct dot_file *file, const char *name)
@@ -287,17 +263,13 @@ enum exit_status command_simulate(int argc, char **argv)
 {
     struct simulation simulation = { .lanes = { 1, 2, 4, 8 }, .num_lanes = 4 };
     if (simulate_ranks_is_meant(argc, argv))
-        return simulate_ranks(argc, argv);
-    for (int option; (option = argument_next_option("simulate", argc, argv, long_options)) != -1;) {
-        enum exit_status status = take_option(option, &simulation);
-        if (status != EXIT_DONE)
-            return status;
-        if (simulation.is_help) {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-    }
-    enum exit_status status = argument_read_file("simulate", argc, argv, optind, &simulation.path);
+        return simulate_ranks(help, argc, argv);
+    bool is_help;
+    enum exit_status status =
+        arguments_read("simulate", help, argc, argv, known_options, &simulation, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
+    status = argument_read_file("simulate", argc, argv, optind, &simulation.path);
     struct dot_file file;
     if (status == EXIT_DONE)
         status = dot_file_read(simulation.path, &simulation.limits, &file);

@@ -17,28 +17,7 @@
 #include "ranks_plan.h"
 #include "simulate_ranks.h"
 
-enum {
-    OPTION_RANKS = 256,
-    OPTION_PATTERN,
-    OPTION_NETWORK,
-    OPTION_WORKERS,
-    OPTION_HOSTS,
-    OPTION_SVG,
-    OPTION_JSON
-};
 enum { MOST_RANKS = 1 << 20 };
-
-static const struct option long_options[] = {
-    { "ranks", required_argument, NULL, OPTION_RANKS },
-    { "pattern", required_argument, NULL, OPTION_PATTERN },
-    { "network", required_argument, NULL, OPTION_NETWORK },
-    { "workers", required_argument, NULL, OPTION_WORKERS },
-    { "hosts", required_argument, NULL, OPTION_HOSTS },
-    DOT_LIMITS_OPTION,
-    { "svg", required_argument, NULL, OPTION_SVG },
-    { "json", required_argument, NULL, OPTION_JSON },
-    { NULL, 0, NULL, 0 },
-};
 
 struct simulation {
     uint32_t ranks[RANKS_MOST_POINTS];
@@ -50,8 +29,9 @@ struct simulation {
     struct dot_limits limits;
 };
 
-static enum exit_status read_ranks(char *text, struct simulation *simulation)
+static enum exit_status read_ranks(char *text, void *into)
 {
+    struct simulation *simulation = into;
     simulation->num = 0;
     if (strcmp(text, "file") == 0)
         return EXIT_DONE;
@@ -67,8 +47,9 @@ static enum exit_status read_ranks(char *text, struct simulation *simulation)
     return EXIT_DONE;
 }
 
-static enum exit_status read_network(char *text, struct ranks_network *network)
+static enum exit_status read_network(char *text, void *into)
 {
+    struct ranks_network *network = into;
     for (char *word; (word = strsep(&text, ","));) {
         char *equals = strchr(word, '='), *end = word;
         double value = equals ? strtod(equals + 1, &end) : -1;
@@ -91,8 +72,9 @@ static enum exit_status read_network(char *text, struct ranks_network *network)
     return EXIT_DONE;
 }
 
-static enum exit_status read_hosts(char *text, struct ranks_machine *machine)
+static enum exit_status read_hosts(char *text, void *into)
 {
+    struct ranks_machine *machine = into;
     char *slash = strchr(text, '/');
     uint64_t ranks = 0, cores = 0;
     if (!slash)
@@ -106,36 +88,24 @@ static enum exit_status read_hosts(char *text, struct ranks_machine *machine)
     return status;
 }
 
-static enum exit_status take_option(int option, struct simulation *simulation)
+static enum exit_status read_pattern(char *text, void *into)
 {
-    uint64_t number = 0;
-    enum exit_status status = EXIT_DONE;
-    switch (option) {
-    case OPTION_RANKS:
-        return read_ranks(optarg, simulation);
-    case OPTION_PATTERN:
-        simulation->has_pattern = true;
-        return ranks_pattern_read(optarg, &simulation->pattern);
-    case OPTION_NETWORK:
-        return read_network(optarg, &simulation->machine.network);
-    case OPTION_HOSTS:
-        return read_hosts(optarg, &simulation->machine);
-    case OPTION_WORKERS:
-        status = argument_read_number("--workers", optarg, 1, 1024, &number);
-        simulation->machine.num_workers = (uint32_t)number;
-        return status;
-    case OPTION_SVG:
-        simulation->svg = optarg;
-        return EXIT_DONE;
-    case DOT_LIMITS_MOST:
-        return dot_limits_take_option(optarg, &simulation->limits);
-    case OPTION_JSON:
-        simulation->json = optarg;
-        return EXIT_DONE;
-    default:
-        return EXIT_BAD_FILE;
-    }
+    struct simulation *simulation = into;
+    simulation->has_pattern = true;
+    return ranks_pattern_read(text, &simulation->pattern);
 }
+
+static const struct argument known_options[] = {
+    { "ranks", ARGUMENT_IS_READ, 0, 0, 0, read_ranks },
+    { "pattern", ARGUMENT_IS_READ, 0, 0, 0, read_pattern },
+    ARGUMENT_READ("network", struct simulation, machine.network, read_network),
+    ARGUMENT_COUNT("workers", struct simulation, machine.num_workers, 1, 1024),
+    ARGUMENT_READ("hosts", struct simulation, machine, read_hosts),
+    DOT_LIMITS_ARGUMENT(struct simulation, limits),
+    ARGUMENT_TEXT("svg", struct simulation, svg),
+    ARGUMENT_TEXT("json", struct simulation, json),
+    { .name = NULL },
+};
 
 // Where lanes of several ranks would wait for each other, all are planned again, as by execs.
 static enum exit_status simulate_world(const struct simulation *simulation,
@@ -264,7 +234,7 @@ bool simulate_ranks_is_meant(int argc, char **argv)
     return false;
 }
 
-enum exit_status simulate_ranks(int argc, char **argv)
+enum exit_status simulate_ranks(const char *help, int argc, char **argv)
 {
     struct simulation simulation = {
         .ranks = { 1, 4, 16, 64, 256, 1024 },
@@ -272,12 +242,11 @@ enum exit_status simulate_ranks(int argc, char **argv)
         .machine = { .network = { 1500, 500, 100, 1 / 12.0 }, .num_workers = 1 },
     };
     const char *path = NULL;
-    enum exit_status status = EXIT_DONE;
-    for (int option; (option = argument_next_option("simulate", argc, argv, long_options)) != -1;) {
-        status = take_option(option, &simulation);
-        if (status != EXIT_DONE)
-            return status;
-    }
+    bool is_help;
+    enum exit_status status =
+        arguments_read("simulate", help, argc, argv, known_options, &simulation, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
     if (!simulation.has_pattern)
         status = argument_read_file("simulate", argc, argv, optind, &path);
     else if (optind < argc)

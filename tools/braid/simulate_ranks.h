@@ -9,7 +9,7 @@
 
 // By the options that were given.
 bool simulate_ranks_is_meant(int argc, char **argv);
-enum exit_status simulate_ranks(int argc, char **argv);
+enum exit_status simulate_ranks(const char *help, int argc, char **argv);
 
 // Behind the options of the rest.
 #define SIMULATE_RANKS_HELP                                                                        \

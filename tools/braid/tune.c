@@ -36,27 +36,6 @@ static const char help[] =
     "                    goes to standard error)\n"
     "  --help            print this text\n";
 
-enum {
-    OPTION_BUDGET = 256,
-    OPTION_LANES,
-    OPTION_DEVICE,
-    OPTION_WORKERS,
-    OPTION_TIME_SCALE,
-    OPTION_OUT
-};
-
-static const struct option long_options[] = {
-    { "budget", required_argument, NULL, OPTION_BUDGET },
-    { "lanes", required_argument, NULL, OPTION_LANES },
-    { "device", required_argument, NULL, OPTION_DEVICE },
-    { "workers", required_argument, NULL, OPTION_WORKERS },
-    { "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
-    DOT_LIMITS_OPTION,
-    { "out", required_argument, NULL, OPTION_OUT },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
-
 struct tuning {
     struct run_arguments arguments; // device, workers, time scale, path
     const char *out;
@@ -65,38 +44,16 @@ struct tuning {
     json_t *trials;
 };
 
-static enum exit_status take_option(int option, struct tuning *tuning)
-{
-    uint64_t number = 0;
-    enum exit_status status;
-    switch (option) {
-    case OPTION_BUDGET:
-        return argument_read_number("--budget", optarg, 1, 3600000, &tuning->budget_ms);
-    case OPTION_LANES:
-        status = argument_read_number("--lanes", optarg, 1, 1024, &number);
-        tuning->max_lanes = (uint32_t)number;
-        return status;
-    case OPTION_DEVICE:
-        return run_arguments_read_device(optarg, &tuning->arguments);
-    case OPTION_WORKERS:
-        status = argument_read_number("--workers", optarg, 1, 1024, &number);
-        tuning->arguments.num_workers = (uint32_t)number;
-        return status;
-    case OPTION_TIME_SCALE:
-        return argument_read_factor("--time-scale", optarg, &tuning->arguments.time_scale);
-    case DOT_LIMITS_MOST:
-        return dot_limits_take_option(optarg, &tuning->arguments.limits);
-    case OPTION_OUT:
-        tuning->out = optarg;
-        return EXIT_DONE;
-    case 'h':
-        fputs(help, stdout);
-        tuning->arguments.is_help = true;
-        return EXIT_DONE;
-    default:
-        return EXIT_BAD_FILE;
-    }
-}
+static const struct argument known_options[] = {
+    ARGUMENT_NUMBER("budget", struct tuning, budget_ms, 1, 3600000),
+    ARGUMENT_COUNT("lanes", struct tuning, max_lanes, 1, 1024),
+    ARGUMENT_READ("device", struct tuning, arguments, run_arguments_read_device),
+    ARGUMENT_COUNT("workers", struct tuning, arguments.num_workers, 1, 1024),
+    ARGUMENT_FACTOR("time-scale", struct tuning, arguments.time_scale),
+    DOT_LIMITS_ARGUMENT(struct tuning, arguments.limits),
+    ARGUMENT_TEXT("out", struct tuning, out),
+    { .name = NULL },
+};
 
 static void show_progress(void *user, uint64_t used_ns, uint64_t total_ns)
 {
@@ -174,13 +131,12 @@ static enum exit_status tune_on_device(struct tuning *tuning, const struct dot_f
 enum exit_status command_tune(int argc, char **argv)
 {
     struct tuning tuning = { .budget_ms = 2000 };
-    for (int option; (option = argument_next_option("tune", argc, argv, long_options)) != -1;) {
-        enum exit_status status = take_option(option, &tuning);
-        if (status != EXIT_DONE || tuning.arguments.is_help)
-            return status;
-    }
+    bool is_help;
     enum exit_status status =
-        argument_read_file("tune", argc, argv, optind, &tuning.arguments.path);
+        arguments_read("tune", help, argc, argv, known_options, &tuning, &is_help);
+    if (status != EXIT_DONE || is_help)
+        return status;
+    status = argument_read_file("tune", argc, argv, optind, &tuning.arguments.path);
     struct dot_file file;
     if (status == EXIT_DONE)
         status = dot_file_read(tuning.arguments.path, &tuning.arguments.limits, &file);
