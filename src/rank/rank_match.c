@@ -69,13 +69,11 @@ static bool refuse(const struct rank_plan *plans, const uint32_t ranks[2], uint3
 {
     const struct rank_plan_communicator *communicator =
         braid_rank_plan_find_communicator(&plans[ranks[0]], number);
-    char *text = verdict->message;
-    size_t size = sizeof(verdict->message);
-    verdict->status = BRAID_INVALID_ARGUMENT;
-    snprintf(text, size, "communicator '%s': ranks %u and %u %s",
-             plans[ranks[0]].text + communicator->name, ranks[0], ranks[1], why);
+    braid_rank_refuse(verdict, BRAID_INVALID_ARGUMENT, "communicator '%s': ranks %u and %u %s",
+                      plans[ranks[0]].text + communicator->name, ranks[0], ranks[1], why);
     for (int i = 0; i < 2; i++)
-        show_order(&plans[ranks[i]], ranks[i], number, at[i], text, size);
+        show_order(&plans[ranks[i]], ranks[i], number, at[i], verdict->message,
+                   sizeof(verdict->message));
     return false;
 }
 
@@ -83,14 +81,6 @@ static bool add_edge(struct rank_match *match, uint32_t from, uint32_t to)
 {
     return braid_array_put(&match->edges, &(struct rank_plan_edge){ .from = from, .to = to },
                            sizeof(struct rank_plan_edge));
-}
-
-static bool no_memory(struct rank_verdict *verdict)
-{
-    verdict->status = BRAID_NO_MEMORY;
-    snprintf(verdict->message, sizeof(verdict->message),
-             "out of host memory on rank 0 for comparing what ranks plan");
-    return false;
 }
 
 static bool are_one(const struct rank_plan_operation *a, const struct rank_plan_operation *b)
@@ -126,7 +116,7 @@ static bool match_member(const struct rank_plan *plans, uint32_t first, uint32_t
             return refuse(plans, (uint32_t[]){ first, member }, number, (uint32_t[]){ i, j },
                           "do not make the same operations in the same order", verdict);
         if (!join_vertex(match, plans, member, j, vertex++))
-            return no_memory(verdict);
+            return braid_rank_has_no_memory(verdict);
     }
 }
 
@@ -144,7 +134,7 @@ static bool match_communicator(const struct rank_plan *plans, uint32_t rank,
     for (uint32_t i = next_collective(plan, number, 0); i < plan->num_operations;
          i = next_collective(plan, number, i + 1)) {
         if (!join_vertex(match, plans, rank, i, vertex++))
-            return no_memory(verdict);
+            return braid_rank_has_no_memory(verdict);
     }
     match->num_vertices = vertex;
     return true;
@@ -249,7 +239,7 @@ static bool match_pair(const struct rank_plan *plans, const struct half *send,
     uint32_t from = match->first_vertex[send->rank], to = match->first_vertex[receive->rank];
     return (add_edge(match, from + a->post, to + b->await) &&
             add_edge(match, to + b->post, from + a->await)) ||
-           no_memory(verdict);
+           braid_rank_has_no_memory(verdict);
 }
 
 // Of one pair of ranks and tag: sends, then as many receives.
@@ -287,13 +277,13 @@ bool braid_rank_match(const struct rank_plan *plans, uint32_t num, struct rank_m
     struct array halves = { 0 };
     match.first_vertex = braid_allocate_zeroed((size_t)num + 1, sizeof(uint32_t));
     if (!match.first_vertex)
-        return no_memory(out_verdict);
+        return braid_rank_has_no_memory(out_verdict);
     for (uint32_t i = 0; i < num; i++)
         match.first_vertex[i + 1] = match.first_vertex[i] + plans[i].num_vertices;
     match.num_vertices = match.first_vertex[num];
     bool matched = match_collectives(plans, num, &match, out_verdict);
     if (matched && !collect_halves(plans, num, &halves))
-        matched = no_memory(out_verdict);
+        matched = braid_rank_has_no_memory(out_verdict);
     if (matched)
         matched = match_halves(plans, &halves, &match, out_verdict);
     braid_array_finish(&halves);

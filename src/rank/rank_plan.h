@@ -88,7 +88,10 @@ bool braid_rank_find_cycle(const struct rank_plan *plans, uint32_t num,
                            const struct rank_match *match, bool with_lanes, char *text, size_t size,
                            bool *out_found);
 
-// rank_judge.c
+// rank_judge.c: writes a verdict; false.
+__attribute__((format(printf, 3, 4))) bool
+braid_rank_refuse(struct rank_verdict *verdict, uint32_t status, const char *format, ...);
+bool braid_rank_has_no_memory(struct rank_verdict *verdict);
 void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
                       struct rank_verdict *out_verdict);
 // Whether all ranks are about to connect the same communicators.
