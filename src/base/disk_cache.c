@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/whole_file.h"
 
 enum { OWNER_MAY = 0600 };
@@ -86,20 +87,12 @@ void braid_disk_cache_close(struct disk_cache *cache)
     free(cache);
 }
 
-// FNV-1a (Fowler, Noll, Vo). Two keys of one hash take turns in one file, which holds the key.
-static uint64_t hash(const void *data, size_t bytes)
-{
-    uint64_t sum = 0xcbf29ce484222325;
-    for (size_t i = 0; i < bytes; i++)
-        sum = (sum ^ ((const unsigned char *)data)[i]) * 0x100000001b3;
-    return sum;
-}
-
-// The path of a key's file, for the caller to free; NULL: memory ran out.
+// The path of a key's file, for the caller to free; NULL: memory ran out. Two keys of one hash
+// take turns in one file, which holds the key.
 static char *find_path(const struct disk_cache *cache, const void *key, size_t key_bytes)
 {
     char digits[17];
-    snprintf(digits, sizeof(digits), "%016" PRIx64, hash(key, key_bytes));
+    snprintf(digits, sizeof(digits), "%016" PRIx64, hash_bytes(key, key_bytes));
     return join(cache->folder, digits);
 }
 
@@ -147,7 +140,7 @@ static bool take_content(unsigned char *data, size_t bytes, const void *key, siz
     memmove(data, data + sizeof(head) + key_bytes, (size_t)head.content_bytes);
     data[head.content_bytes] = '\0';
     *out_bytes = (size_t)head.content_bytes;
-    return hash(data, *out_bytes) == head.sum;
+    return hash_bytes(data, *out_bytes) == head.sum;
 }
 
 void *braid_disk_cache_read(struct disk_cache *cache, const void *key, size_t key_bytes,
@@ -202,7 +195,7 @@ void braid_disk_cache_write(struct disk_cache *cache, const void *key, size_t ke
                             const void *content, size_t bytes)
 {
     char *path = cache ? find_path(cache, key, key_bytes) : NULL;
-    const struct file_head head = { MARK, hash(content, bytes), key_bytes, bytes };
+    const struct file_head head = { MARK, hash_bytes(content, bytes), key_bytes, bytes };
     if (cache && !(path && save(path, &head, key, content)))
         tell(cache, path ? errno : ENOMEM);
     free(path);

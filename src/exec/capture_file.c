@@ -4,13 +4,14 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 void braid_capture_put(struct capture_file *file, const void *bytes, uint64_t num)
 {
     file->at += num;
     if (!file->stream)
         return;
-    for (uint64_t i = 0; i < num; i++)
-        file->sum = (file->sum ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3;
+    file->sum = hash_more(file->sum, bytes, num);
     (void)fwrite(bytes, 1, num, file->stream); // the stream keeps the error
 }
 
@@ -41,7 +42,7 @@ void braid_capture_begin(struct capture_file *file, FILE *stream)
 {
     file->stream = stream;
     file->at = file->num_sections = 0;
-    file->sum = 0xcbf29ce484222325;
+    file->sum = hash_of_nothing;
     braid_capture_put(file, "BRAIDCAP", 8);
     braid_capture_put_number(file, CAPTURE_VERSION, 4);
     braid_capture_put_number(file, file->bytes, 8);

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/spread.h"
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -42,12 +43,6 @@ static void walk(const struct measured_frames *frames, struct expected_delays ex
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return (first > second) - (first < second);
-}
-
 // delays_ns: of each node in each frame. The lower one of two in the middle.
 static void find_medians(const struct measured_frames *frames, const uint64_t *delays_ns,
                          uint64_t *sorted_ns, uint64_t *out_ns)
@@ -55,7 +50,7 @@ static void find_medians(const struct measured_frames *frames, const uint64_t *d
     for (uint32_t i = 0; i < frames->num_nodes; i++) {
         for (uint32_t frame = 0; frame < frames->num_frames; frame++)
             sorted_ns[frame] = delays_ns[(size_t)frame * frames->num_nodes + i];
-        qsort(sorted_ns, frames->num_frames, sizeof(*sorted_ns), compare);
+        sort_numbers(sorted_ns, frames->num_frames);
         out_ns[i] = frames->num_frames ? sorted_ns[(frames->num_frames - 1) / 2] : 0;
     }
 }

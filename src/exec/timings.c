@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/inside.h"
+#include "base/spread.h"
 #include "exec/exec.h"
 #include "exec/exec_times.h"
 
@@ -39,20 +40,10 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first < second ? -1 : first > second;
-}
-
 // Sorts the scratch numbers of the frames.
-static braid_spread find_spread(const struct exec_times *times)
+static braid_spread spread_of(const struct exec_times *times)
 {
-    uint32_t num = times->num_frames;
-    if (!num)
-        return (braid_spread){ 0 };
-    qsort(times->scratch, num, sizeof(*times->scratch), compare);
-    return (braid_spread){ times->scratch[0], times->scratch[num / 2], times->scratch[num - 1] };
+    return times->num_frames ? find_spread(times->scratch, times->num_frames) : (braid_spread){ 0 };
 }
 
 static uint64_t length_of(struct profile_span span)
@@ -64,7 +55,7 @@ static braid_spread find_op_spread(const struct exec_times *times, size_t op)
 {
     for (uint32_t i = 0; i < times->num_frames; i++)
         times->scratch[i] = length_of(ops_of(times, i)[op]);
-    return find_spread(times);
+    return spread_of(times);
 }
 
 static bool is_wait(const braid_step *op)
@@ -136,7 +127,7 @@ static braid_node_timing add_tallies(const struct exec_times *times, uint32_t no
     }
     if (!num)
         return (braid_node_timing){ .timed_by = BRAID_TIMED_NOT };
-    qsort(times->scratch, num, sizeof(*times->scratch), compare);
+    sort_numbers(times->scratch, num);
     return (braid_node_timing){
         .time = { all.least_ns, times->scratch[num / 2], all.most_ns },
         .mean_ns = all.sum_ns / all.num,
@@ -278,7 +269,7 @@ static braid_timings tell(const braid_exec *exec, const struct exec_told *told)
         .num_nodes = exec->tasks.num,
         .num_lanes = exec->program.num_lanes,
         .num_waits = count_waits(&exec->program),
-        .frame = find_spread(times),
+        .frame = spread_of(times),
         .island_wait_ns = sum_island_waits(exec),
         .frames = told->frames,
         .nodes = told->nodes,

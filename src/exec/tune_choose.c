@@ -4,17 +4,13 @@
 
 #include <stdlib.h>
 
+#include "base/spread.h"
+
 #define ALIKE 1.01 // a median further above the fastest is slower, however few times there are
 
 static struct tune_trial *first_trial(const struct tune_trials *trials)
 {
     return trials->trials.items;
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first < second ? -1 : first > second;
 }
 
 static size_t square_root(size_t number)
@@ -28,15 +24,14 @@ static size_t square_root(size_t number)
 // The median of `num` independent times lies with 95 % between two of them, for any distribution.
 // Their places differ from the middle by 0.98 times the root of `num`. (Conover, Practical
 // Nonparametric Statistics, confidence intervals for quantiles.)
-static void find_spread(struct tune_trial *trial)
+static void judge_times(struct tune_trial *trial)
 {
     uint64_t *times = trial->times.items;
     size_t num = trial->times.num;
     if (!num)
         return;
-    qsort(times, num, sizeof(*times), compare);
     size_t apart = square_root(num) + 1, middle = num / 2;
-    trial->frame = (braid_spread){ times[0], times[middle], times[num - 1] };
+    trial->frame = find_spread(times, num);
     trial->low_ns = times[apart < middle ? middle - apart : 0];
     trial->high_ns = times[apart < num - middle ? middle + apart : num - 1];
 }
@@ -56,7 +51,7 @@ static int compare_trials(const void *a, const void *b)
 void braid_tune_sort(struct tune_trials *trials)
 {
     for (size_t i = 0; i < trials->trials.num; i++)
-        find_spread(&first_trial(trials)[i]);
+        judge_times(&first_trial(trials)[i]);
     qsort(first_trial(trials), trials->trials.num, sizeof(struct tune_trial), compare_trials);
 }
 

@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that tells a graph from others by its structure (FNV-1a; Fowler, Noll, Vo).
+// A number that tells a graph from others by its structure.
 #include <braid/tune.h>
 
-#include "graph/regions.h"
+#include <string.h>
 
-static void add_bytes(uint64_t *digest, const void *bytes, size_t num)
-{
-    for (size_t i = 0; i < num; i++) {
-        *digest ^= ((const unsigned char *)bytes)[i];
-        *digest *= 0x100000001b3;
-    }
-}
+#include "base/hash.h"
+#include "graph/regions.h"
 
 // By bytes of fixed order, so that machines of either byte order agree.
 static void add_number(uint64_t *digest, uint64_t number)
 {
     for (int i = 0; i < 8; i++) {
         unsigned char byte = (unsigned char)(number >> (8 * i));
-        add_bytes(digest, &byte, 1);
+        *digest = hash_more(*digest, &byte, 1);
     }
 }
 
 static void add_text(uint64_t *digest, const char *text)
 {
-    do
-        add_bytes(digest, text, 1);
-    while (*text++);
+    *digest = hash_more(*digest, text, strlen(text) + 1);
 }
 
 static void add_node(uint64_t *digest, const braid_graph *graph, uint32_t index)
@@ -47,7 +40,7 @@ uint64_t braid_graph_digest(const braid_graph *graph)
 {
     if (!graph)
         return 0;
-    uint64_t digest = 0xcbf29ce484222325;
+    uint64_t digest = hash_of_nothing;
     const struct graph_edge *edges = graph_edges(graph);
     add_number(&digest, graph->nodes.num);
     for (uint32_t i = 0; i < graph->nodes.num; i++)

@@ -8,23 +8,16 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "rank/rank_graph.h"
 
 enum { NUM_TAGS = 32768, WIDE_BYTES = 8 };
 
-// FNV-1a; Fowler, Noll, Vo.
-static uint64_t hash(uint64_t hash, const void *bytes, size_t num)
-{
-    for (size_t i = 0; i < num; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3;
-    return hash;
-}
-
 uint64_t braid_transfer_key(const char *name, uint64_t offset, uint64_t bytes)
 {
-    uint64_t key = hash(0xcbf29ce484222325, name, strlen(name) + 1);
-    key = hash(key, &offset, sizeof(offset));
-    key = hash(key, &bytes, sizeof(bytes));
+    uint64_t key = hash_bytes(name, strlen(name) + 1);
+    key = hash_more(key, &offset, sizeof(offset));
+    key = hash_more(key, &bytes, sizeof(bytes));
     return key ? key : 1;
 }
 

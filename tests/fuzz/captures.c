@@ -6,6 +6,7 @@
 
 #include <braid/braid.h>
 
+#include "base/hash.h"
 #include "fuzz/fuzz.h"
 #include "replay_graph.h"
 
@@ -70,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (length >= HEAD_BYTES + SUM_BYTES) {
         memcpy(copy, "BRAIDCAP\1\0\0\0", SIZE_AT);
         put_number(copy + SIZE_AT, length);
-        put_number(copy + length - SUM_BYTES, capture_sum(copy, length - SUM_BYTES));
+        put_number(copy + length - SUM_BYTES, hash_bytes(copy, length - SUM_BYTES));
     }
     if (capture_file_read_bytes("input", copy, length, &file) == EXIT_DONE)
         use(&file);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "capture_file.h"
 #include "support/check.h"
 #include "tool/capture_frames.h"
@@ -88,13 +89,13 @@ static void a_file_with_another_sum_is_read_or_refused(void **state)
     for (size_t i = 20; i < num_bytes - 8; i++) {
         for (size_t k = 0; k < sizeof(changes); k++) {
             whole[i] ^= changes[k];
-            put_number(whole + num_bytes - 8, capture_sum(whole, num_bytes - 8));
+            put_number(whole + num_bytes - 8, hash_bytes(whole, num_bytes - 8));
             num_refused += read_copy(whole, num_bytes) != EXIT_DONE;
             whole[i] ^= changes[k];
         }
     }
     assert_true(num_refused > 0);
-    put_number(whole + num_bytes - 8, capture_sum(whole, num_bytes - 8));
+    put_number(whole + num_bytes - 8, hash_bytes(whole, num_bytes - 8));
 }
 
 // A file without contents, whose last node ends in the address of a buffer.
@@ -155,7 +156,7 @@ static void a_trap_is_no_address_in_a_buffer(void **state)
         num -= LESS;
         put_number(nodes + 4, section - LESS);
         put_number(bytes + 12, num);
-        put_number(bytes + num - 8, capture_sum(bytes, num - 8));
+        put_number(bytes + num - 8, hash_bytes(bytes, num - 8));
         assert_int_equal(read_copy(bytes, num), EXIT_BAD_FILE);
         free(bytes);
     }

@@ -8,18 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "capture_nodes.h"
 #include "capture_reader.h"
 
 enum { HEAD_BYTES = 8 + 4 + 8, SUM_BYTES = 8 };
-
-uint64_t capture_sum(const unsigned char *bytes, size_t num)
-{
-    uint64_t sum = 0xcbf29ce484222325;
-    for (size_t i = 0; i < num; i++)
-        sum = (sum ^ bytes[i]) * 0x100000001b3;
-    return sum;
-}
 
 static void read_head(struct capture_reader *reader)
 {
@@ -43,7 +36,7 @@ static void read_head(struct capture_reader *reader)
     }
     size_t begin = reader->at;
     reader->at = file->num_bytes - SUM_BYTES;
-    if (capture_take_number(reader, 8) != capture_sum(file->bytes, file->num_bytes - SUM_BYTES)) {
+    if (capture_take_number(reader, 8) != hash_bytes(file->bytes, file->num_bytes - SUM_BYTES)) {
         reader->at -= SUM_BYTES;
         capture_refuse(reader, "the sum is wrong: the file was damaged");
     }
@@ -307,10 +300,10 @@ void capture_file_finish(struct capture_file *file)
     free(file->nodes);
     free(file->edges);
     free(file->order);
-    free(file->accesses.items);
-    free(file->arguments.items);
-    free(file->words.items);
-    free(file->values.items);
+    braid_array_finish(&file->accesses);
+    braid_array_finish(&file->arguments);
+    braid_array_finish(&file->words);
+    braid_array_finish(&file->values);
     free(file->bytes);
     *file = (struct capture_file){ 0 };
 }

@@ -9,6 +9,7 @@
 
 #include <braid/graph.h>
 
+#include "base/array.h"
 #include "message.h"
 
 enum { CAPTURE_VERSION = 1, CAPTURE_MOST_NESTING = 64 };
@@ -85,12 +86,6 @@ struct capture_edge {
     uint32_t from, to;
 };
 
-// Growing arrays: the reader's.
-struct capture_list {
-    void *items;
-    size_t num, room;
-};
-
 struct capture_file {
     const char *path;
     unsigned char *bytes; // the file, in which texts, code and contents stay
@@ -104,8 +99,8 @@ struct capture_file {
     struct capture_edge *edges;
     uint32_t *order; // of the nodes, one after another; bodies come right behind their node
     uint32_t num_resources, num_kernels, num_nodes, num_edges;
-    struct capture_list accesses, arguments, words; // struct capture_access and so on, by node
-    struct capture_list values;                     // unsigned char; each begins at a multiple of 8
+    struct array accesses, arguments, words; // struct capture_access and so on, by node
+    struct array values;                     // unsigned char; each begins at a multiple of 8
 };
 
 // Reads a file, "-" for standard input. It is to be finished, also if this fails.
@@ -114,9 +109,6 @@ enum exit_status capture_file_read(const char *path, struct capture_file *out_fi
 enum exit_status capture_file_read_bytes(const char *path, unsigned char *bytes, size_t num,
                                          struct capture_file *out_file);
 void capture_file_finish(struct capture_file *file);
-
-// The sum of so many bytes: FNV-1a (Fowler, Noll, Vo).
-uint64_t capture_sum(const unsigned char *bytes, size_t num);
 
 // The buffer that a resource is or is a part of, and where in it.
 uint32_t capture_buffer_of(const struct capture_file *file, uint32_t resource,

@@ -116,23 +116,13 @@ void *capture_take_items(struct capture_reader *reader, size_t least, size_t ite
     return items;
 }
 
-void *capture_append(struct capture_reader *reader, struct capture_list *list, size_t num,
+void *capture_append(struct capture_reader *reader, struct array *list, size_t num,
                      size_t item_bytes)
 {
     if (reader->status != EXIT_DONE)
         return NULL;
-    if (num > list->room - list->num) {
-        size_t room = (list->num + num) * 2;
-        void *items = realloc(list->items, room * item_bytes);
-        if (!items) {
-            reader->status = fail(EXIT_FAILED, "out of memory for %s", reader->file->path);
-            return NULL;
-        }
-        list->items = items;
-        list->room = room;
-    }
-    unsigned char *first = (unsigned char *)list->items + list->num * item_bytes;
-    memset(first, 0, num * item_bytes);
-    list->num += num;
-    return first;
+    void *first = braid_array_append(list, num, item_bytes);
+    if (!first)
+        reader->status = fail(EXIT_FAILED, "out of memory for %s", reader->file->path);
+    return first ? memset(first, 0, num * item_bytes) : NULL;
 }

@@ -30,7 +30,7 @@ const unsigned char *capture_take_block(struct capture_reader *reader, uint64_t 
 void *capture_take_items(struct capture_reader *reader, size_t least, size_t item_bytes,
                          uint32_t *out_num);
 // Zeroed items behind those of a list.
-void *capture_append(struct capture_reader *reader, struct capture_list *list, size_t num,
+void *capture_append(struct capture_reader *reader, struct array *list, size_t num,
                      size_t item_bytes);
 
 #endif

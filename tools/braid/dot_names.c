@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/big_memory.h"
+#include "base/hash.h"
 #include "dot_attributes.h"
 
 // The name stands here as well: a text with a million nodes looks each up in no order, and each
@@ -21,12 +22,10 @@ struct dot_name_chunk {
     char bytes[];
 };
 
-// FNV-1a, mixed so that its low bits depend on all bytes.
+// Mixed so that its low bits depend on all bytes.
 static uint32_t hash_of(const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
+    uint64_t hash = hash_bytes(name, strlen(name));
     return (uint32_t)((hash * 0x9e3779b97f4a7c15) >> 32);
 }
 

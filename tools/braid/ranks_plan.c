@@ -23,25 +23,10 @@ struct dealing {
     size_t num_needs, room_needs;
 };
 
-static bool make_room(void *items, size_t num, size_t *room, size_t item_bytes)
-{
-    void *old, *grown;
-    if (num < *room)
-        return true;
-    size_t more = *room ? *room * 2 : 1024;
-    memcpy(&old, items, sizeof(old));
-    grown = num < UINT32_MAX ? realloc(old, more * item_bytes) : NULL;
-    if (!grown)
-        return false;
-    memcpy(items, &grown, sizeof(grown));
-    *room = more;
-    return true;
-}
-
 static bool add_node(struct dealing *dealing, struct ranks_node node)
 {
     struct ranks_plan *plan = dealing->plan;
-    if (!make_room(&plan->nodes, plan->num_nodes, &plan->room_nodes, sizeof(node)))
+    if (!ranks_make_room(&plan->nodes, plan->num_nodes, &plan->room_nodes, sizeof(node)))
         return false;
     plan->nodes[plan->num_nodes++] = node;
     return true;
@@ -49,8 +34,8 @@ static bool add_node(struct dealing *dealing, struct ranks_node node)
 
 static bool add_need(struct dealing *dealing, uint32_t from, uint32_t to)
 {
-    if (!make_room(&dealing->needs, dealing->num_needs, &dealing->room_needs,
-                   sizeof(*dealing->needs)))
+    if (!ranks_make_room(&dealing->needs, dealing->num_needs, &dealing->room_needs,
+                         sizeof(*dealing->needs)))
         return false;
     dealing->needs[dealing->num_needs++] = (struct ranks_edge){ from, to };
     return true;
@@ -75,8 +60,8 @@ static bool add_message(struct dealing *dealing, uint32_t task, uint32_t rank,
     uint32_t number = (uint32_t)plan->num_messages, node = (uint32_t)plan->num_nodes;
     double own = network->overhead_ns < 1 ? 1 : network->overhead_ns;
     double way = own + network->latency_ns + (double)made->bytes * network->ns_per_byte;
-    if (!make_room(&plan->messages, number, &plan->room_messages, sizeof(*plan->messages)) ||
-        !make_room(&dealing->sent_last, number, &dealing->room_sent, sizeof(uint32_t)) ||
+    if (!ranks_make_room(&plan->messages, number, &plan->room_messages, sizeof(*plan->messages)) ||
+        !ranks_make_room(&dealing->sent_last, number, &dealing->room_sent, sizeof(uint32_t)) ||
         !add_node(dealing, (struct ranks_node){ .cost_ns = (uint64_t)own,
                                                 .rank = made->rank,
                                                 .message = number,
@@ -221,7 +206,7 @@ struct lane {
 
 static bool add_edge(struct ranks_plan *plan, uint32_t from, uint32_t to)
 {
-    if (!make_room(&plan->edges, plan->num_edges, &plan->room_edges, sizeof(*plan->edges)))
+    if (!ranks_make_room(&plan->edges, plan->num_edges, &plan->room_edges, sizeof(*plan->edges)))
         return false;
     plan->edges[plan->num_edges++] = (struct ranks_edge){ from, to };
     return true;

@@ -3,18 +3,21 @@
 #include "ranks_world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "dot_cost.h"
 
-static bool make_room(void **items, size_t num, size_t *room, size_t item_bytes)
+bool ranks_make_room(void *items, size_t num, size_t *room, size_t item_bytes)
 {
+    void *old, *grown;
     if (num < *room)
         return true;
     size_t more = *room ? *room * 2 : 1024;
-    void *grown = num < UINT32_MAX ? realloc(*items, more * item_bytes) : NULL;
+    memcpy(&old, items, sizeof(old));
+    grown = num < UINT32_MAX ? realloc(old, more * item_bytes) : NULL;
     if (!grown)
         return false;
-    *items = grown;
+    memcpy(items, &grown, sizeof(grown));
     *room = more;
     return true;
 }
@@ -22,12 +25,11 @@ static bool make_room(void **items, size_t num, size_t *room, size_t item_bytes)
 uint32_t ranks_world_add_task(struct ranks_world *world, uint32_t rank, double cost_ns,
                               double bytes)
 {
-    void *tasks = world->tasks;
-    if (!make_room(&tasks, world->num_tasks, &world->room_tasks, sizeof(*world->tasks))) {
+    if (!ranks_make_room(&world->tasks, world->num_tasks, &world->room_tasks,
+                         sizeof(*world->tasks))) {
         world->lacks_memory = true;
         return 0;
     }
-    world->tasks = tasks;
     world->tasks[world->num_tasks] =
         (struct ranks_task){ cost_ns < 1 ? 1 : (uint64_t)(cost_ns + 0.5), (uint64_t)bytes, rank };
     return (uint32_t)world->num_tasks++;
@@ -35,12 +37,11 @@ uint32_t ranks_world_add_task(struct ranks_world *world, uint32_t rank, double c
 
 void ranks_world_add_edge(struct ranks_world *world, uint32_t from)
 {
-    void *edges = world->edges;
-    if (!make_room(&edges, world->num_edges, &world->room_edges, sizeof(*world->edges))) {
+    if (!ranks_make_room(&world->edges, world->num_edges, &world->room_edges,
+                         sizeof(*world->edges))) {
         world->lacks_memory = true;
         return;
     }
-    world->edges = edges;
     world->edges[world->num_edges++] = (struct ranks_edge){ from, (uint32_t)world->num_tasks - 1 };
 }
 

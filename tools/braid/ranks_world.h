@@ -28,6 +28,9 @@ struct ranks_world {
     bool lacks_memory; // something could not be added
 };
 
+// Makes room for one more item. `items` is the address of a pointer.
+bool ranks_make_room(void *items, size_t num, size_t *room, size_t item_bytes);
+
 // Returns the task's number, for edges.
 uint32_t ranks_world_add_task(struct ranks_world *world, uint32_t rank, double cost_ns,
                               double bytes);

@@ -120,7 +120,7 @@ enum exit_status run_profile_print(const struct run *run)
     return fail(EXIT_FAILED, "out of memory for the times of frames");
 }
 
-static json_t *spread_to_json(const braid_spread *spread)
+json_t *run_profile_spread_to_json(const braid_spread *spread)
 {
     return json_pack("{s:I, s:I, s:I}", "least", (json_int_t)spread->least_ns, "median",
                      (json_int_t)spread->median_ns, "most", (json_int_t)spread->most_ns);
@@ -147,8 +147,9 @@ static void add_lanes(const struct run *run, const braid_timings *timings, json_
 static void add_nodes(const struct run *run, const braid_timings *timings, json_t *nodes)
 {
     for (uint32_t i = 0; i < timings->num_nodes; i++)
-        json_array_append_new(nodes, json_pack("{s:o, s:o}", "id", node_to_json(run, i), "took_ns",
-                                               spread_to_json(&timings->nodes[i].time)));
+        json_array_append_new(nodes,
+                              json_pack("{s:o, s:o}", "id", node_to_json(run, i), "took_ns",
+                                        run_profile_spread_to_json(&timings->nodes[i].time)));
 }
 
 static void add_waits(const struct run *run, const braid_timings *timings, json_t *waits)
@@ -160,7 +161,7 @@ static void add_waits(const struct run *run, const braid_timings *timings, json_
                                         "node", node_to_json(run, wait->node), "waited_for",
                                         node_to_json(run, wait->waited_for), "waited_for_lane",
                                         (json_int_t)wait->waited_for_lane, "took_ns",
-                                        spread_to_json(&wait->wait)));
+                                        run_profile_spread_to_json(&wait->wait)));
     }
 }
 
@@ -172,9 +173,9 @@ enum exit_status run_profile_to_json(const struct run *run, json_t **out_json)
     add_lanes(run, &timings, lanes);
     add_nodes(run, &timings, nodes);
     add_waits(run, &timings, waits);
-    *out_json =
-        json_pack("{s:I, s:o, s:o, s:o, s:o}", "frames", (json_int_t)timings.num_frames, "frame_ns",
-                  spread_to_json(&timings.frame), "lanes", lanes, "nodes", nodes, "waits", waits);
+    *out_json = json_pack("{s:I, s:o, s:o, s:o, s:o}", "frames", (json_int_t)timings.num_frames,
+                          "frame_ns", run_profile_spread_to_json(&timings.frame), "lanes", lanes,
+                          "nodes", nodes, "waits", waits);
     return status ? fail_in_library() : EXIT_DONE;
 }
 

@@ -3,6 +3,7 @@
 #ifndef BRAID_TOOL_RUN_PROFILE_H
 #define BRAID_TOOL_RUN_PROFILE_H
 
+#include <braid/timings.h>
 #include <jansson.h>
 
 #include "run_report.h"
@@ -12,6 +13,7 @@ enum exit_status run_profile_print(const struct run *run);
 
 // The same as JSON, of all nodes and waits. EXIT_FAILED and NULL where the library fails.
 enum exit_status run_profile_to_json(const struct run *run, json_t **out_json);
+json_t *run_profile_spread_to_json(const braid_spread *spread);
 
 // Puts the times that the exec kept in place of those that the nodes wrote themselves: run->kept
 // has room for KEPT_FRAMES, the last ones of num_frames; and when the host launched them.

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/spread.h"
 #include "base/text.h"
 #include "dot_cost.h"
 #include "output.h"
@@ -16,30 +17,13 @@
 #include "report_page.h"
 #include "run_profile.h"
 
-struct spread {
-    uint64_t least, median, most;
-};
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first < second ? -1 : first > second;
-}
-
-// Sorts the values in place.
-static struct spread find_spread(uint64_t *values, uint64_t num)
-{
-    qsort(values, num, sizeof(*values), compare);
-    return (struct spread){ values[0], values[num / 2], values[num - 1] };
-}
-
 static const char *name_mode(braid_exec_mode mode)
 {
     return mode == BRAID_MODE_GRAPH ? "graph" : "streams";
 }
 
 static void print_report(const struct run_arguments *arguments, const struct run *run,
-                         const struct spread *makespan, const struct spread *launch)
+                         const braid_spread *makespan, const braid_spread *launch)
 {
     braid_schedule_info plan;
     braid_exec_info exec;
@@ -68,35 +52,31 @@ static void print_report(const struct run_arguments *arguments, const struct run
     printf("frames     %" PRIu64 ", the order of %" PRIu32 " edge%s kept in each\n",
            arguments->num_frames, num_edges, output_plural(num_edges));
     printf("makespan   planned %.3f us, measured %.3f us (median; %.3f to %.3f), ratio %.3f\n",
-           (double)plan.makespan_ns / 1e3, (double)makespan->median / 1e3,
-           (double)makespan->least / 1e3, (double)makespan->most / 1e3,
-           plan.makespan_ns ? (double)makespan->median / (double)plan.makespan_ns : 0);
+           (double)plan.makespan_ns / 1e3, (double)makespan->median_ns / 1e3,
+           (double)makespan->least_ns / 1e3, (double)makespan->most_ns / 1e3,
+           plan.makespan_ns ? (double)makespan->median_ns / (double)plan.makespan_ns : 0);
     output_print_limit(braid_exec_schedule(run->exec));
     printf("launch     %.3f us of the host's time (median; %.3f to %.3f)\n",
-           (double)launch->median / 1e3, (double)launch->least / 1e3, (double)launch->most / 1e3);
-}
-
-static json_t *spread_to_json(const struct spread *spread)
-{
-    return json_pack("{s:I, s:I, s:I}", "least", (json_int_t)spread->least, "median",
-                     (json_int_t)spread->median, "most", (json_int_t)spread->most);
+           (double)launch->median_ns / 1e3, (double)launch->least_ns / 1e3,
+           (double)launch->most_ns / 1e3);
 }
 
 static json_t *make_json(const struct run_arguments *arguments, const struct run *run,
-                         const struct spread *makespan, const struct spread *launch)
+                         const braid_spread *makespan, const braid_spread *launch)
 {
     braid_exec_info exec;
     braid_device_info device;
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
-    json_t *more = json_pack(
-        "{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I}", "cost_unit", "ns", "backend",
-        device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name, "mode",
-        name_mode(exec.mode), "time_scale", arguments->time_scale, "frames",
-        (json_int_t)arguments->num_frames, "measured_makespan_ns", spread_to_json(makespan),
-        "launch_ns", spread_to_json(launch), "transient_bytes", (json_int_t)exec.transient_bytes,
-        "unshared_transient_bytes", (json_int_t)exec.unshared_transient_bytes);
+    json_t *more = json_pack("{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I}", "cost_unit",
+                             "ns", "backend", device.backend, "ordinal", (json_int_t)device.ordinal,
+                             "device", device.name, "mode", name_mode(exec.mode), "time_scale",
+                             arguments->time_scale, "frames", (json_int_t)arguments->num_frames,
+                             "measured_makespan_ns", run_profile_spread_to_json(makespan),
+                             "launch_ns", run_profile_spread_to_json(launch), "transient_bytes",
+                             (json_int_t)exec.transient_bytes, "unshared_transient_bytes",
+                             (json_int_t)exec.unshared_transient_bytes);
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
         json = NULL;
@@ -106,7 +86,7 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
 }
 
 static enum exit_status write_json(const struct run_arguments *arguments, const struct run *run,
-                                   const struct spread *makespan, const struct spread *launch)
+                                   const braid_spread *makespan, const braid_spread *launch)
 {
     json_t *json = make_json(arguments, run, makespan, launch), *profile = NULL;
     if (!json)
@@ -219,20 +199,20 @@ enum exit_status run_report(const struct run_arguments *arguments, const struct 
         return fail(EXIT_FAILED, "out of memory for %" PRIu64 " frames", num);
     for (uint64_t i = 0; i < num; i++)
         values[i] = run->frames[i].makespan_ns;
-    struct spread makespan = find_spread(values, num);
+    braid_spread makespan = find_spread(values, num);
     for (uint64_t i = 0; i < num; i++)
         values[i] = run->frames[i].launch_ns;
-    struct spread launch = find_spread(values, num);
+    braid_spread launch = find_spread(values, num);
     free(values);
     enum exit_status status = EXIT_DONE;
     if (arguments->json)
         status = write_json(arguments, run, &makespan, &launch);
     if (arguments->timeline && status == EXIT_DONE)
-        status = write_timeline(arguments, run, makespan.median);
+        status = write_timeline(arguments, run, makespan.median_ns);
     if (arguments->trace && status == EXIT_DONE)
         status = write_trace(arguments, run);
     if (arguments->page && status == EXIT_DONE)
-        status = write_page(arguments, run, makespan.median, launch.median);
+        status = write_page(arguments, run, makespan.median_ns, launch.median_ns);
     if (status == EXIT_DONE && run_arguments_on_stdout(arguments) == 0) {
         print_report(arguments, run, &makespan, &launch);
         if (arguments->is_profiled)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 // A vector has several registers, each of which has a place.
 enum { MOST_RESULTS = 4 };
 
@@ -27,10 +29,7 @@ void braid_ptx_origins_finish(struct ptx_origins *origins)
 // The place of the name, or the free one where it goes.
 static struct ptx_origin *find_place(const struct ptx_origins *origins, struct ptx_word name)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < name.length; i++)
-        hash = (hash ^ (unsigned char)name.at[i]) * 1099511628211u;
-    size_t at = hash & (origins->num_places - 1);
+    size_t at = hash_bytes(name.at, name.length) & (origins->num_places - 1);
     while (origins->places[at].name.length && !ptx_same_word(origins->places[at].name, name))
         at = (at + 1) & (origins->num_places - 1);
     return &origins->places[at];
