@@ -2,8 +2,8 @@
 // A graph that was measured as one island keeps its costs elsewhere, and is planned as an island by
 // the times that its nodes had there.
 #include <braid/timings.h>
-#include <braid/tune.h>
 
+#include "exec/tune_costs.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "graph/graph.h"
@@ -131,12 +131,12 @@ static void tuning_measures_nodes_outside_too(void **state)
 {
     (void)state;
     struct measured_graph graph;
-    braid_exec_options way;
+    uint64_t frame_ns;
     open_graph(&graph, WHOLE_BLOCK);
     for (uint32_t i = 0; i < ISLAND_NODES; i++) // of which one lane of an island is made
         check_ok(braid_graph_set_cost(graph.made.graph, graph.made.nodes[i], 1));
     assert_true(becomes_an_island(&graph));
-    check_ok(braid_exec_tune(graph.frame.device, graph.made.graph, NULL, &way));
+    check_ok(braid_tune_measure(graph.frame.device, graph.made.graph, UINT64_MAX, &frame_ns));
     for (uint32_t i = 0; i < ISLAND_NODES; i++) {
         const struct graph_measured measured = graph_measured_of(graph.made.graph, i);
         assert_in_range(measured.alone_ns, 1, UINT64_MAX);
