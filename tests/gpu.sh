@@ -3,7 +3,7 @@
 # Builds Braid on a machine with an NVIDIA GPU and no network, tests it there, and measures it.
 #
 #   tests/gpu.sh pack           where packages are installed: copies what such a machine lacks
-#                               (cmocka, pkg-config) into .gpu-deps/, to be carried along, and
+#                               (cmocka, jansson, pkg-config) into .gpu-deps/, to be carried along, and
 #                               from PyPI what builds the Python package (cffi) for $BRAID_GPU_PYTHON, 3.12
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
@@ -49,20 +49,24 @@ excuses=()
 pack() {
     local lib=/usr/lib/$(gcc -print-multiarch)
     rm -rf "$deps" && mkdir -p "$deps/bin" "$deps/include" "$deps/lib/pkgconfig" || return 1
-    cp /usr/include/cmocka.h "$deps/include/" &&
-        cp -L "$lib/libcmocka.so.0" "$deps/lib/" &&
-        ln -sf libcmocka.so.0 "$deps/lib/libcmocka.so" &&
+    cp /usr/include/cmocka.h /usr/include/jansson*.h "$deps/include/" &&
+        cp -L "$lib/libcmocka.so.0" "$lib/libjansson.so.4" "$deps/lib/" &&
         cp -L "$(command -v pkg-config)" "$deps/bin/pkg-config" &&
         cp -L "$lib/libpkgconf.so.3" "$deps/lib/" || return 1
-    cat >"$deps/lib/pkgconfig/cmocka.pc" <<'END'
-Name: cmocka
-Description: unit tests
-Version: 1.1.5
-Cflags: -I${pcfiledir}/../../include
-Libs: -L${pcfiledir}/.. -lcmocka
-END
+    describe_library cmocka 1.1.5 && describe_library jansson 2.14 || return 1
     pack_cffi || echo "without cffi: the Python package cannot be built there"
     du -sh "$deps"
+}
+
+# As pkg-config reads it.
+describe_library() { # name version
+    cat >"$deps/lib/pkgconfig/$1.pc" <<END
+Name: $1
+Description: as copied from another machine
+Version: $2
+Cflags: -I\${pcfiledir}/../../include
+Libs: -L\${pcfiledir}/.. -l$1
+END
 }
 
 pack_cffi() {
@@ -75,8 +79,9 @@ pack_cffi() {
 
 use_deps() {
     [ -d "$deps" ] || return 0
-    # A link may have been lost on the way.
-    [ -e "$deps/lib/libcmocka.so" ] || cp "$deps/lib/libcmocka.so.0" "$deps/lib/libcmocka.so"
+    # Links would be lost on the way.
+    local library
+    for library in "$deps"/lib/lib{cmocka.so.0,jansson.so.4}; do cp "$library" "${library%.[0-9]}"; done
     chmod +x "$deps/bin/pkg-config"
     export C_INCLUDE_PATH=$deps/include${C_INCLUDE_PATH:+:$C_INCLUDE_PATH}
     export PKG_CONFIG_PATH=$deps/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
@@ -112,8 +117,8 @@ describe() {
 }
 
 build_all() {
-    meson setup "$build" --reconfigure -Dtests=enabled -Dtool=disabled -Dpython=auto -Dwerror=false 2>/dev/null ||
-        meson setup "$build" -Dtests=enabled -Dtool=disabled -Dpython=auto -Dwerror=false || return 1
+    meson setup "$build" --reconfigure -Dtests=enabled -Dtool=auto -Dpython=auto -Dwerror=false 2>/dev/null ||
+        meson setup "$build" -Dtests=enabled -Dtool=auto -Dpython=auto -Dwerror=false || return 1
     ninja -C "$build"
 }
 
@@ -126,8 +131,15 @@ contract() {
         step "contract-cuda-$mode" contract_of cuda $mode
     done
     step gpu-tests meson test -C "$build" --no-rebuild --suite gpu --print-errorlogs
+    step captures captures
     step ranges "$build/tests/gpu/gpu_tools_hear_names" nvtx "$build/tests/gpu/listener/liblistener.so"
     step nsight names_in_nsight
+}
+
+captures() {
+    local tests=$build/tests/tool
+    python3 "$root/tests/tool/captures_are_replayed.py" "$build/tools/braid/braid" "$tests/tool_write_capture" \
+        "$tests"/libcapture_kernels_{right,wrong,nearly}.so
 }
 
 # The names that Nsight Systems shows beside its figures of kernels, where it is installed.
@@ -360,7 +372,7 @@ build_before_arguments() {
 }
 
 build_before() {
-    meson setup "$build-before" "$BRAID_GPU_BEFORE" -Dtests=disabled -Dtool=disabled -Dwerror=false &&
+    meson setup "$build-before" "$BRAID_GPU_BEFORE" -Dtests=disabled -Dtool=auto -Dwerror=false &&
         ninja -C "$build-before"
 }
 
