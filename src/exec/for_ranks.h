@@ -30,8 +30,8 @@
     X(graph_check_named)                                                                           \
     X(graph_check_node)                                                                            \
     X(graph_clone)                                                                                 \
-    X(graph_find_address)                                                                          \
     X(graph_find_links)                                                                            \
+    X(graph_find_pointer)                                                                          \
     X(graph_find_units)                                                                            \
     X(graph_name)                                                                                  \
     X(graph_reserve_addresses)                                                                     \

@@ -2,6 +2,8 @@
 // Addresses of resources that nodes are given.
 #include "graph/addresses.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 
 static braid_status check_bytes(const struct address_request *request, const char *name,
@@ -57,6 +59,23 @@ braid_status braid_graph_find_address(const braid_graph *graph,
         return status;
     *out_address = is_planned ? NULL : (const char *)resource->address + resource->offset;
     return BRAID_OK;
+}
+
+braid_status braid_graph_find_pointer(const braid_graph *graph,
+                                      const struct address_request *request, const void *given,
+                                      const void **out_address)
+{
+    *out_address = given;
+    if (!request->resource.graph)
+        return BRAID_OK;
+    if (given)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s and .%s_resource are both given",
+                           request->node, request->what, request->what);
+    char what[32];
+    snprintf(what, sizeof(what), ".%s_resource", request->what);
+    struct address_request whole = *request;
+    whole.what = what;
+    return braid_graph_find_address(graph, &whole, out_address);
 }
 
 // A node's own scratch is a resource, with an access, for each address at most.

@@ -19,6 +19,11 @@ braid_status braid_graph_find_address(const braid_graph *graph,
                                       const struct address_request *request,
                                       const void **out_address);
 
+// The same of a member, which `what` names, that is given as an address or as a resource.
+braid_status braid_graph_find_pointer(const braid_graph *graph,
+                                      const struct address_request *request, const void *given,
+                                      const void **out_address);
+
 // Room for the addresses of one more node, and for its accesses with those to its scratch.
 bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options *options,
                                    size_t num);

@@ -129,20 +129,14 @@ static bool reads_grid(const braid_kernel_node *launch)
 static braid_status find_grid(const braid_graph *graph, const char *name,
                               const braid_kernel_node *launch, const void **out_address)
 {
-    *out_address = launch->grid_from;
-    if (!launch->grid_from_resource.graph)
-        return BRAID_OK;
-    if (launch->grid_from)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': .grid_from and .grid_from_resource are both given", name);
     const struct address_request request = {
         .node = name,
-        .what = ".grid_from_resource",
+        .what = "grid_from",
         .options = &launch->node,
         .resource = launch->grid_from_resource,
         .bytes = 3 * sizeof(uint32_t),
     };
-    return braid_graph_find_address(graph, &request, out_address);
+    return braid_graph_find_pointer(graph, &request, launch->grid_from, out_address);
 }
 
 // The room that the arguments need in the graph.

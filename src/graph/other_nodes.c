@@ -44,25 +44,16 @@ static braid_status find_pointer(const braid_graph *graph, const char *name, str
     const void *address = pointer->given;
     if (is_moving(node) && !address && !pointer->resource.graph)
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name, pointer->name);
-    if (address && pointer->resource.graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s and .%s_resource are both given",
-                           name, pointer->name, pointer->name);
-    if (pointer->resource.graph) {
-        char what[32];
-        snprintf(what, sizeof(what), ".%s_resource", pointer->name);
-        const struct address_request request = { .node = name,
-                                                 .what = what,
-                                                 .options = node->options,
-                                                 .resource = pointer->resource,
-                                                 .bytes = node->bytes };
-        braid_status status = braid_graph_find_address(graph, &request, &address);
-        if (status)
-            return status;
-        if (pointer->room)
-            *pointer->room = graph_resource_at(graph, pointer->resource.index)->bytes;
-    }
+    const struct address_request request = { .node = name,
+                                             .what = pointer->name,
+                                             .options = node->options,
+                                             .resource = pointer->resource,
+                                             .bytes = node->bytes };
+    braid_status status = braid_graph_find_pointer(graph, &request, address, &address);
+    if (!status && pointer->resource.graph && pointer->room)
+        *pointer->room = graph_resource_at(graph, pointer->resource.index)->bytes;
     memcpy((char *)&node->work + pointer->place, &address, sizeof(address));
-    return BRAID_OK;
+    return status;
 }
 
 static braid_status check_amount(const char *name, const struct work_node *node)

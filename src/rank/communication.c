@@ -126,24 +126,15 @@ static braid_status find_end(const braid_graph *graph, const char *name, const c
                              const braid_communication *given, const void *address,
                              braid_resource resource, uint64_t bytes, const void **out_address)
 {
-    *out_address = address;
     if (!bytes && (address || resource.graph))
         return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s of an operation that has none",
                            name, end);
-    if (!bytes)
-        return BRAID_OK;
-    if (!resource.graph)
-        return address ? BRAID_OK
-                       : braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name, end);
-    if (address)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s and .%s_resource are both given",
-                           name, end, end);
-    char what[32];
-    snprintf(what, sizeof(what), ".%s_resource", end);
+    if (bytes && !address && !resource.graph)
+        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name, end);
     const struct address_request request = {
-        .node = name, .what = what, .options = &given->node, .resource = resource, .bytes = bytes
+        .node = name, .what = end, .options = &given->node, .resource = resource, .bytes = bytes
     };
-    return braid_graph_find_address(graph, &request, out_address);
+    return braid_graph_find_pointer(graph, &request, address, out_address);
 }
 
 // The parts of the two nodes; the accesses are the program's and, behind them, two more.

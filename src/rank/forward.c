@@ -65,11 +65,12 @@ FORWARD(braid_status, graph_check_node,
         (graph, name, options))
 FORWARD(braid_status, graph_clone, (const braid_graph *graph, braid_graph **out_clone),
         (graph, out_clone))
-FORWARD(braid_status, graph_find_address,
-        (const braid_graph *graph, const struct address_request *request, const void **out_address),
-        (graph, request, out_address))
 FORWARD(braid_status, graph_find_links, (const braid_graph *graph, struct array *out_links),
         (graph, out_links))
+FORWARD(braid_status, graph_find_pointer,
+        (const braid_graph *graph, const struct address_request *request, const void *given,
+         const void **out_address),
+        (graph, request, given, out_address))
 FORWARD(braid_status, graph_find_units, (const braid_graph *graph, struct graph_units *out_units),
         (graph, out_units))
 FORWARD(const char *, graph_name, (const braid_graph *graph, uint32_t node), (graph, node))
