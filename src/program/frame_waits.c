@@ -115,7 +115,6 @@ static void walk_this_frame(struct frame_waits *frames)
             frames->sources[unknown].position = 0; // numbered later
             frames->awaited[frames->num_awaited++] =
                 (struct awaited){ op->node, unknown, frames->distance, FRAME_NONE };
-            frames->num_awaits[op->node]++;
         }
     }
 }
@@ -166,7 +165,6 @@ static bool allocate(struct frame_waits *frames)
     frames->positions =
         braid_store_take(&frames->store, program->num_positions, num_lanes * sizeof(uint32_t));
     frames->awaited = braid_store_take(&frames->store, frames->num_links, sizeof(*frames->awaited));
-    frames->num_awaits = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
     frames->first_awaited = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
     frames->island_of = braid_store_take(&frames->store, num_tasks, sizeof(uint32_t));
     return !frames->store.failed;

@@ -43,7 +43,6 @@ struct frame_waits {
     uint32_t *positions; // and for each position
     struct awaited *awaited; // of each link kept, by distance and then in issue order of `to`
     size_t num_awaited;
-    uint32_t *num_awaits;    // of each task
     uint32_t *first_awaited; // of each task; FRAME_NONE
     uint32_t *island_of;     // of each task; FRAME_NONE
     uint32_t distance;       // of the frames at hand

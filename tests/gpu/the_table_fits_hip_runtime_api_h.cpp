@@ -135,10 +135,9 @@ static_assert(sizeof(hipDeviceptr_t) == sizeof(void *) &&
 
 static_assert(GPU_SUCCESS == hipSuccess && GPU_INVALID_VALUE == hipErrorInvalidValue);
 static_assert(GPU_OUT_OF_MEMORY == hipErrorOutOfMemory);
-static_assert(GPU_NOT_INITIALIZED == hipErrorNotInitialized);
 static_assert(GPU_NO_DEVICE == hipErrorNoDevice && GPU_INVALID_DEVICE == hipErrorInvalidDevice);
 static_assert(GPU_NO_BINARY == hipErrorNoBinaryForGpu);
-static_assert(GPU_INVALID_HANDLE == hipErrorInvalidHandle && GPU_NOT_FOUND == hipErrorNotFound);
+static_assert(GPU_NOT_FOUND == hipErrorNotFound);
 static_assert(GPU_NOT_READY == hipErrorNotReady);
 static_assert(GPU_OUT_OF_RESOURCES == hipErrorLaunchOutOfResources);
 static_assert(GPU_NOT_SUPPORTED == hipErrorNotSupported);

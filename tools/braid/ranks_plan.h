@@ -20,7 +20,6 @@ struct ranks_node {
     uint64_t planned_ns; // when its rank's plan starts it
     uint32_t rank;
     uint32_t message; // of a send or receive
-    uint32_t num_needed;
     uint8_t kind;
 };
 

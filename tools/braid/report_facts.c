@@ -224,7 +224,6 @@ static bool find_serialisations(const struct report *report, struct report_facts
         return false;
     for (size_t i = 0; i < facts->info.num_serialisations; i++) {
         braid_serialisation pair = facts->info.serialisations[i];
-        facts->num_by_lanes += pair.cause == BRAID_SERIALISED_BY_LANES;
         if (pair.cause != BRAID_SERIALISED_BY_RESOURCE ||
             pair.resource >= report->file->num_resources)
             continue;

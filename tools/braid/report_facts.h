@@ -59,7 +59,7 @@ struct report_facts {
     uint32_t num_nodes;
     // Makespans of plans: as it is, and with one more lane. Nodes take what they were measured to.
     uint64_t now_ns, more_lane_ns;
-    uint32_t num_by_resource, num_by_lanes;
+    uint32_t num_by_resource;
     char resource[128]; // the one that serialises most pairs; "" where none does
 };
 

@@ -17,7 +17,6 @@ enum {
     GPU_SUCCESS = 0,
     GPU_INVALID_VALUE = 1,
     GPU_OUT_OF_MEMORY = 2,
-    GPU_NOT_INITIALIZED = 3,
     GPU_STUB_LIBRARY = 34, // CUDA's library for linking where there is no driver
     GPU_NO_DEVICE = 100,
     GPU_INVALID_DEVICE = 101, // HIP's answer without a device
@@ -26,7 +25,6 @@ enum {
     GPU_COMPILER_NOT_FOUND = 221,
     GPU_UNSUPPORTED_TEXT_VERSION = 222,
     GPU_COMPILING_DISABLED = 223,
-    GPU_INVALID_HANDLE = 400,
     GPU_NOT_FOUND = 500,
     GPU_NOT_READY = 600,
     GPU_OUT_OF_RESOURCES = 701,

@@ -116,7 +116,7 @@ static void put_operand(struct ptx_block *block, const struct ptx_statement *sta
                    memcmp(statement->word.at + statement->word.length - 2, "64", 2) == 0;
     if (braid_ptx_block_put_memory(block, word, is_wide))
         return;
-    struct ptx_symbol *symbol = braid_ptx_find_symbol(block->symbols, word, NULL);
+    struct ptx_symbol *symbol = braid_ptx_find_symbol(block->symbols, word);
     if (symbol)
         symbol->is_needed = true;
     if (symbol && !braid_ptx_is_of_driver(block->symbols, symbol))
@@ -202,7 +202,7 @@ static void put_variable(struct ptx_block *block, const struct ptx_declaration *
     for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < declaration->end;
          word = braid_ptx_next_word(&at)) {
         fwrite(from, 1, (size_t)(word.at - from), block->file);
-        if (braid_ptx_find_symbol(block->symbols, word, NULL))
+        if (braid_ptx_find_symbol(block->symbols, word))
             fputs(block->site->prefix, block->file);
         put_word(block, word);
         from = at;

@@ -64,16 +64,11 @@ void braid_ptx_symbols_finish(struct ptx_symbols *symbols)
     braid_array_finish(&symbols->items);
 }
 
-struct ptx_symbol *braid_ptx_find_symbol(const struct ptx_symbols *symbols, struct ptx_word name,
-                                         const char *space)
+struct ptx_symbol *braid_ptx_find_symbol(const struct ptx_symbols *symbols, struct ptx_word name)
 {
     for (size_t i = 0; i < symbols->items.num; i++) {
-        struct ptx_symbol *symbol = &ptx_symbols_of(symbols)[i];
-        if (!ptx_same_word(symbol->name, name))
-            continue;
-        bool fits =
-            !space || (symbol->declaration && braid_ptx_word_is(symbol->declaration->space, space));
-        return fits ? symbol : NULL;
+        if (ptx_same_word(ptx_symbols_of(symbols)[i].name, name))
+            return &ptx_symbols_of(symbols)[i];
     }
     return NULL;
 }

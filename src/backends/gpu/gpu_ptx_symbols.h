@@ -24,9 +24,8 @@ bool braid_ptx_find_symbols(const struct ptx *ptx, struct ptx_symbols *out_symbo
                             struct ptx_reason *out_reason);
 void braid_ptx_symbols_finish(struct ptx_symbols *symbols);
 
-// NULL: there is no symbol of that name, or it is in another space than asked for (NULL: in any).
-struct ptx_symbol *braid_ptx_find_symbol(const struct ptx_symbols *symbols, struct ptx_word name,
-                                         const char *space);
+// NULL: there is no symbol of that name.
+struct ptx_symbol *braid_ptx_find_symbol(const struct ptx_symbols *symbols, struct ptx_word name);
 
 static inline struct ptx_symbol *ptx_symbols_of(const struct ptx_symbols *symbols)
 {
