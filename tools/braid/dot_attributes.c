@@ -257,8 +257,7 @@ static const struct {
 static enum exit_status read_unit(struct dot_file *file, const char *text)
 {
     file->cost_unit = message_one_line(text);
-    return file->cost_unit ? EXIT_DONE
-                           : fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    return file->cost_unit ? EXIT_DONE : dot_text_no_memory(&file->text);
 }
 
 // Of the graph, in the order in which they are read.

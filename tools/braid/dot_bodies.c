@@ -115,14 +115,14 @@ static enum exit_status move_bodies(struct dot_file *file)
     uint32_t *room = calloc(5 * num, sizeof(*room));
     enum exit_status status = EXIT_DONE;
     if (!room)
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        return dot_text_no_memory(&file->text);
     struct lists lists = { .heads = room, .next = room + 2 * num };
     uint32_t *stack = room + 3 * num, *new_index = room + 4 * num;
     fill_lists(file, &lists);
     if (order(file, &lists, stack, new_index) < file->num_nodes)
         status = refuse_round(file, new_index);
     else if (!dot_nodes_move(file, new_index))
-        status = fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        status = dot_text_no_memory(&file->text);
     free(room);
     return status;
 }

@@ -13,7 +13,7 @@ enum { SEEN_MEMBER, SEEN_SUBGRAPH, SEEN_EDGE };
 static void stop_without_memory(struct dot_build *build)
 {
     if (build->status == EXIT_DONE)
-        build->status = fail(EXIT_FAILED, "out of memory for reading %s", build->file->text.path);
+        build->status = dot_text_no_memory(&build->file->text);
 }
 
 // Makes room for one more item, or stops. `items` is the address of a pointer.

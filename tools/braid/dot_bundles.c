@@ -71,5 +71,5 @@ enum exit_status dot_bundles_check(struct dot_file *file)
         order(file, new_index);
     bool done = new_index && dot_nodes_move(file, new_index);
     free(new_index);
-    return done ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+    return done ? EXIT_DONE : dot_text_no_memory(&file->text);
 }

@@ -94,7 +94,7 @@ enum exit_status dot_blocks_count(struct dot_file *file)
     struct block_count blocks = { .file = file };
     blocks.latest = calloc((size_t)file->num_resources + 1, sizeof(*blocks.latest));
     if (!blocks.latest)
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        return dot_text_no_memory(&file->text);
     count_blocks(&blocks);
     free(blocks.latest);
     return dot_count_add(file, DOT_BLOCKS, blocks.num);

@@ -38,7 +38,7 @@ static enum exit_status part_implied(struct dot_file *file)
         return EXIT_DONE;
     struct dot_edge *parted = calloc(file->num_edges, sizeof(*parted));
     if (!parted)
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        return dot_text_no_memory(&file->text);
     for (uint32_t kind = DOT_OWN; kind <= DOT_IMPLIED; kind++) {
         for (uint32_t i = 0; i < file->num_edges; i++) {
             if (file->edges[i].implied == kind)

@@ -56,7 +56,7 @@ const struct dot_string *dot_given_read(struct dot_file *file, uint32_t value)
     if (!value ||
         (value != given->value_at && !dot_string_read(&file->text, value, &given->value))) {
         if (value)
-            fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+            dot_text_no_memory(&file->text);
         return value ? NULL : &empty;
     }
     given->value_at = value;

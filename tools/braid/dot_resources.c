@@ -165,7 +165,7 @@ enum exit_status dot_resources_read(struct dot_file *file, const char *text)
     file->resources = calloc((size_t)dot_words_count(text) + 1, sizeof(*file->resources));
     if (!copy || !file->resources) {
         free(copy);
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        return dot_text_no_memory(&file->text);
     }
     enum exit_status status = EXIT_DONE;
     for (char *word; status == EXIT_DONE && (word = strsep(&rest, " \n"));) {
@@ -251,7 +251,7 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
     size_t most = (size_t)file->num_accesses + num;
     struct dot_access *accesses = realloc(file->accesses, most * sizeof(*accesses) + 1);
     if (!accesses || most > UINT32_MAX)
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        return dot_text_no_memory(&file->text);
     file->accesses = accesses;
     file->nodes[node].first_access = file->num_accesses;
     file->nodes[node].num_accesses = num;

@@ -25,6 +25,11 @@ static enum exit_status check_piece(FILE *stream, const struct dot_text *text, s
     return EXIT_DONE;
 }
 
+enum exit_status dot_text_no_memory(const struct dot_text *text)
+{
+    return fail(EXIT_FAILED, "out of memory for reading %s", text->path);
+}
+
 static enum exit_status read_stream(FILE *stream, struct dot_text *text)
 {
     size_t room = 0;
@@ -34,7 +39,7 @@ static enum exit_status read_stream(FILE *stream, struct dot_text *text)
             room = room ? room * 2 : 65536;
             char *data = realloc(text->data, room);
             if (!data)
-                return fail(EXIT_FAILED, "out of memory for reading %s", text->path);
+                return dot_text_no_memory(text);
             text->data = data;
         }
         errno = 0;

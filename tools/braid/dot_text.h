@@ -22,6 +22,9 @@ enum exit_status dot_text_read(const char *path, struct dot_text *out_text);
 // The same from an open stream, which stays open; `name` is for messages, and must live as long.
 enum exit_status dot_text_read_stream(FILE *stream, const char *name, struct dot_text *out_text);
 
+// Says that memory ran out, and returns EXIT_FAILED.
+enum exit_status dot_text_no_memory(const struct dot_text *text);
+
 void dot_text_finish(struct dot_text *text);
 
 // The line that the byte at `position` is on, counted from 1.

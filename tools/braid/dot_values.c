@@ -28,7 +28,7 @@ enum exit_status dot_parameters_read(struct dot_file *file, const char *text)
     file->parameters = calloc((size_t)dot_words_count(text) + 1, sizeof(*file->parameters));
     if (!copy || !file->parameters) {
         free(copy);
-        return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
+        return dot_text_no_memory(&file->text);
     }
     enum exit_status status = EXIT_DONE;
     for (char *word; status == EXIT_DONE && (word = strsep(&rest, " \n"));) {
@@ -56,11 +56,6 @@ static bool make_room(void **items, uint32_t num, uint32_t num_more, size_t item
     return true;
 }
 
-static enum exit_status no_memory(const struct dot_file *file)
-{
-    return fail(EXIT_FAILED, "out of memory for reading %s", file->text.path);
-}
-
 static bool is_at_end(const char *next)
 {
     return !*next || strchr(" \n", *next);
@@ -85,7 +80,7 @@ enum exit_status dot_args_read(struct dot_file *file, uint32_t node, const char 
     if (num > DOT_MOST_ARGS)
         return dot_attribute_refuse(file, node, "args", text, what);
     if (!make_room(&args, file->num_args, num, sizeof(*file->args)))
-        return no_memory(file);
+        return dot_text_no_memory(&file->text);
     file->args = args;
     read->has_values = true;
     read->has_args = true;
@@ -208,7 +203,7 @@ enum exit_status dot_uses_read(struct dot_file *file, uint32_t node, const char 
     uint32_t num = dot_words_count(text);
     void *uses = file->uses;
     if (!make_room(&uses, file->num_uses, num, sizeof(*file->uses)))
-        return no_memory(file);
+        return dot_text_no_memory(&file->text);
     file->uses = uses;
     file->nodes[node].first_use = file->num_uses;
     file->nodes[node].num_uses = num;
