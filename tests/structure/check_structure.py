@@ -24,8 +24,8 @@ MAY_INCLUDE = {
     "rank": {"base", "graph", "plan", "exec"},  # a library of its own
 }
 # They need nothing of the library, and are built into both.
-SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/text.h",
-                     "base/whole_file.h")
+SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/store.h",
+                     "base/text.h", "base/whole_file.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 PLAIN_GETENV = re.compile(r"\bgetenv\b")

@@ -8,6 +8,7 @@
 
 #include <braid/schedule.h>
 
+#include "base/store.h"
 #include "progress.h"
 
 // What has been sent to whom, and where each task became a node.
@@ -139,17 +140,19 @@ struct parts {
     uint32_t *first_node, *nodes; // of each rank, in their order
     uint32_t *local;              // by node: which of its rank's it is
     uint32_t *first_need, *needs; // by node: what it needs
+    struct store store;           // of these
 };
 
 static bool sort_parts(const struct dealing *dealing, struct parts *parts)
 {
     const struct ranks_plan *plan = dealing->plan;
-    parts->first_node = calloc((size_t)plan->num_ranks + 2, sizeof(uint32_t));
-    parts->nodes = malloc((plan->num_nodes + 1) * sizeof(uint32_t));
-    parts->local = malloc((plan->num_nodes + 1) * sizeof(uint32_t));
-    parts->first_need = calloc(plan->num_nodes + 2, sizeof(uint32_t));
-    parts->needs = malloc((dealing->num_needs + 1) * sizeof(uint32_t));
-    if (!parts->first_node || !parts->nodes || !parts->local || !parts->first_need || !parts->needs)
+    struct store *store = &parts->store;
+    parts->first_node = braid_store_take(store, (size_t)plan->num_ranks + 2, sizeof(uint32_t));
+    parts->nodes = braid_store_take(store, plan->num_nodes, sizeof(uint32_t));
+    parts->local = braid_store_take(store, plan->num_nodes, sizeof(uint32_t));
+    parts->first_need = braid_store_take(store, plan->num_nodes + 2, sizeof(uint32_t));
+    parts->needs = braid_store_take(store, dealing->num_needs, sizeof(uint32_t));
+    if (store->failed)
         return false;
     for (size_t i = 0; i < plan->num_nodes; i++)
         parts->first_node[plan->nodes[i].rank + 2]++;
@@ -302,11 +305,7 @@ static enum exit_status plan_ranks(const struct dealing *dealing, uint32_t num_w
         status = plan_rank(dealing->plan, &parts, i, num_workers, is_free);
     }
     progress_clear();
-    free(parts.first_node);
-    free(parts.nodes);
-    free(parts.local);
-    free(parts.first_need);
-    free(parts.needs);
+    braid_store_finish(&parts.store);
     return status;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A frame of all ranks, event by event: workers run nodes, and messages go through each rank's one
 // way out and one way in (LogGP).
-#include <stdlib.h>
-
+#include "base/store.h"
 #include "ranks_plan.h"
 
 enum event_kind { NODE_ENDS, MESSAGE_ARRIVES };
@@ -33,6 +32,7 @@ struct run {
     uint32_t *first, *behind; // by node: who waits for it
     size_t num_ended;
     double now, work_ns;
+    struct store store; // of the arrays
 };
 
 static bool is_before(const struct event *a, const struct event *b)
@@ -177,7 +177,7 @@ static void end_node(struct run *run, uint32_t node)
     }
 }
 
-static bool sort_behind(struct run *run)
+static void sort_behind(struct run *run)
 {
     const struct ranks_plan *plan = run->plan;
     for (size_t i = 0; i < plan->num_edges; i++) {
@@ -188,7 +188,6 @@ static bool sort_behind(struct run *run)
         run->first[i + 2] += run->first[i + 1];
     for (size_t i = 0; i < plan->num_edges; i++)
         run->behind[run->first[plan->edges[i].from + 1]++] = plan->edges[i].to;
-    return true;
 }
 
 static bool allocate(struct run *run)
@@ -196,24 +195,25 @@ static bool allocate(struct run *run)
     const struct ranks_plan *plan = run->plan;
     size_t nodes = plan->num_nodes + 2, messages = plan->num_messages + 1;
     size_t ranks = (size_t)plan->num_ranks + 1;
-    run->heap = malloc((nodes + messages) * sizeof(*run->heap));
-    run->missing = calloc(nodes, sizeof(uint32_t));
-    run->left = calloc(nodes, sizeof(uint32_t));
-    run->right = calloc(nodes, sizeof(uint32_t));
-    run->ready = malloc(messages * sizeof(double));
-    run->arrived = malloc(messages * sizeof(double));
-    run->out = calloc(ranks, sizeof(double));
-    run->in = calloc(ranks, sizeof(double));
-    run->pools = calloc(ranks, sizeof(*run->pools));
-    run->first = calloc(nodes, sizeof(uint32_t));
-    run->behind = malloc((plan->num_edges + 1) * sizeof(uint32_t));
-    return run->heap && run->missing && run->left && run->right && run->ready && run->arrived &&
-           run->out && run->in && run->pools && run->first && run->behind && sort_behind(run);
+    struct store *store = &run->store;
+    run->heap = braid_store_take(store, nodes + messages, sizeof(*run->heap));
+    run->missing = braid_store_take(store, nodes, sizeof(uint32_t));
+    run->left = braid_store_take(store, nodes, sizeof(uint32_t));
+    run->right = braid_store_take(store, nodes, sizeof(uint32_t));
+    run->ready = braid_store_take(store, messages, sizeof(double));
+    run->arrived = braid_store_take(store, messages, sizeof(double));
+    run->out = braid_store_take(store, ranks, sizeof(double));
+    run->in = braid_store_take(store, ranks, sizeof(double));
+    run->pools = braid_store_take(store, ranks, sizeof(*run->pools));
+    run->first = braid_store_take(store, nodes, sizeof(uint32_t));
+    run->behind = braid_store_take(store, plan->num_edges, sizeof(uint32_t));
+    return !store->failed;
 }
 
 static void play(struct run *run)
 {
     const struct ranks_machine *machine = run->machine;
+    sort_behind(run);
     for (size_t i = 0; i < run->plan->num_messages; i++)
         run->ready[i] = run->arrived[i] = -1;
     for (uint32_t i = 0; i < run->plan->num_ranks; i++)
@@ -245,16 +245,6 @@ enum exit_status ranks_run(const struct ranks_plan *plan, const struct ranks_mac
                                        .is_stuck = run.num_ended != plan->num_nodes };
     for (size_t i = 0; i < plan->num_messages; i++)
         out_frame->bytes += plan->messages[i].bytes;
-    free(run.heap);
-    free(run.missing);
-    free(run.left);
-    free(run.right);
-    free(run.ready);
-    free(run.arrived);
-    free(run.out);
-    free(run.in);
-    free(run.pools);
-    free(run.first);
-    free(run.behind);
+    braid_store_finish(&run.store);
     return allocated ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for simulating ranks");
 }
