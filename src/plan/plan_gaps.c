@@ -37,7 +37,7 @@ static void subtract_tops(struct plan_pass *pass)
     }
 }
 
-// Edges that others imply do not count, so that they change no plan.
+// The work of a unit's successors. Edges that others imply do not count: they change no plan.
 static braid_status key_by_successors(struct plan_pass *pass)
 {
     const struct plan_graph *plan = pass->plan;
@@ -47,8 +47,9 @@ static braid_status key_by_successors(struct plan_pass *pass)
         return status;
     for (uint32_t unit = 0; unit < plan->num_units; unit++)
         pass->keys[unit] = INT64_MAX;
-    for (uint32_t e = 0; e < plan->num_edges; e++)
-        pass->keys[plan->pred_nodes[e]] -= !implied[e];
+    for (uint32_t unit = 0; unit < plan->num_units; unit++)
+        for (uint32_t e = plan->pred_first[unit]; e < plan->pred_first[unit + 1]; e++)
+            pass->keys[plan->pred_nodes[e]] -= implied[e] ? 0 : pass->length_ns[unit];
     free(implied);
     return BRAID_OK;
 }

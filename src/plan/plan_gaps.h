@@ -6,7 +6,7 @@
 #include "plan/plan_pass.h"
 
 // The ready unit that goes next has the heaviest path ahead, without waits or with them. Or it is
-// on the heaviest path through the graph, or has the most successors.
+// on the heaviest path through the graph, or has the most work in its successors.
 enum gaps_order { GAPS_PATH, GAPS_PATH_WITH_WAITS, GAPS_THROUGH, GAPS_SUCCESSORS, NUM_GAPS_ORDERS };
 
 // Not if the graph has bundles, hints, several places, or too many units.

@@ -18,7 +18,7 @@
 // The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
 #define MOST_VISITS_OF_STARTS 320000
-#define MOST_VISITS_OF_STEPS 200000
+#define MOST_VISITS_OF_STEPS 250000
 #define MOST_STEPS 512
 // With fewer edges a unit, an edge that others imply changes no number of steps.
 #define USUAL_EDGES 8
@@ -41,10 +41,9 @@ struct search {
     uint64_t length_ns; // of the plan that the search is at, as the pass has it
     uint64_t least_ns;  // of all plans, likewise
     uint32_t num_equals;
-    uint64_t *keys;     // of that plan: when units start at the latest
-    uint32_t *lane_of;  // likewise
-    uint32_t *order;    // units as that plan has them, so that chance asks for no index
-    uint32_t *place_in; // per unit its place in the order
+    uint64_t *keys;    // of that plan: when units start at the latest
+    uint32_t *lane_of; // likewise
+    uint32_t *order;   // units as that plan has them, so that chance asks for no index
     uint32_t num_starts, num_steps;
     uint32_t patience; // steps in vain that end the search
     uint64_t random;
@@ -92,9 +91,8 @@ static bool allocate(struct search *search, uint32_t max_lanes)
     search->keys = plan_allocate(tries->plan->num_units, sizeof(*search->keys));
     search->lane_of = plan_allocate(tries->plan->num_units, sizeof(*search->lane_of));
     search->order = plan_allocate(tries->plan->num_units, sizeof(*search->order));
-    search->place_in = plan_allocate(tries->plan->num_units, sizeof(*search->place_in));
     return braid_plan_pass_init(&search->pass, tries->plan, tries->costs, max_lanes) &&
-           search->keys && search->lane_of && search->order && search->place_in;
+           search->keys && search->lane_of && search->order;
 }
 
 static void finish(struct search *search)
@@ -103,7 +101,6 @@ static void finish(struct search *search)
     free(search->keys);
     free(search->lane_of);
     free(search->order);
-    free(search->place_in);
 }
 
 static void load(struct search *search, const struct plan_placement *placement)
@@ -170,48 +167,10 @@ static braid_status accept(struct search *search)
     pass->mode = PASS_BY_KEY;
     memcpy(search->lane_of, pass->lane_of, num * sizeof(*search->lane_of));
     memcpy(search->order, pass->sequence, num * sizeof(*search->order));
-    for (uint32_t i = 0; i < num; i++)
-        search->place_in[search->order[i]] = i;
     memcpy(pass->pins, pass->lane_of, num * sizeof(*pass->pins));
     go_back(search);
     memcpy(search->keys, pass->keys, num * sizeof(*search->keys));
     return BRAID_OK;
-}
-
-// A unit next to this one in the graph, or PLAN_NONE.
-static uint32_t draw_neighbour(struct search *search, uint32_t unit, bool forward)
-{
-    const struct plan_graph *plan = search->tries->plan;
-    uint32_t node = forward ? plan_last_member(plan, unit) : plan_first_member(plan, unit);
-    const uint32_t *first = forward ? plan->succ_first : plan->pred_first;
-    const uint32_t *nodes = forward ? plan->succ_nodes : plan->pred_nodes;
-    uint32_t best = PLAN_NONE, from = (uint32_t)draw(search, plan->num_units), least = UINT32_MAX;
-    for (uint32_t e = first[node]; e < first[node + 1]; e++) {
-        uint32_t other = plan_unit_of(plan, nodes[e]);
-        uint32_t behind = search->place_in[other] - from; // the first one from there on, cyclic
-        if (behind <= least) {
-            least = behind;
-            best = other;
-        }
-    }
-    return best;
-}
-
-// All but a share of the units, one in so many, stay on their lanes; those of some path go to one.
-static void move_path(struct search *search, uint32_t share)
-{
-    struct plan_pass *pass = &search->pass;
-    uint32_t num = pass->plan->num_units, lane = (uint32_t)draw(search, pass->max_lanes);
-    bool forward = draw(search, 2);
-    for (uint32_t i = 0; i < num; i++) {
-        uint32_t unit = search->order[i];
-        pass->pins[unit] = draw(search, share) ? search->lane_of[unit] : PLAN_NONE;
-    }
-    uint32_t unit = search->order[draw(search, num)];
-    while (unit != PLAN_NONE) {
-        pass->pins[unit] = lane;
-        unit = draw(search, 3) ? draw_neighbour(search, unit, forward) : PLAN_NONE;
-    }
 }
 
 // Starts a step from the plan at hand: with the keys of all units changed a little, or of a few
@@ -231,34 +190,14 @@ static void disturb(struct search *search, uint32_t step)
             pass->keys[unit] = draw(search, search->length_ns + 1);
     }
     memcpy(pass->lane_of, search->lane_of, num * sizeof(*pass->lane_of));
-    if (search->tries->costs->model.wait_ns && pass->plan->num_places == 1 && step % 5 < 4)
-        move_path(search, 2u << step % 4);
-    else
-        unpin(search);
-    for (uint32_t unit = 0; pass->plan->hint_of && unit < num; unit++)
-        if (pass->plan->hint_of[unit])
-            pass->pins[unit] = search->lane_of[unit];
+    unpin(search);
 }
 
-// Units stay on the lanes of the plan in the pass.
-static void pin_all(struct search *search)
-{
-    struct plan_pass *pass = &search->pass;
-    memcpy(pass->pins, pass->lane_of, pass->plan->num_units * sizeof(*pass->pins));
-}
-
-// Goes forward with the keys at hand. If that is too long, back and forward again: on the same
-// lanes where a wait takes time, then on others.
+// Goes forward with the keys at hand. If that is too long, back and forward again.
 static braid_status improve(struct search *search)
 {
     struct plan_pass *pass = &search->pass;
     braid_plan_pass_run(pass, true);
-    if (pass->makespan_ns > search->length_ns && search->tries->costs->model.wait_ns) {
-        pin_all(search);
-        go_back(search);
-        pin_all(search);
-        braid_plan_pass_run(pass, true);
-    }
     if (pass->makespan_ns > search->length_ns) {
         unpin(search);
         go_back(search);
