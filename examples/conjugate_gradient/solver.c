@@ -12,12 +12,12 @@ double dot(const double *a, const double *b)
     return sum;
 }
 
-// A row of the matrix for each point: 4, and -1 for each neighbour. A block is a row of points.
+// A row of the matrix for each point: 4, and -1 for each neighbour. A block is some rows of points.
 static void multiply_on_cpu(const braid_blocks *blocks, void *const *args)
 {
     const double *from = *(const double *const *)args[0];
     double *to = *(double *const *)args[1];
-    for (uint64_t row = blocks->begin + 1; row <= blocks->end; row++)
+    for (uint64_t row = blocks->begin * ROWS + 1; row <= blocks->end * ROWS; row++)
         for (uint64_t i = row * STEP + 1; i <= row * STEP + SIDE; i++)
             to[i] = 4 * from[i] - from[i - 1] - from[i + 1] - from[i - STEP] - from[i + STEP];
 }
@@ -29,12 +29,18 @@ static void find_alpha_on_cpu(const braid_blocks *blocks, void *const *args)
     values->alpha = values->square / dot(*(double *const *)args[0], *(double *const *)args[1]);
 }
 
+// The first point of a block.
+static uint64_t first_of(uint64_t block)
+{
+    return (block * ROWS + 1) * STEP;
+}
+
 static void advance_on_cpu(const braid_blocks *blocks, void *const *args) // x and the residual
 {
     double *at = *(double *const *)args[0], *rest = *(double *const *)args[1];
     const double *along = *(double *const *)args[2], *change = *(double *const *)args[3];
     double alpha = (*(const struct scalars *const *)args[4])->alpha;
-    for (uint64_t i = blocks->begin * STEP + STEP; i < blocks->end * STEP + STEP; i++)
+    for (uint64_t i = first_of(blocks->begin); i < first_of(blocks->end); i++)
         at[i] += alpha * along[i], rest[i] -= alpha * change[i];
 }
 
@@ -52,7 +58,7 @@ static void turn_on_cpu(const braid_blocks *blocks, void *const *args)
 {
     double *along = *(double *const *)args[0], *rest = *(double *const *)args[1];
     double beta = (*(const struct scalars *const *)args[2])->beta;
-    for (uint64_t i = blocks->begin * STEP + STEP; i < blocks->end * STEP + STEP; i++)
+    for (uint64_t i = first_of(blocks->begin); i < first_of(blocks->end); i++)
         along[i] = rest[i] + beta * along[i];
 }
 

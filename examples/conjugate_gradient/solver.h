@@ -6,13 +6,15 @@
 #include <braid/braid.h>
 
 enum { SIDE = 48, STEP = SIDE + 2, NUM = STEP * STEP }; // a border of zeros
-enum { SUM_THREADS = 256 };                             // of a GPU, in the kernels that sum
+enum { ROWS = 4, NUM_BLOCKS = SIDE / ROWS };            // of a block; of those that do not sum
+enum { THREADS = 256 };                                 // of a block, on a GPU
 
 struct scalars {
     double square, least, alpha, beta; // `square` is that of the residual
 };
 
-// In the order of an iteration. A block is a row of points, or all of them where they are summed.
+// In the order of an iteration. A block is some rows of points, or all of them where they are
+// summed.
 extern const char solver_source[];
 extern const braid_kernel multiply, find_alpha, advance, test, turn;
 

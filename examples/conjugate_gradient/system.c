@@ -4,8 +4,6 @@
 
 #include "../check.h"
 
-enum { ROW_THREADS = 64 };
-
 static const char *const names[] = { "x", "residual", "direction", "image", "scalars", "left" };
 
 uint64_t bytes_of(int buffer)
@@ -44,13 +42,13 @@ void declare_buffers(const struct system *system, braid_graph *graph, braid_reso
 
 void add_iteration(braid_graph *graph, const braid_resource *b)
 {
-    ADD(multiply, SIDE, ROW_THREADS, BRAID_IN(b[DIRECTION]), BRAID_OUT(b[IMAGE]));
-    ADD(find_alpha, 1, SUM_THREADS, BRAID_IN(b[DIRECTION]), BRAID_IN(b[IMAGE]),
+    ADD(multiply, NUM_BLOCKS, THREADS, BRAID_IN(b[DIRECTION]), BRAID_OUT(b[IMAGE]));
+    ADD(find_alpha, 1, THREADS, BRAID_IN(b[DIRECTION]), BRAID_IN(b[IMAGE]),
         BRAID_INOUT(b[SCALARS]));
-    ADD(advance, SIDE, ROW_THREADS, BRAID_INOUT(b[X]), BRAID_INOUT(b[RESIDUAL]),
+    ADD(advance, NUM_BLOCKS, THREADS, BRAID_INOUT(b[X]), BRAID_INOUT(b[RESIDUAL]),
         BRAID_IN(b[DIRECTION]), BRAID_IN(b[IMAGE]), BRAID_IN(b[SCALARS]));
-    ADD(test, 1, SUM_THREADS, BRAID_IN(b[RESIDUAL]), BRAID_INOUT(b[SCALARS]), BRAID_OUT(b[LEFT]));
-    ADD(turn, SIDE, ROW_THREADS, BRAID_INOUT(b[DIRECTION]), BRAID_IN(b[RESIDUAL]),
+    ADD(test, 1, THREADS, BRAID_IN(b[RESIDUAL]), BRAID_INOUT(b[SCALARS]), BRAID_OUT(b[LEFT]));
+    ADD(turn, NUM_BLOCKS, THREADS, BRAID_INOUT(b[DIRECTION]), BRAID_IN(b[RESIDUAL]),
         BRAID_IN(b[SCALARS]));
 }
 
