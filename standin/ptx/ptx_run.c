@@ -2,6 +2,7 @@
 // Runs an entry: all threads of all blocks by turns, a few instructions each.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "operations.h"
 #include "ptx_machine.h"
@@ -195,6 +196,12 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
                       machine_address(run, thread, instruction,
                                       machine_read(run, thread, &instruction->operands[1])));
         break;
+    case OP_nanosleep: // at most a millisecond
+        nanosleep(
+            &(struct timespec){
+                .tv_nsec = (long)(machine_read(run, thread, &instruction->operands[0]) % 1000001) },
+            NULL);
+        break;
     case OP_activemask: // threads of a warp may always run one by one
         machine_write(thread, &instruction->operands[0], UINT64_C(1) << thread->index % WARP);
         break;
@@ -202,7 +209,6 @@ static void run_data(struct run *run, struct thread *thread, const struct instru
     case OP_barrier:
     case OP_membar:
     case OP_fence:
-    case OP_nanosleep:
     case OP_pmevent:
     case OP_griddepcontrol:
     case OP_prefetch:

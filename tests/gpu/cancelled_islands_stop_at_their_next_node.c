@@ -17,7 +17,7 @@ static const char source[] =
     "    if (threadIdx.x == 0) {\n"
     "        gate[0] = gate[0] + 1;\n"
     "        while (!gate[1])\n"
-    "            ;\n"
+    "            __nanosleep(1000000);\n"
     "        ++*cell;\n"
     "    }\n"
     "    __syncthreads();\n"
