@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver's graph with conditional nodes waits for the one launched before it on the device. Other
-// graphs do not.
+// A driver's graph with conditional nodes waits for the one launched before it on the GPU, also by
+// another device. Other graphs do not.
+#include <stdatomic.h>
+
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
@@ -58,8 +60,107 @@ static void only_they_wait_for_each_other(void **state)
     check_nothing_is_left();
 }
 
+// Ends when the word is not 0.
+static const braid_kernel holding = {
+    .name = "holding",
+    .cuda.data = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                 ".visible .entry holding(.param .u64 word)\n{\n.reg .pred %p;\n.reg .b32 %r;\n"
+                 ".reg .b64 %d;\nld.param.u64 %d, [word];\nagain:\n"
+                 "nanosleep.u32 1000000;\nld.volatile.global.u32 %r, [%d];\n"
+                 "setp.eq.u32 %p, %r, 0;\n@%p bra again;\n"
+                 "ret;\n}\n"
+};
+
+static braid_exec *make_held(braid_device *device, uint32_t *word)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
+    braid_graph *graph;
+    braid_exec *exec;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &holding, BRAID_ARGS({ &word, BRAID_UNCHECKED_POINTER }) },
+        NULL));
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+static void set(uint32_t *word, uint32_t value)
+{
+    atomic_store((_Atomic uint32_t *)word, value);
+}
+
+// The second one's kernel need not wait.
+static void devices_on_one_gpu_wait_for_each_other(void **state)
+{
+    (void)state;
+    braid_device *devices[2];
+    braid_exec *execs[2];
+    braid_stream *streams[2];
+    uint32_t *words[2];
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    for (uint32_t i = 0; i < 2; i++) {
+        void *memory;
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &devices[i]));
+        check_ok(braid_memory_allocate(devices[i], BRAID_MEMORY_HOST, 4, &memory));
+        words[i] = memory;
+        set(words[i], i);
+        execs[i] = make_held(devices[i], words[i]);
+        check_ok(braid_stream_create(devices[i], NULL, &streams[i]));
+        check_ok(braid_exec_launch(execs[i], streams[i]));
+    }
+    assert_int_equal(braid_exec_wait_until(execs[1], BRAID_LAST_FRAME, 50000000), BRAID_TIMEOUT);
+    set(words[0], 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ok(braid_exec_wait(execs[i]));
+        braid_exec_destroy(execs[i]);
+        braid_stream_destroy(streams[i]);
+        braid_memory_free(devices[i], BRAID_MEMORY_HOST, words[i]);
+        check_ok(braid_device_close(devices[i]));
+    }
+    check_nothing_is_left();
+}
+
+// The last launch was one of a device that is closed.
+static void nobody_waits_for_a_closed_device(void **state)
+{
+    (void)state;
+    braid_device *devices[2];
+    braid_exec *execs[2];
+    braid_stream *stream;
+    long waits[2], records;
+    reset_standin();
+    for (int i = 0; i < 2; i++) {
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &devices[i]));
+        execs[i] = make_exec(devices[i], true);
+    }
+    check_ok(braid_stream_create(devices[0], NULL, &stream));
+    count_calls(execs[0], stream, &waits[0], &records);
+    check_ok(braid_exec_launch(execs[1], NULL));
+    check_ok(braid_exec_wait(execs[1]));
+    braid_exec_destroy(execs[1]);
+    check_ok(braid_device_close(devices[1]));
+    waits[1] = standin_calls("cuStreamWaitEvent");
+    check_ok(braid_exec_launch(execs[0], stream));
+    waits[1] = standin_calls("cuStreamWaitEvent") - waits[1];
+    check_ok(braid_exec_wait(execs[0]));
+    assert_int_equal(waits[1], waits[0] - 1);
+    braid_exec_destroy(execs[0]);
+    braid_stream_destroy(stream);
+    check_ok(braid_device_close(devices[0]));
+    check_nothing_is_left();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(only_they_wait_for_each_other) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_they_wait_for_each_other),
+        cmocka_unit_test(devices_on_one_gpu_wait_for_each_other),
+        cmocka_unit_test(nobody_waits_for_a_closed_device),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

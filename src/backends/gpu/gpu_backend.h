@@ -99,8 +99,8 @@ struct gpu_backend {
     struct blockers blockers;               // of detours; see gpu_blocking.c
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 
-    pthread_mutex_t turn_lock; // held while a graph with conditional nodes is launched
-    gpu_event turn;            // guarded by turn_lock; of the latest such launch
+    struct gpu_turn *turn; // of all devices that are open on the same GPU
+    gpu_event turn_event;  // guarded by its lock; NULL: not made; see gpu_turn.h
 };
 
 struct gpu_stream {
@@ -338,12 +338,6 @@ braid_status braid_gpu_event_record(struct backend *backend, struct backend_even
                                     struct backend_stream *stream);
 braid_status braid_gpu_event_query(struct backend *backend, struct backend_event *event);
 braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event);
-// gpu_turn.c: launches a graph with conditional nodes behind the one before on the device, which is
-// current. *out_queued is set as soon as it is queued. *out_slot is the call that failed.
-gpu_result braid_gpu_launch_in_turn(struct gpu_backend *gpu, gpu_executable executable,
-                                    gpu_stream queue, bool *out_queued, const void **out_slot);
-void braid_gpu_turn_finish(struct gpu_backend *gpu); // the device is current
-
 braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_event *start,
                                      struct backend_event *end, uint64_t *out_ns);
 

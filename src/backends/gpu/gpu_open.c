@@ -8,9 +8,12 @@
 #include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_module.h"
+#include "backends/gpu/gpu_turn.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/ranges.h"
+
+enum { MOST_TURNS = 64 }; // more GPUs share them
 
 // A vendor's library. This is the only state of the process that the backend keeps.
 struct library {
@@ -19,6 +22,7 @@ struct library {
     void *handle;       // NULL: not loaded; constant once tried
     struct gpu_api api; // constant once tried
     char reason[512];   // why it is not loaded; constant once tried
+    struct gpu_turn turns[MOST_TURNS];
 };
 
 static struct library libraries[GPU_NUM_VENDORS] = {
@@ -34,6 +38,8 @@ static struct library *load_library(const struct gpu_vendor *vendor)
         library->handle = braid_gpu_load(&braid_gpu_symbols, vendor->index, vendor->libraries,
                                          &library->api, library->reason, sizeof(library->reason));
         library->tried = true;
+        for (int i = 0; i < MOST_TURNS; i++)
+            pthread_mutex_init(&library->turns[i].lock, NULL);
         if (library->handle && vendor->index == GPU_CUDA)
             braid_ranges_find_nvtx();
         else if (library->handle)
@@ -170,7 +176,6 @@ static void free_backend(struct gpu_backend *gpu)
     pthread_mutex_destroy(&gpu->record_lock);
     pthread_mutex_destroy(&gpu->lock);
     pthread_mutex_destroy(&gpu->load_lock);
-    pthread_mutex_destroy(&gpu->turn_lock);
     braid_disk_cache_close(gpu->cache);
     free(gpu);
 }
@@ -296,7 +301,6 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     pthread_mutex_init(&gpu->load_lock, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->record_lock, NULL);
-    pthread_mutex_init(&gpu->turn_lock, NULL);
     pthread_cond_init(&gpu->callbacks_ended, NULL);
     braid_gpu_blocking_start(gpu);
     status = open_device(gpu);
@@ -304,6 +308,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
         free_backend(gpu);
         return status;
     }
+    gpu->turn = &libraries[vendor->index].turns[(uint32_t)gpu->device % MOST_TURNS];
     gpu->cache = braid_disk_cache_open(options->cache);
     *out_backend = &gpu->base;
     return BRAID_OK;

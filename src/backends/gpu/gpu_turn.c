@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of graphs with conditional nodes, one after another on a device.
+// Launches of graphs with conditional nodes, one after another on a GPU.
 //
 // Driver 580 fails with CUDA_ERROR_LAUNCH_FAILED (719) now and then if several such graphs run at
 // once on several hardware queues of an H200. The kernel log then tells of
 // SKEDCHECK22_INVALIDATE_ACTIVE_QMD. So each launch waits on the device for the one before.
-#include "backends/gpu/gpu_backend.h"
+#include "backends/gpu/gpu_turn.h"
 
-// With turn_lock held. *out_slot is the call that failed.
+// With the turn's lock held. *out_slot is the call that failed.
 static gpu_result launch_behind(struct gpu_backend *gpu, gpu_executable executable,
                                 gpu_stream queue, bool *out_queued, const void **out_slot)
 {
     const struct gpu_api *api = gpu->api;
     gpu_result result = GPU_SUCCESS;
-    *out_slot = &api->event_create;
-    if (!gpu->turn)
-        result = api->event_create(&gpu->turn, GPU_EVENT_DISABLE_TIMING);
+    *out_slot = &api->event_create; // of the context that records it
+    if (!gpu->turn_event)
+        result = api->event_create(&gpu->turn_event, GPU_EVENT_DISABLE_TIMING);
     if (result)
         return result;
-    *out_slot = &api->stream_wait; // which ends at once before the first record
-    result = api->stream_wait(queue, gpu->turn, 0);
+    *out_slot = &api->stream_wait;
+    if (gpu->turn->latest)
+        result = api->stream_wait(queue, gpu->turn->latest, 0);
     if (result)
         return result;
     *out_slot = &api->executable_launch;
@@ -27,21 +28,29 @@ static gpu_result launch_behind(struct gpu_backend *gpu, gpu_executable executab
         return result;
     *out_queued = true;
     *out_slot = &api->event_record;
-    return api->event_record(gpu->turn, queue);
+    result = api->event_record(gpu->turn_event, queue);
+    if (!result)
+        gpu->turn->latest = gpu->turn_event;
+    return result;
 }
 
 gpu_result braid_gpu_launch_in_turn(struct gpu_backend *gpu, gpu_executable executable,
                                     gpu_stream queue, bool *out_queued, const void **out_slot)
 {
-    pthread_mutex_lock(&gpu->turn_lock);
+    pthread_mutex_lock(&gpu->turn->lock);
     gpu_result result = launch_behind(gpu, executable, queue, out_queued, out_slot);
-    pthread_mutex_unlock(&gpu->turn_lock);
+    pthread_mutex_unlock(&gpu->turn->lock);
     return result;
 }
 
 void braid_gpu_turn_finish(struct gpu_backend *gpu)
 {
-    if (gpu->turn)
-        braid_gpu_check_freed(gpu, gpu->api->event_destroy(gpu->turn), &gpu->api->event_destroy,
-                              "closing the device");
+    if (!gpu->turn_event)
+        return;
+    pthread_mutex_lock(&gpu->turn->lock);
+    if (gpu->turn->latest == gpu->turn_event)
+        gpu->turn->latest = NULL; // its launches have ended
+    pthread_mutex_unlock(&gpu->turn->lock);
+    braid_gpu_check_freed(gpu, gpu->api->event_destroy(gpu->turn_event), &gpu->api->event_destroy,
+                          "closing the device");
 }

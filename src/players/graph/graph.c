@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "backends/gpu/gpu_island_fit.h"
+#include "backends/gpu/gpu_turn.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "players/graph/graph_frames.h"

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of graphs with conditional nodes, one after another on a GPU.
+#ifndef BRAID_BACKENDS_GPU_GPU_TURN_H
+#define BRAID_BACKENDS_GPU_GPU_TURN_H
+
+#include "backends/gpu/gpu_backend.h"
+
+// Of a GPU in the process.
+struct gpu_turn {
+    pthread_mutex_t lock; // held while such a graph is launched
+    gpu_event latest;     // guarded by lock; behind the latest such launch, or NULL
+};
+
+// Launches one behind the one before. The device is current. *out_queued is set as soon as it is
+// queued. *out_slot is the call that failed.
+gpu_result braid_gpu_launch_in_turn(struct gpu_backend *gpu, gpu_executable executable,
+                                    gpu_stream queue, bool *out_queued, const void **out_slot);
+void braid_gpu_turn_finish(struct gpu_backend *gpu); // the device is current
+
+#endif
