@@ -3,7 +3,7 @@
 #include "contract/counting.h"
 #include "contract/groups.h"
 
-enum { NUM_WORDS = 4, ITERATIONS = 3, COST_NS = 20000 };
+enum { NUM_WORDS = 4, ITERATIONS = 40, COST_NS = 20000 };
 
 // Words of now, of next, and the condition.
 struct ring {
