@@ -76,7 +76,8 @@ bool island_is(const struct CUfunc_st *function)
 struct scope {
     const uint32_t *condition;
     uint64_t most, *total, *counter;
-    uint32_t kind, unused[3];
+    const uint32_t *cancelled;
+    uint32_t kind, unused;
     uint64_t left, sum;
 };
 
@@ -88,7 +89,6 @@ struct walk {
     uint64_t *stamps;               // of this frame; NULL: it is not timed
     uint32_t num_in_lane;           // of those, two numbers each
     _Atomic uint32_t *notes;        // per lane; NULL: none are taken
-    const uint32_t *cancelled;      // a word of the host; NULL: there is none
     struct scope *scopes;           // of the launch; NULL: it has none
     uint32_t step;                  // at hand
     bool failed;
@@ -205,21 +205,6 @@ static bool has_trapped(struct walk *walk)
     return trapped;
 }
 
-static bool is_set(struct walk *walk, const uint32_t *word)
-{
-    world_lock();
-    bool result = memory_touch_argument(walk->context, word);
-    walk->failed |= !result;
-    world_unlock();
-    return result &&
-           atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
-}
-
-static bool is_cancelled(struct walk *walk)
-{
-    return walk->cancelled != NULL && is_set(walk, walk->cancelled);
-}
-
 static void write_stamp(const struct lane *lane, uint64_t begun)
 {
     size_t place = (size_t)lane->index * lane->walk->num_in_lane + lane->next - lane->first;
@@ -237,14 +222,11 @@ static void *walk_lane(void *user)
         note(lane, 2 * (lane->next - lane->first) + 1);
         if (!await(lane, call))
             return NULL;
-        bool is_off = is_cancelled(lane->walk);
-        if (!is_off)
-            note(lane, 2 * (lane->next - lane->first) + 2);
+        note(lane, 2 * (lane->next - lane->first) + 2);
         if (random_next(&state) % 4 == 0)
             sched_yield();
         uint64_t begun = stamps_now();
-        if (!is_off)
-            do_call(lane, call);
+        do_call(lane, call);
         if (has_trapped(lane->walk))
             return NULL;
         if (lane->walk->stamps != NULL)
@@ -311,7 +293,7 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
 
 // Parameters; a timed island has more: stamps, first, room, num_in_lane; and one with scopes has:
 // where they are, num_scopes.
-enum { NUM_PLAIN = 8, NUM_WITH_SCOPES = 10 };
+enum { NUM_PLAIN = 7, NUM_WITH_SCOPES = 9 };
 
 static bool has_scopes(const struct CUfunc_st *function)
 {
@@ -324,9 +306,9 @@ static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uin
 {
     if (function->num_parameters == NUM_PLAIN || has_scopes(function))
         return;
-    uint32_t first = *(const uint32_t *)arguments[9], room = *(const uint32_t *)arguments[10];
-    walk->num_in_lane = *(const uint32_t *)arguments[11];
-    walk->stamps = *(uint64_t **)arguments[8] +
+    uint32_t first = *(const uint32_t *)arguments[8], room = *(const uint32_t *)arguments[9];
+    walk->num_in_lane = *(const uint32_t *)arguments[10];
+    walk->stamps = *(uint64_t **)arguments[7] +
                    (size_t)2 * ((first + frame) % room) * num_lanes * walk->num_in_lane;
 }
 
@@ -348,6 +330,16 @@ static bool run_frames(struct walk *walk, const struct CUfunc_st *function, unsi
     return !walk->failed;
 }
 
+static bool is_set(struct walk *walk, const uint32_t *word)
+{
+    world_lock();
+    bool result = memory_touch_argument(walk->context, word);
+    walk->failed |= !result;
+    world_unlock();
+    return result &&
+           atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
+}
+
 // Behind a step, whose lanes have ended.
 static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
 {
@@ -360,7 +352,7 @@ static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
         scope->sum++;
     }
     if (kind == ENTER || kind == AGAIN)
-        goes_on = scope->left > 0 && !is_cancelled(walk);
+        goes_on = scope->left > 0 && !(scope->cancelled != NULL && is_set(walk, scope->cancelled));
     if (goes_on && scope->condition != NULL && (kind > ENTER || (kind == ENTER && scope->kind & 1)))
         goes_on = is_set(walk, scope->condition);
     if (kind == CHOOSE)
@@ -415,7 +407,6 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
                          .module = function->module,
                          .arguments = arguments[5],
                          .notes = *(_Atomic uint32_t **)arguments[6],
-                         .cancelled = *(const uint32_t **)arguments[7],
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
     bool done = has_scopes(function) ? run_scopes(&walk, function, grid[0], arguments)

@@ -15,17 +15,15 @@ struct thread {
     size_t at;                                // the next instruction
     size_t calls[CODE_MOST_CALLS], num_calls; // that it is in: their instructions
     enum state state;
-    size_t barrier;             // that it waits at
-    const struct operand *told; // there: whether any thread says so; NULL: it does not ask
-    uint32_t mask;              // of the warp's threads that it waits for
-    unsigned index;             // in its block
+    size_t barrier; // that it waits at
+    uint32_t mask;  // of the warp's threads that it waits for
+    unsigned index; // in its block
     unsigned tid[3];
     struct block *block;
 };
 
 struct barrier {
     unsigned arrived, wanted;
-    bool any; // thread says so
 };
 
 struct block {

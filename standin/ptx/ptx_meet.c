@@ -8,14 +8,9 @@
 static void release_barrier(struct block *block, size_t index)
 {
     struct barrier *barrier = &block->barriers[index];
-    for (unsigned i = 0; i < block->num; i++) {
-        struct thread *thread = &block->threads[i];
-        if (thread->state != AT_BARRIER || thread->barrier != index)
-            continue;
-        thread->state = RUNS;
-        if (thread->told)
-            machine_write(thread, thread->told, barrier->any);
-    }
+    for (unsigned i = 0; i < block->num; i++)
+        if (block->threads[i].state == AT_BARRIER && block->threads[i].barrier == index)
+            block->threads[i].state = RUNS;
     *barrier = (struct barrier){ 0 };
 }
 
@@ -31,19 +26,11 @@ static void check_barriers(struct block *block)
 
 void machine_barrier(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
-    // red.or.pred d, a, b, c
-    const struct operand *operands = instruction->operands, *asks = NULL;
-    size_t num = instruction->num_operands;
-    bool has_other = false;
-    if (code_has_part(instruction, "red")) {
-        has_other = !code_has_part(instruction, "or") || num < 3;
-        asks = &operands[num - 1];
-        operands++;
-        num -= 2;
-    }
-    uint64_t index = machine_read(run, thread, &operands[0]);
-    unsigned wanted = num > 1 ? (unsigned)machine_read(run, thread, &operands[1]) : 0;
-    if (index >= NUM_BARRIERS || wanted % WARP || has_other) {
+    uint64_t index = machine_read(run, thread, &instruction->operands[0]);
+    unsigned wanted = instruction->num_operands > 1
+                          ? (unsigned)machine_read(run, thread, &instruction->operands[1])
+                          : 0;
+    if (index >= NUM_BARRIERS || wanted % WARP || code_has_part(instruction, "red")) {
         machine_fail(run, thread, "a barrier that there is not");
         return;
     }
@@ -54,8 +41,6 @@ void machine_barrier(struct run *run, struct thread *thread, const struct instru
     }
     barrier->arrived++;
     barrier->wanted = wanted;
-    thread->told = asks ? operands - 1 : NULL;
-    barrier->any |= asks && (machine_read(run, thread, asks) & 1);
     if (!code_has_part(instruction, "arrive")) {
         thread->state = AT_BARRIER;
         thread->barrier = index;

@@ -31,12 +31,9 @@ uint3 make_uint3(unsigned x, unsigned y, unsigned z);
 uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w);
 ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y);
 void __syncthreads();
-int __syncthreads_or(int predicate);
 void __syncwarp();
 unsigned __shfl_sync(unsigned mask, unsigned value, int lane);
 int __all_sync(unsigned mask, int predicate);
-int __any_sync(unsigned mask, int predicate);
-long long clock64();
 unsigned long __cvta_generic_to_shared(const void *at);
 extern const uint3 threadIdx, blockIdx, blockDim, gridDim;
 

@@ -44,7 +44,6 @@ static struct island_layout layout_of(uint32_t i)
                                    .wide = i & 6,
                                    .timed = i & 2,
                                    .loops = !(i & 2),
-                                   .cancels = !(i & 2),
                                    .apart = i & 1,
                                    .early = true,
                                    .small = i & 6 ? 0 : 16,

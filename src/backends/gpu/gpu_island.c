@@ -120,7 +120,6 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[4] = &island->rows_now;
     island->parameters[5] = island->args;
     island->parameters[6] = &island->notes;
-    island->parameters[7] = &island->cancelled;
     island->times_room = 1;
     void **more = &island->parameters[ISLAND_PARAMETERS];
     if (layout->loops) {

@@ -6,7 +6,7 @@
 #include "backends/gpu/gpu_island_parts.h"
 
 enum {
-    ISLAND_PARAMETERS = 8,
+    ISLAND_PARAMETERS = 7,
     ISLAND_TIMES_PARAMETERS = 4, // more, where it is timed
     ISLAND_SCOPE_PARAMETERS = 2, // more, where it has scopes
     ISLAND_MOST_THREADS = 1024,
@@ -22,13 +22,12 @@ struct gpu_island {
     unsigned char *args;
     void *words, *progress; // on the device
     uint32_t num_frames;
-    void *rows, *rows_now;     // on the device; those of the launch at hand, or NULL
-    unsigned char *host_rows;  // their source on the host
-    uint32_t most_rows;        // for how many frames there is room
-    uint32_t num_rows;         // of the next launch that are there
-    uint32_t *notes;           // in host memory that the device writes to; NULL: it takes none
-    uint32_t *own_notes;       // the same, where nobody else gives them back
-    const uint32_t *cancelled; // in host memory: not 0 ends the frame; NULL: it cannot be cancelled
+    void *rows, *rows_now;    // on the device; those of the launch at hand, or NULL
+    unsigned char *host_rows; // their source on the host
+    uint32_t most_rows;       // for how many frames there is room
+    uint32_t num_rows;        // of the next launch that are there
+    uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
+    uint32_t *own_notes;      // the same, where nobody else gives them back
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;

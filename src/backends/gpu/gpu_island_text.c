@@ -87,7 +87,6 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "APART", layout->apart ? layout->num_groups : 0 },
         { "SHARED", layout->lane_shared },
         { "LOOPS", layout->loops },
-        { "CANCELS", layout->cancels },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
