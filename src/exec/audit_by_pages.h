@@ -56,6 +56,10 @@ void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
 bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
 void braid_audit_close(struct audit *audit); // all that is open
 
+// audit_late.c. Waits, for a second at most, until no thread of the program has a fault of which it
+// does not know yet. Behind an audit the handler of the program might be told of it.
+void braid_audit_wait_for_faults(void);
+
 // audit_trap.c. Between these two, accesses of any thread to buffers are judged. Both are called by
 // one thread. Errors: BRAID_UNSUPPORTED (the machine, or the system refuses to close pages).
 braid_status braid_audit_start(struct audit *audit);

@@ -263,6 +263,7 @@ braid_status braid_audit_start(struct audit *audit)
 void braid_audit_stop(struct audit *audit)
 {
     braid_audit_pause(audit);
+    braid_audit_wait_for_faults();
     atomic_store(&shared.late_thread, 0);
     atomic_store(&shared.running, NULL);
     while (atomic_load(&shared.num_handling))

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An audit answers the faults of threads that use data in a buffer's page, of an access that
-// reaches into the next buffer, and of a program that mends its own faults.
+// reaches into the next buffer, of a program that mends its own faults, and of threads that learn
+// of their fault late.
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <time.h>
 
 #include "exec/audit_testing.h"
 
@@ -140,12 +143,71 @@ static void a_handler_of_the_program_may_mend_its_fault(void **state)
     munmap(closed, PAGE);
 }
 
+// A thread with a fault that it has not been told of.
+struct late_thread {
+    sem_t is_ready, begins;
+    atomic_bool was_told;
+};
+
+static struct late_thread late;
+
+static void note_fault(int number)
+{
+    (void)number;
+    atomic_store(&late.was_told, true);
+}
+
+static void *learn_late(void *user)
+{
+    (void)user;
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    pthread_sigmask(SIG_BLOCK, &faults, NULL);
+    sem_post(&late.is_ready);
+    sem_wait(&late.begins);
+    nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL); // so that an audit could end before
+    pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+    return NULL;
+}
+
+static void let_learn(void *user)
+{
+    (void)user;
+    sem_post(&late.begins);
+}
+
+static void an_audit_ends_behind_the_faults_of_all_threads(void **state)
+{
+    struct site *site = *state;
+#if defined(UNDER_TSAN)
+    skip_because("the thread sanitizer calls handlers later");
+#endif
+    skip_without_audits();
+    struct findings findings;
+    pthread_t thread;
+    assert_int_equal(sem_init(&late.is_ready, 0, 0) | sem_init(&late.begins, 0, 0), 0);
+    signal(SIGSEGV, note_fault);
+    add_call(site, let_learn, (braid_node_options){ 0 });
+    assert_int_equal(pthread_create(&thread, NULL, learn_late, NULL), 0);
+    sem_wait(&late.is_ready);
+    assert_int_equal(pthread_kill(thread, SIGSEGV), 0);
+    audit(site->device, site->graph, &findings);
+    assert_true(atomic_load(&late.was_told));
+    signal(SIGSEGV, SIG_DFL);
+    pthread_join(thread, NULL);
+    sem_destroy(&late.is_ready);
+    sem_destroy(&late.begins);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(data_beside_a_buffer_may_be_used, open_site, close_site),
         cmocka_unit_test_setup_teardown(an_access_may_reach_the_next_buffer, open_site, close_site),
         cmocka_unit_test_setup_teardown(a_handler_of_the_program_may_mend_its_fault, open_site,
+                                        close_site),
+        cmocka_unit_test_setup_teardown(an_audit_ends_behind_the_faults_of_all_threads, open_site,
                                         close_site),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
