@@ -99,7 +99,7 @@ struct gpu_backend {
     struct blockers blockers;               // of detours; see gpu_blocking.c
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 
-    struct gpu_turn *turn; // of all devices that are open on the same GPU
+    struct gpu_turn *turn; // of all devices that are open in this context
     gpu_event turn_event;  // guarded by its lock; NULL: not made; see gpu_turn.h
 };
 

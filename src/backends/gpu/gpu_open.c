@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/ranges.h"
 
-enum { MOST_TURNS = 64 }; // more GPUs share them
+enum { MOST_TURNS = 64 }; // contexts may share them
 
 // A vendor's library. This is the only state of the process that the backend keeps.
 struct library {
@@ -196,10 +196,9 @@ static void gpu_close(struct backend *backend)
     braid_gpu_modules_finish(gpu, current);
     braid_gpu_island_codes_finish(gpu, current);
     braid_gpu_staging_finish(gpu, current);
-    if (current) {
-        braid_gpu_turn_finish(gpu);
+    braid_gpu_turn_finish(gpu, current);
+    if (current)
         braid_gpu_leave(gpu, &scope);
-    }
     braid_gpu_host_records_finish(gpu);
     if (gpu->vendor->close_device)
         gpu->vendor->close_device(gpu);
@@ -308,7 +307,8 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
         free_backend(gpu);
         return status;
     }
-    gpu->turn = &libraries[vendor->index].turns[(uint32_t)gpu->device % MOST_TURNS];
+    gpu->turn =
+        &libraries[vendor->index].turns[(uintptr_t)gpu->context / sizeof(gpu_context) % MOST_TURNS];
     gpu->cache = braid_disk_cache_open(options->cache);
     *out_backend = &gpu->base;
     return BRAID_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of graphs with conditional nodes, one after another on a GPU.
+// Launches of graphs with conditional nodes, one after another in a context.
 //
 // Driver 580 fails with CUDA_ERROR_LAUNCH_FAILED (719) now and then if several such graphs run at
 // once on several hardware queues of an H200. The kernel log then tells of
@@ -43,7 +43,7 @@ gpu_result braid_gpu_launch_in_turn(struct gpu_backend *gpu, gpu_executable exec
     return result;
 }
 
-void braid_gpu_turn_finish(struct gpu_backend *gpu)
+void braid_gpu_turn_finish(struct gpu_backend *gpu, bool is_current)
 {
     if (!gpu->turn_event)
         return;
@@ -51,6 +51,7 @@ void braid_gpu_turn_finish(struct gpu_backend *gpu)
     if (gpu->turn->latest == gpu->turn_event)
         gpu->turn->latest = NULL; // its launches have ended
     pthread_mutex_unlock(&gpu->turn->lock);
-    braid_gpu_check_freed(gpu, gpu->api->event_destroy(gpu->turn_event), &gpu->api->event_destroy,
-                          "closing the device");
+    if (is_current)
+        braid_gpu_check_freed(gpu, gpu->api->event_destroy(gpu->turn_event),
+                              &gpu->api->event_destroy, "closing the device");
 }

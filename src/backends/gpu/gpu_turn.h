@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of graphs with conditional nodes, one after another on a GPU.
+// Launches of graphs with conditional nodes, one after another in a context.
 #ifndef BRAID_BACKENDS_GPU_GPU_TURN_H
 #define BRAID_BACKENDS_GPU_GPU_TURN_H
 
 #include "backends/gpu/gpu_backend.h"
 
-// Of a GPU in the process.
+// Of a context in the process. Those of several contexts do not run at once.
 struct gpu_turn {
     pthread_mutex_t lock; // held while such a graph is launched
     gpu_event latest;     // guarded by lock; behind the latest such launch, or NULL
@@ -15,6 +15,7 @@ struct gpu_turn {
 // queued. *out_slot is the call that failed.
 gpu_result braid_gpu_launch_in_turn(struct gpu_backend *gpu, gpu_executable executable,
                                     gpu_stream queue, bool *out_queued, const void **out_slot);
-void braid_gpu_turn_finish(struct gpu_backend *gpu); // the device is current
+// Nobody waits for the device from then on. `is_current`: its context can be used.
+void braid_gpu_turn_finish(struct gpu_backend *gpu, bool is_current);
 
 #endif
