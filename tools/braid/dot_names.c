@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/big_memory.h"
+#include "base/hash.h"
 #include "dot_attributes.h"
 
 // The name stands here as well: a text with a million nodes looks each up in no order, and each
@@ -21,13 +22,11 @@ struct dot_name_chunk {
     char bytes[];
 };
 
-// Numbered names that are near each other are near in the table, too, and so in a cache.
+// Mixed so that its low bits depend on all bytes.
 static uint32_t hash_of(const char *name)
 {
-    uint32_t hash = 0;
-    while (*name)
-        hash = hash * 131 + (unsigned char)*name++;
-    return hash;
+    uint64_t hash = hash_bytes(name, strlen(name));
+    return (uint32_t)((hash * 0x9e3779b97f4a7c15) >> 32);
 }
 
 // Where a name is, or would be.
