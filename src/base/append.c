@@ -8,7 +8,9 @@
 
 void braid_append(char *text, size_t size, const char *format, ...)
 {
-    size_t used = size ? strlen(text) : 0;
+    if (size == 0)
+        return;
+    size_t used = strlen(text);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text + used, size - used, format, arguments);
