@@ -33,7 +33,8 @@ void scale(const braid_blocks *blocks, void *const *args)
 // (uint32_t *to, braid_trap *trap): how many blocks a grid that was read has.
 void count(const braid_blocks *blocks, void *const *args)
 {
-    (*(uint32_t *const *)args[0])[8] = blocks->grid.x;
+    if (blocks->begin == 0) // several workers have blocks
+        (*(uint32_t *const *)args[0])[8] = blocks->grid.x;
 }
 
 // (uint32_t *word, uint32_t by)
