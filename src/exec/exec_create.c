@@ -146,9 +146,6 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     char who[60];
     snprintf(who, sizeof(who), "the %s player", player->name);
     braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_regions(graph, who);
-    snprintf(who, sizeof(who), "the %s player, where it keeps times,", player->name);
-    if (!status && options->profile && !player->times_loops)
-        status = braid_graph_refuse_regions(graph, who);
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status)

@@ -47,8 +47,7 @@ struct player {
     braid_exec_mode mode; // by which the public interface asks for it
 
     bool plays_loops; // graphs with loops or branches are refused otherwise
-    bool times_loops; // it keeps times of what is inside, where it is asked for times
-    // Streams: the player that plays each loop, as a program of its own.
+    // Streams: the player that plays each loop, with times, as a program of its own.
     const struct player *plays_loops_by;
 
     bool is_island; // taken only where the program allows islands, and by its predicted time

@@ -101,7 +101,7 @@ braid_status life_create_loop(braid_device *device, braid_exec_mode mode, struct
         status = fill_graph(graph, loop);
     if (!status)
         status = braid_exec_create(device, graph, &options, &loop->exec);
-    if (!status && mode == BRAID_MODE_GRAPH)
+    if (!status)
         status = braid_exec_create(device, graph, &timed, &loop->timed);
     braid_graph_destroy(graph);
     if (status) {
@@ -125,10 +125,9 @@ braid_status life_run_loop(struct life_loop *loop, braid_stream *stream)
         status = braid_exec_wait(loop->exec);
     if (!status)
         status = braid_exec_get_iterations(loop->exec, loop->node, &loop->num);
-    if (status || !loop->timed)
-        return status;
     braid_timings timings;
-    status = braid_exec_launch(loop->timed, stream);
+    if (!status)
+        status = braid_exec_launch(loop->timed, stream);
     if (!status)
         status = braid_exec_wait(loop->timed);
     return status ? status : braid_exec_get_timings(loop->timed, &timings);

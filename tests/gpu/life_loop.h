@@ -7,7 +7,7 @@
 
 struct life_loop {
     braid_exec *exec;
-    braid_exec *timed; // the same graph with times; NULL: the player takes none in loops
+    braid_exec *timed; // the same graph with times
     braid_node node;
     braid_resource scratch; // that a node of the body has
     uint64_t scratch_bytes;

@@ -36,7 +36,6 @@ LEFT_OUT = {
     "log": "only the text of a message",
     "exec_many.c update": "tells of no task, so no player fails: see islands_run_many_frames",
     "exec.c event_query": "only the text of a message",
-    "streams_played.c read_times": "only the walker has times of loops, and reading them cannot fail",
     "stream_wrap": "fails only for want of memory: see any_allocation_may_fail",
     "nccl_library.c": "calls NCCL, which these tests do not: see the_table_fits_nccl_h",
     "rank_enqueue.c": "calls NCCL, which these tests do not: see ranks_fail_on_devices",

@@ -341,13 +341,10 @@ static braid_status find_fits(struct backend *backend, const struct backend_task
     .orders_frames = braid_graph_frames_orders, .create = create, .update = update,                \
     .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
 
-const struct player braid_graph_player = { GRAPH_PLAYER,
-                                           .plays_loops = true,
-                                           .times_loops = true,
-                                           .num_iterations = num_iterations,
-                                           .find_fits = find_fits,
-                                           .read_times = read_times,
-                                           .read_clock = read_clock };
+const struct player braid_graph_player = {
+    GRAPH_PLAYER,           .plays_loops = true,      .num_iterations = num_iterations,
+    .find_fits = find_fits, .read_times = read_times, .read_clock = read_clock
+};
 const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
 
 #undef GRAPH_PLAYER

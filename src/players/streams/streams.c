@@ -249,7 +249,6 @@ const struct player braid_streams_player = { STREAMS_PLAYER };
 const struct player braid_cpu_streams_player = {
     STREAMS_PLAYER,
     .plays_loops = true,
-    .times_loops = true,
     .plays_loops_by = &braid_walker_player,
     .update = braid_streams_played_update,
 };

@@ -175,13 +175,18 @@ uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint
     return num;
 }
 
+// Of one frame.
 static void take_tallies(const struct streams_played *played, uint32_t loop,
-                         const struct profile_tally *from, uint32_t num_nodes,
-                         struct profile_tally *to)
+                         const struct profile *from, uint64_t from_frame, struct profile *to,
+                         uint32_t to_frame)
 {
-    for (uint32_t i = 0; i < num_nodes; i++)
-        if (played->loop_of[i] == loop)
-            to[i] = from[i];
+    for (size_t i = 0; i < from->num_nodes; i++) {
+        if (played->loop_of[i] != loop)
+            continue;
+        to->tallies[(size_t)to_frame * to->num_nodes + i] =
+            from->tallies[from_frame * from->num_nodes + i];
+        to->tally_timers[i] = from->tally_timers[i];
+    }
 }
 
 // The player of the loop has the times of each launch, the latest last. If a launch of the frame
@@ -200,8 +205,7 @@ static braid_status read_loop(const struct streams_playing *streams, uint32_t lo
     uint32_t to = profile->num_frames;
     for (uint64_t i = 1; i <= own.num_frames && i <= times->num_frames && !status; i++) {
         if (times->is_whole[(times->num_frames - i) % times->room])
-            take_tallies(played, loop, &own.tallies[(own.num_frames - i) * own.num_nodes],
-                         own.num_nodes, &profile->tallies[--to * profile->num_nodes]);
+            take_tallies(played, loop, &own, own.num_frames - i, profile, --to);
     }
     braid_profile_finish(&own);
     return status;

@@ -277,7 +277,6 @@ const struct player braid_walker_player = {
     .name = "walker",
     .mode = BRAID_MODE_GRAPH,
     .plays_loops = true,
-    .times_loops = true,
     .get_cost_model = get_cost_model,
     .check = check,
     .create = create,
