@@ -44,28 +44,36 @@ static braid_status run_frames(braid_exec *exec, uint32_t num_frames)
     return status;
 }
 
+// Who starts a node, and takes its times.
+static const struct player *find_player(const braid_exec *exec, const braid_graph *graph,
+                                        uint32_t node)
+{
+    const struct player *inside = exec->player->plays_loops_by;
+    return inside && braid_graph_region_of(graph, node) != GRAPH_NONE ? inside : exec->player;
+}
+
 // The time that measuring adds to a node's own work. In a driver graph the kernel that writes down
 // its end is started too.
-static uint64_t find_added(const braid_exec *exec, braid_timed_by timed_by)
+static uint64_t find_added(const braid_exec *exec, const struct player *player,
+                           braid_timed_by timed_by)
 {
     braid_cost_model model = { 0 };
     if (timed_by == BRAID_TIMED_INSIDE)
         return 0;
-    exec->player->get_cost_model(exec->device->backend, &model);
+    player->get_cost_model(exec->device->backend, &model);
     // Between two events nothing starts early, which the model of streams counts on.
-    if (exec->player->mode == BRAID_MODE_STREAMS)
+    if (player->mode == BRAID_MODE_STREAMS)
         return model.node_ns + model.early_ns + exec->device->backend->ops->timing_adds_ns;
-    bool has_stamps = exec->player->find_fits != NULL;
+    bool has_stamps = player->find_fits != NULL;
     return has_stamps ? 2 * model.node_ns : model.node_ns;
 }
 
 // A time too short to measure is not 0. Next to a cost of 0 a launch would seem to be all that
 // counts, and plans would save launches that cost nothing else.
-static uint64_t find_least(const braid_exec *exec)
+static uint64_t find_least(const braid_exec *exec, const struct player *player)
 {
     const struct backend_ops *ops = exec->device->backend->ops;
-    uint64_t step_ns =
-        exec->player->mode == BRAID_MODE_STREAMS ? ops->event_step_ns : ops->stamp_step_ns;
+    uint64_t step_ns = player->mode == BRAID_MODE_STREAMS ? ops->event_step_ns : ops->stamp_step_ns;
     return step_ns ? step_ns : 1; // 0 would be a cost that is not known
 }
 
@@ -121,7 +129,8 @@ static braid_status find_crowding(const braid_exec *exec, const braid_graph *gra
 {
     for (uint32_t i = 0; i < frames->num_nodes; i++) {
         nodes[i].alone_ns = graph_measured_of(graph, i).alone_ns;
-        nodes[i].added_ns = find_added(exec, timings->nodes[i].timed_by);
+        nodes[i].added_ns =
+            find_added(exec, find_player(exec, graph, i), timings->nodes[i].timed_by);
         describe(exec, graph, i, &nodes[i]);
     }
     const bool tells = frames->num_lanes > 1 && !exec->placed && !exec->player->is_island;
@@ -136,9 +145,11 @@ struct measured {
 };
 
 // Without the time that measuring adds.
-static uint64_t find_cost(const braid_exec *exec, const braid_node_timing *timing)
+static uint64_t find_cost(const braid_exec *exec, const struct player *player,
+                          const braid_node_timing *timing)
 {
-    const uint64_t added_ns = find_added(exec, timing->timed_by), least_ns = find_least(exec);
+    const uint64_t added_ns = find_added(exec, player, timing->timed_by);
+    const uint64_t least_ns = find_least(exec, player);
     const uint64_t ns = timing->time.median_ns > added_ns ? timing->time.median_ns - added_ns : 0;
     return ns > least_ns ? ns : least_ns;
 }
@@ -181,10 +192,11 @@ static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
         return;
     if (timing->timed_by == BRAID_TIMED_NOT)
         return;
+    const uint64_t cost_ns = find_cost(exec, find_player(exec, graph, node), timing);
     if (exec->player->is_island)
-        set_cost_inside(measured, graph, node, find_cost(exec, timing));
+        set_cost_inside(measured, graph, node, cost_ns);
     else
-        set_cost_outside(measured, graph, node, find_cost(exec, timing));
+        set_cost_outside(measured, graph, node, cost_ns);
 }
 
 static braid_status set_costs(const braid_exec *exec, braid_graph *graph,

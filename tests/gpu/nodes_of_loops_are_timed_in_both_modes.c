@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// On streams a node in a loop or branch is timed as in a driver graph.
+// On streams a node in a loop or branch is timed as in a driver graph, and its cost is the same.
 #include <braid/timings.h>
 
 #include "gpu/gpu_testing.h"
+#include "graph/graph.h"
 #include "support/check.h"
 
 enum { kept = 3, num_times = 4 };
@@ -96,10 +97,29 @@ static void runs_are_counted_and_kernels_timed_inside(void **state)
     }
 }
 
+// Two kernels of 500 ns stand around the copy. A stamp is 32 ns long.
+static void costs_have_what_a_driver_graph_adds(void **state)
+{
+    (void)state;
+    enum { added_ns = 1000, least_ns = 32 };
+    for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
+        struct looped looped;
+        braid_timings timings;
+        open_looped(&looped, (braid_exec_mode)mode);
+        check_ok(braid_exec_measure(looped.exec, looped.graph, kept));
+        check_ok(braid_exec_get_timings(looped.exec, &timings));
+        uint64_t ns = timings.nodes[looped.copy.index].time.median_ns;
+        uint64_t cost_ns = ns > added_ns + least_ns ? ns - added_ns : least_ns;
+        assert_int_equal(graph_nodes(looped.graph)[looped.copy.index].cost_ns, cost_ns);
+        close_looped(&looped);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_are_counted_and_kernels_timed_inside),
+        cmocka_unit_test(costs_have_what_a_driver_graph_adds),
     };
     return cmocka_run_group_tests_name("nodes_of_loops_are_timed_in_both_modes", tests, NULL, NULL);
 }
