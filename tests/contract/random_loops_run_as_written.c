@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs with loops and branches leave in memory what their statements do one after the
 // other: 1,000 of them on the CPU, and 250 elsewhere. In island mode scopes inside others are in
-// their islands. BRAID_TEST_GRAPHS=N runs a quarter of N
-// elsewhere, BRAID_TEST_SEED=N that of one seed.
+// their islands. A fifth of them run with times as well, which count all runs of each node.
+// BRAID_TEST_GRAPHS=N runs a quarter of N elsewhere, BRAID_TEST_SEED=N that of one seed.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct built {
     uint32_t *words; // of the device
     braid_resource resources[NUM_ALL];
     braid_node regions[NUM_REGIONS];
+    braid_node nodes[MOST_STATEMENTS]; // of ELSE and END there is none
 };
 
 // A word that the node reads and writes has one access, as both.
@@ -35,20 +36,19 @@ static uint32_t find_accesses(const struct built *built, const struct statement 
     return num;
 }
 
-static void add_statement(struct built *built, const struct statement *it)
+static braid_node add_statement(struct built *built, const struct statement *it)
 {
     uint32_t *words = built->words, *to = words + it->to, *from = words + it->from;
     braid_access accesses[3];
     braid_node_options options = { .accesses = accesses,
                                    .num_accesses = find_accesses(built, it, accesses) };
     if (it->kind == SCALE)
-        add_axpy(built->graph, options, to, from, it->factor, it->addend, 1);
-    else if (it->kind == ADD)
-        add_add(built->graph, options, to, from, words + it->other, 1);
-    else if (it->kind == FILL)
-        add_fill(built->graph, options, to, it->addend, 1);
-    else
-        add_copy(built->graph, options, to, from, sizeof(*to));
+        return add_axpy(built->graph, options, to, from, it->factor, it->addend, 1);
+    if (it->kind == ADD)
+        return add_add(built->graph, options, to, from, words + it->other, 1);
+    if (it->kind == FILL)
+        return add_fill(built->graph, options, to, it->addend, 1);
+    return add_copy(built->graph, options, to, from, sizeof(*to));
 }
 
 static void add_program(struct built *built, const struct written *written)
@@ -59,15 +59,17 @@ static void add_program(struct built *built, const struct written *written)
         if (it->has_condition)
             how.condition = built->resources[it->to];
         if (it->kind == LOOP)
-            built->regions[it->region] = begin_loop(built->graph, how);
+            built->nodes[i] = begin_loop(built->graph, how);
         else if (it->kind == IF)
-            built->regions[it->region] = begin_branch(built->graph, built->resources[it->to]);
+            built->nodes[i] = begin_branch(built->graph, built->resources[it->to]);
         else if (it->kind == ELSE)
             check_ok(braid_graph_else(built->graph));
         else if (it->kind == END)
             check_ok(braid_graph_end(built->graph));
         else
-            add_statement(built, it);
+            built->nodes[i] = add_statement(built, it);
+        if (it->kind == LOOP || it->kind == IF)
+            built->regions[it->region] = built->nodes[i];
     }
 }
 
@@ -109,6 +111,51 @@ static uint32_t count_nested(const braid_exec *exec, const struct built *built)
     return num;
 }
 
+static void check_words(struct contract *contract, uint64_t seed, const struct built *built,
+                        const struct memory *expected)
+{
+    for (uint32_t i = 0; i < NUM_ALL; i++) {
+        uint32_t found = contract_number(contract, built->words + i);
+        if (found != expected->words[i])
+            print_message("seed %" PRIu64 ": word %u is %u instead of %u\n", seed, i, found,
+                          expected->words[i]);
+        assert_int_equal(found, expected->words[i]);
+    }
+}
+
+static void check_runs(braid_exec *exec, uint64_t seed, const struct built *built,
+                       const struct memory *expected)
+{
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, num_frames);
+    for (uint32_t i = 0; i < MOST_STATEMENTS; i++) {
+        if (!built->nodes[i].graph)
+            continue;
+        uint64_t num = timings.nodes[built->nodes[i].index].num_runs;
+        if (num != num_frames * expected->runs[i])
+            print_message("seed %" PRIu64 ": statement %u ran %" PRIu64 " times, not %" PRIu64 "\n",
+                          seed, i, num, num_frames * expected->runs[i]);
+        assert_int_equal(num, num_frames * expected->runs[i]);
+    }
+}
+
+static void run_with_times(struct contract *contract, uint64_t seed, const struct built *built,
+                           const struct memory *expected)
+{
+    const braid_exec_options options = { .mode = contract->mode,
+                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                         .frames = contract_frames(),
+                                         .profile = num_frames };
+    braid_exec *exec;
+    check_ok(braid_exec_create(contract->device, built->graph, &options, &exec));
+    contract_own_exec(contract, exec);
+    run_frames_of(exec, seed);
+    check_words(contract, seed, built, expected);
+    check_runs(exec, seed, built, expected);
+    contract_destroy_exec(contract, exec);
+}
+
 // Returns how many scopes are in the islands of others.
 static uint32_t run_program(struct contract *contract, uint64_t seed)
 {
@@ -120,18 +167,14 @@ static uint32_t run_program(struct contract *contract, uint64_t seed)
     build(contract, &written, &built);
     braid_exec *exec = make_exec(contract, built.graph);
     run_frames_of(exec, seed);
-    for (uint32_t i = 0; i < NUM_ALL; i++) {
-        uint32_t found = contract_number(contract, built.words + i);
-        if (found != expected.words[i])
-            print_message("seed %" PRIu64 ": word %u is %u instead of %u\n", seed, i, found,
-                          expected.words[i]);
-        assert_int_equal(found, expected.words[i]);
-    }
+    check_words(contract, seed, &built, &expected);
     for (uint32_t i = 0; i < NUM_REGIONS; i++)
         if (built.regions[i].graph)
             check_iterations(exec, built.regions[i], expected.iterations[i]);
     uint32_t num_nested = count_nested(exec, &built);
     contract_destroy_exec(contract, exec);
+    if (seed % 5 == 0 && !contract->group)
+        run_with_times(contract, seed, &built, &expected);
     return num_nested;
 }
 

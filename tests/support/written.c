@@ -166,6 +166,7 @@ static void interpret(const struct written *written, uint32_t from, uint32_t to,
     uint32_t *words = memory->words;
     for (uint32_t i = from; i < to; i++) {
         const struct statement *it = &written->statements[i];
+        memory->runs[i]++;
         if (it->kind == SCALE)
             words[it->to] = words[it->from] * it->factor + it->addend;
         else if (it->kind == ADD)
@@ -184,7 +185,7 @@ static void interpret(const struct written *written, uint32_t from, uint32_t to,
 
 struct memory written_run(const struct written *written)
 {
-    struct memory memory = { { 0 }, { 0 } };
+    struct memory memory = { { 0 }, { 0 }, { 0 } };
     interpret(written, 0, written->num, &memory);
     return memory;
 }

@@ -29,10 +29,11 @@ struct written {
     uint32_t num, num_loops, num_branches;
 };
 
-// What a program leaves.
+// What a program leaves, and how often each statement ran.
 struct memory {
     uint32_t words[NUM_ALL];
     uint64_t iterations[NUM_REGIONS];
+    uint64_t runs[MOST_STATEMENTS];
 };
 
 void written_make(struct written *written, struct random *random);
