@@ -45,11 +45,9 @@ static bool step_of(const struct verify *verify, uint32_t frame, size_t index, b
     return true;
 }
 
-// Clocks of many lanes go with their last use, which must be known.
+// Clocks go with their last use, which must be known.
 static bool count_uses(struct verify *verify)
 {
-    if (verify->clocks.height == 0)
-        return true;
     verify->steps_left = braid_allocate_zeroed(verify->num_lanes, sizeof(uint32_t));
     for (uint32_t frame = 0; verify->steps_left && frame < verify->num_frames; frame++) {
         for (size_t i = 0; i < verify->program->num_ops; i++) {
@@ -73,10 +71,9 @@ static void forget_clock(struct verify *verify, verify_clock *clock)
 
 static void forget_used(struct verify *verify, const braid_step *step)
 {
-    if (verify->steps_left && --verify->steps_left[step->lane] == 0)
+    if (--verify->steps_left[step->lane] == 0)
         forget_clock(verify, &verify->lane_clocks[step->lane]);
-    if (verify->steps_left && step->kind == BRAID_STEP_WAIT &&
-        --verify->positions[step->position].waits_left == 0)
+    if (step->kind == BRAID_STEP_WAIT && --verify->positions[step->position].waits_left == 0)
         forget_clock(verify, &verify->positions[step->position].clock);
 }
 

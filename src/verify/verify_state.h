@@ -37,7 +37,7 @@ struct verify {
     struct verify_clocks clocks;
     verify_clock *lane_clocks; // per lane
     struct verify_position *positions;
-    uint32_t *steps_left;         // per lane; NULL and not counted where clocks are small
+    uint32_t *steps_left;         // per lane
     uint32_t *num_run;            // per lane
     uint32_t *last_run;           // per lane, or GRAPH_NONE
     struct verify_spot *spots;    // per node

@@ -187,6 +187,23 @@ static void memory_follows_what_is_known(void **state)
     braid_graph_destroy(graph);
 }
 
+static void clocks_go_with_their_last_use(void **state)
+{
+    (void)state;
+    enum { WIDTH = 100, LAYERS = 100 };
+    struct random random = { 3 };
+    braid_graph *graph = layers(&random, WIDTH, LAYERS);
+    braid_schedule *schedule =
+        plan_with(graph, &(braid_schedule_options){ .max_lanes = WIDTH, .fixed_lanes = true });
+    assert_int_equal(info_of(schedule).num_lanes, WIDTH);
+    assert_true(info_of(schedule).num_records > WIDTH * LAYERS / 2);
+    uint64_t before = failing_memory_num_bytes();
+    check_ok(braid_schedule_verify(schedule, graph));
+    assert_true(failing_memory_num_bytes() - before < WIDTH * LAYERS * (uint64_t)100);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 static void too_many_lanes_for_list_scheduling_are_named(void **state)
 {
     (void)state;
@@ -206,6 +223,7 @@ int main(void)
         cmocka_unit_test(clocks_say_what_plain_rows_say),
         cmocka_unit_test(faults_are_found_on_many_lanes),
         cmocka_unit_test(memory_follows_what_is_known),
+        cmocka_unit_test(clocks_go_with_their_last_use),
         cmocka_unit_test(too_many_lanes_for_list_scheduling_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
