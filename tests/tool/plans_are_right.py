@@ -168,6 +168,12 @@ def names_of_any_kind_come_through():
     assert {'a "b"', "ä", "{}", "", "n"} <= names, names
 
 
+def names_that_begin_alike_are_different():
+    names = ["togethe", "together", "together1", "together176546", "together373080"]  # the last two of one hash
+    found = plan(f"digraph {{ {'; '.join(names)}; {' -> '.join(names)} }}")
+    assert [task["id"] for task in found["tasks"]] == names and found["edges"] == 4, found
+
+
 # What Graphviz reads in a text: the names of its nodes, their costs and the number of its edges.
 LANGUAGE = [
     ("strict digraph { node [cost=7]; a -> {b c} -> d; a -> b; subgraph cluster_x { e [cost=1] } }",
@@ -546,6 +552,7 @@ if __name__ == "__main__":
         random_graphs_keep_every_edge,
         graphs_of_the_corpus_keep_every_edge,
         names_of_any_kind_come_through,
+        names_that_begin_alike_are_different,
         the_language_is_that_of_graphviz,
         long_and_deep_statements_are_read,
         verbose_names_each_step,

@@ -9,11 +9,12 @@
 #include "base/hash.h"
 #include "dot_attributes.h"
 
-// The name stands here as well: a text with a million nodes looks each up in no order, and each
-// memory that it reads is far away.
+// The name's beginning stands here as well: a text with a million nodes looks each up in no order,
+// and each memory that it reads is far away.
 struct dot_name_slot {
-    const char *name; // NULL: none
-    uint32_t hash, number;
+    uint64_t start;  // its first eight bytes, and zeros behind a name that ends there
+    uint32_t hash;   // mixed so that its low bits depend on all bytes
+    uint32_t number; // 1 + its number; 0: there is none
 };
 
 struct dot_name_chunk {
@@ -22,27 +23,45 @@ struct dot_name_chunk {
     char bytes[];
 };
 
-// Mixed so that its low bits depend on all bytes.
-static uint32_t hash_of(const char *name)
+// The slot of a name, without its number.
+static struct dot_name_slot read_slot(const char *name)
 {
-    uint64_t hash = hash_bytes(name, strlen(name));
-    return (uint32_t)((hash * 0x9e3779b97f4a7c15) >> 32);
+    struct dot_name_slot slot = { 0 };
+    uint64_t hash = hash_of_nothing;
+    for (size_t i = 0; name[i]; i++) {
+        if (i < sizeof(slot.start))
+            slot.start |= (uint64_t)(unsigned char)name[i] << 8 * i;
+        hash = hash_more(hash, &name[i], 1);
+    }
+    slot.hash = (uint32_t)((hash * 0x9e3779b97f4a7c15) >> 32);
+    return slot;
+}
+
+// A name whose eighth byte is zero has ended there: the slot has all of it.
+static bool is_name(const struct dot_names *names, const struct dot_name_slot *slot,
+                    const struct dot_name_slot *wanted, const char *name)
+{
+    const bool is_short = slot->start >> 56 == 0;
+    return slot->hash == wanted->hash && slot->start == wanted->start &&
+           (is_short || strcmp(names->names[slot->number - 1], name) == 0);
 }
 
 // Where a name is, or would be.
-static struct dot_name_slot *find(const struct dot_names *names, const char *name, uint32_t hash)
+static struct dot_name_slot *find(const struct dot_names *names, const char *name,
+                                  const struct dot_name_slot *wanted)
 {
-    uint32_t at = hash & (names->num_slots - 1);
-    while (names->slots[at].name &&
-           (names->slots[at].hash != hash || strcmp(names->slots[at].name, name) != 0))
+    uint32_t at = wanted->hash & (names->num_slots - 1);
+    while (names->slots[at].number && !is_name(names, &names->slots[at], wanted, name))
         at = (at + 1) & (names->num_slots - 1);
     return &names->slots[at];
 }
 
 uint32_t dot_names_find(const struct dot_names *names, const char *name)
 {
-    const struct dot_name_slot *slot = names->num ? find(names, name, hash_of(name)) : NULL;
-    return slot && slot->name ? slot->number : DOT_NONE;
+    if (!names->num)
+        return DOT_NONE;
+    const struct dot_name_slot wanted = read_slot(name);
+    return find(names, name, &wanted)->number - 1; // 0 - 1: DOT_NONE
 }
 
 static bool make_slots(struct dot_names *names)
@@ -56,9 +75,9 @@ static bool make_slots(struct dot_names *names)
         return false;
     for (uint32_t i = 0; i < names->num_slots; i++) {
         uint32_t at = names->slots[i].hash & (larger.num_slots - 1);
-        while (names->slots[i].name && larger.slots[at].name)
+        while (names->slots[i].number && larger.slots[at].number)
             at = (at + 1) & (larger.num_slots - 1);
-        if (names->slots[i].name)
+        if (names->slots[i].number)
             larger.slots[at] = names->slots[i];
     }
     free(names->slots);
@@ -94,17 +113,18 @@ uint32_t dot_names_add(struct dot_names *names, const char *name, bool *out_is_n
     names->names = items;
     if (!make_slots(names))
         return DOT_NONE;
-    const uint32_t hash = hash_of(name);
-    struct dot_name_slot *slot = find(names, name, hash);
-    *out_is_new = !slot->name;
-    if (slot->name)
-        return slot->number;
+    struct dot_name_slot wanted = read_slot(name);
+    struct dot_name_slot *slot = find(names, name, &wanted);
+    *out_is_new = !slot->number;
+    if (slot->number)
+        return slot->number - 1;
     const char *copy = copy_name(names, name);
     if (!copy)
         return DOT_NONE;
-    *slot = (struct dot_name_slot){ copy, hash, names->num };
     names->names[names->num] = copy;
-    return names->num++;
+    wanted.number = ++names->num;
+    *slot = wanted;
+    return names->num - 1;
 }
 
 void dot_names_close(struct dot_names *names)
