@@ -58,7 +58,7 @@ static const struct dot_seen_key *see(struct dot_build *build, uint64_t kind, ui
 
 void dot_build_name(struct dot_build *build, struct dot_token token)
 {
-    if (!dot_string_read(&build->file->text, token.start, &build->name))
+    if (!dot_string_take(&build->file->text, token, &build->name))
         stop_without_memory(build);
 }
 

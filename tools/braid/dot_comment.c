@@ -27,6 +27,24 @@ static void keep(struct copying *copying)
     copying->text->data[copying->to++] = copying->text->data[copying->from++];
 }
 
+static bool may_begin(char byte)
+{
+    return byte == '"' || byte == '<' || byte == '/' || byte == '#';
+}
+
+// Up to what may begin a string or a comment.
+static void keep_plain(struct copying *copying)
+{
+    char *data = copying->text->data;
+    size_t end = copying->from;
+    while (end < copying->text->length && !may_begin(data[end]))
+        end++;
+    const size_t num = end - copying->from;
+    memmove(data + copying->to, data + copying->from, num);
+    copying->from = end;
+    copying->to += num;
+}
+
 // Up to the quote that ends it; a backslash keeps the next byte from ending it. Returns whether it
 // ends.
 static bool keep_string(struct copying *copying)
@@ -101,7 +119,7 @@ static const char *take_next(struct copying *copying)
 enum exit_status dot_comment_remove(struct dot_text *text)
 {
     struct copying copying = { .text = text };
-    while (!is_at_end(&copying)) {
+    for (keep_plain(&copying); !is_at_end(&copying); keep_plain(&copying)) {
         size_t start = copying.to;
         const char *open = take_next(&copying);
         if (open)

@@ -2,7 +2,6 @@
 // The tokens of a DOT file, as Graphviz' scanner takes a text apart that has no comments.
 #include "dot_token.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -71,7 +70,7 @@ static bool find_joined(struct dot_scanner *scanner)
 
 static bool is_letter(char byte)
 {
-    return isalpha((unsigned char)byte) || byte == '_' || (byte & 0x80);
+    return ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || byte == '_' || (byte & 0x80);
 }
 
 static bool is_digit(char byte)
@@ -105,10 +104,11 @@ static void skip_number(struct dot_scanner *scanner)
 
 static void skip_word(struct dot_scanner *scanner)
 {
-    char byte;
-    do {
-        byte = byte_at(scanner, ++scanner->position);
-    } while (is_letter(byte) || is_digit(byte));
+    const char *data = scanner->text->data;
+    size_t at = scanner->position + 1;
+    while (at < scanner->text->length && (is_letter(data[at]) || is_digit(data[at])))
+        at++;
+    scanner->position = at;
 }
 
 static int find_keyword(const char *word, size_t length)
@@ -208,16 +208,15 @@ static bool make_room(struct dot_string *string, size_t length)
     return true;
 }
 
-bool dot_string_read(const struct dot_text *text, size_t position, struct dot_string *out_string)
+bool dot_string_take(const struct dot_text *text, struct dot_token token,
+                     struct dot_string *out_string)
 {
-    struct dot_scanner scanner = { text, position };
-    const struct dot_token token = dot_token_next(&scanner);
+    struct dot_scanner scanner = { text, token.start };
     if (!make_room(out_string, token.end - token.start))
         return false;
     const char first = text->data[token.start];
     out_string->length = 0;
     out_string->is_html = first == '<';
-    scanner.position = token.start;
     if (begins_string(first)) {
         add_string(out_string, &scanner);
         for (; find_joined(&scanner); out_string->is_html = false)
@@ -227,4 +226,10 @@ bool dot_string_read(const struct dot_text *text, size_t position, struct dot_st
     }
     out_string->data[out_string->length] = '\0';
     return true;
+}
+
+bool dot_string_read(const struct dot_text *text, size_t position, struct dot_string *out_string)
+{
+    struct dot_scanner scanner = { text, position };
+    return dot_string_take(text, dot_token_next(&scanner), out_string);
 }

@@ -44,7 +44,9 @@ struct dot_string {
     bool is_html;
 };
 
-// Reads the name that starts at `position`. False: no memory.
+// Reads the name that a token is, or the one that starts at `position`. False: no memory.
+bool dot_string_take(const struct dot_text *text, struct dot_token token,
+                     struct dot_string *out_string);
 bool dot_string_read(const struct dot_text *text, size_t position, struct dot_string *out_string);
 
 #endif
