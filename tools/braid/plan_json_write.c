@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a plan as JSON, item by item: as a tree in memory a large plan would take gigabytes.
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/big_memory.h"
 #include "dot_cost.h"
 #include "output.h"
 #include "places.h"
 #include "plan_json.h"
 #include "task_graph.h"
+
+enum { ROOM = 1 << 16 };
 
 // The nodes of each lane or island, in issue order.
 struct lists {
@@ -24,7 +27,10 @@ struct plan_json {
     json_t *head, *copies;
     struct lists lanes, islands;
     uint32_t *waiters; // of each wait
+    const char **ids;  // of the file's nodes, near each other: each is written several times
     FILE *stream;
+    char *room; // of ROOM bytes, `used` of them on their way to the stream
+    size_t used;
     const char *separator; // before the next item
     bool is_broken;
 };
@@ -95,27 +101,66 @@ static bool find_waiters(struct plan_json *json)
     return next_run && json->waiters;
 }
 
+static bool list_ids(struct plan_json *json)
+{
+    json->ids = plan_allocate(json->file->num_nodes, sizeof(*json->ids));
+    for (uint32_t i = 0; i < json->file->num_nodes && json->ids; i++)
+        json->ids[i] = json->file->nodes[i].id;
+    return json->ids;
+}
+
+static void flush(struct plan_json *json)
+{
+    fwrite(json->room, 1, json->used, json->stream);
+    json->used = 0;
+}
+
+// A stream would take longer for each of millions of short pieces.
+static void put_bytes(struct plan_json *json, const char *bytes, size_t num)
+{
+    if (num > ROOM - json->used)
+        flush(json);
+    if (num > ROOM) {
+        fwrite(bytes, 1, num, json->stream);
+        return;
+    }
+    memcpy(json->room + json->used, bytes, num);
+    json->used += num;
+}
+
+static void put(struct plan_json *json, const char *text)
+{
+    put_bytes(json, text, strlen(text));
+}
+
+static void put_number(struct plan_json *json, uint64_t number)
+{
+    char digits[20];
+    size_t first = sizeof(digits);
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    put_bytes(json, digits + first, sizeof(digits) - first);
+}
+
 static void begin_item(struct plan_json *json)
 {
-    fputs(json->separator, json->stream);
+    put(json, json->separator);
     json->separator = ",";
 }
 
 static void begin_array(struct plan_json *json, const char *name)
 {
-    fprintf(json->stream, ",\"%s\":[", name);
+    put(json, ",\"");
+    put(json, name);
+    put(json, "\":[");
     json->separator = "";
-}
-
-static bool is_plain(const char *text)
-{
-    while (*text >= ' ' && *text < 0x7f && *text != '"' && *text != '\\')
-        text++;
-    return !*text;
 }
 
 static void write_value(struct plan_json *json, json_t *value)
 {
+    flush(json);
     if (!value || json_dumpf(value, json->stream, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
         json->is_broken = true;
     json_decref(value);
@@ -123,27 +168,31 @@ static void write_value(struct plan_json *json, json_t *value)
 
 static void write_text(struct plan_json *json, const char *text)
 {
-    if (!is_plain(text)) {
+    const char *end = text;
+    while (*end >= ' ' && *end < 0x7f && *end != '"' && *end != '\\')
+        end++;
+    if (*end) {
         write_value(json, plan_json_text(text));
         return;
     }
-    fputc('"', json->stream);
-    fputs(text, json->stream);
-    fputc('"', json->stream);
+    put(json, "\"");
+    put_bytes(json, text, (size_t)(end - text));
+    put(json, "\"");
 }
 
 static void write_id(struct plan_json *json, uint32_t node)
 {
     struct place_id room;
-    write_text(json, places_node_id(json->file, node, &room));
+    write_text(json, node < json->file->num_nodes ? json->ids[node]
+                                                  : places_node_id(json->file, node, &room));
 }
 
 static void write_time(struct plan_json *json, const char *name, uint64_t time_ns)
 {
     const uint64_t unit_ns = json->file->unit_ns;
-    fprintf(json->stream, ",\"%s\":", name);
+    put(json, name);
     if (dot_cost_is_whole(json->file, time_ns, unit_ns))
-        fprintf(json->stream, "%" PRIu64, time_ns / unit_ns);
+        put_number(json, time_ns / unit_ns);
     else
         write_value(json, plan_json_time(json->file, time_ns, unit_ns));
 }
@@ -154,16 +203,16 @@ static void write_lists(struct plan_json *json, const char *name, const struct l
     begin_array(json, name);
     for (uint32_t i = 0; i < lists->num; i++) {
         begin_item(json);
-        fputc('[', json->stream);
+        put(json, "[");
         json->separator = "";
         for (uint32_t node = lists->first[i]; node != DOT_NONE; node = lists->next[node]) {
             begin_item(json);
             write_id(json, node);
         }
-        fputc(']', json->stream);
+        put(json, "]");
         json->separator = ",";
     }
-    fputc(']', json->stream);
+    put(json, "]");
 }
 
 static void write_waits(struct plan_json *json)
@@ -174,13 +223,13 @@ static void write_waits(struct plan_json *json)
         if (steps[i].kind != BRAID_STEP_WAIT)
             continue;
         begin_item(json);
-        fputc('[', json->stream);
+        put(json, "[");
         write_id(json, steps[i].node);
-        fputc(',', json->stream);
+        put(json, ",");
         write_id(json, json->waiters[num++]);
-        fputc(']', json->stream);
+        put(json, "]");
     }
-    fputc(']', json->stream);
+    put(json, "]");
 }
 
 static void write_critical_path(struct plan_json *json)
@@ -190,27 +239,30 @@ static void write_critical_path(struct plan_json *json)
         begin_item(json);
         write_id(json, json->info.critical_path[i]);
     }
-    fputc(']', json->stream);
+    put(json, "]");
 }
 
 static void write_task(struct plan_json *json, uint32_t node, const braid_placement *placement)
 {
     const struct dot_node *task = &json->file->nodes[node];
     begin_item(json);
-    fputs("{\"id\":", json->stream);
+    put(json, "{\"id\":");
     write_text(json, task->id);
-    fputs(",\"name\":", json->stream);
+    put(json, ",\"name\":");
     write_text(json, task_graph_name(task));
-    fprintf(json->stream, ",\"lane\":%" PRIu32, placement->lane);
-    write_time(json, "start", placement->start_ns);
-    write_time(json, "end", placement->end_ns);
-    if (json->info.num_places > 1)
-        fprintf(json->stream, ",\"place\":%" PRIu32, placement->place);
+    put(json, ",\"lane\":");
+    put_number(json, placement->lane);
+    write_time(json, ",\"start\":", placement->start_ns);
+    write_time(json, ",\"end\":", placement->end_ns);
+    if (json->info.num_places > 1) {
+        put(json, ",\"place\":");
+        put_number(json, placement->place);
+    }
     if (task->changes) {
-        fputs(",\"changes\":", json->stream);
+        put(json, ",\"changes\":");
         write_text(json, task->changes);
     }
-    fputc('}', json->stream);
+    put(json, "}");
 }
 
 // When each node is planned, in the order of the file.
@@ -225,7 +277,7 @@ static void write_tasks(struct plan_json *json)
         else if (placement.lane != BRAID_NO_LANE)
             write_task(json, i, &placement);
     }
-    fputc(']', json->stream);
+    put(json, "]");
 }
 
 static void write_left_out(struct plan_json *json)
@@ -237,11 +289,12 @@ static void write_left_out(struct plan_json *json)
         begin_item(json);
         write_id(json, i);
     }
-    fputc(']', json->stream);
+    put(json, "]");
 }
 
 static void write_members(struct plan_json *json, const json_t *object)
 {
+    flush(json);
     if (json_dumpf(object, json->stream, JSON_COMPACT | JSON_EMBED) != 0)
         json->is_broken = true;
 }
@@ -250,7 +303,7 @@ static braid_status write(FILE *stream, const void *user)
 {
     struct plan_json json = *(const struct plan_json *)user;
     json.stream = stream;
-    fputc('{', stream);
+    put(&json, "{");
     write_members(&json, json.head);
     write_lists(&json, "lanes", &json.lanes);
     write_lists(&json, "islands", &json.islands);
@@ -259,10 +312,11 @@ static braid_status write(FILE *stream, const void *user)
     write_tasks(&json);
     write_left_out(&json);
     if (json_object_size(json.copies)) {
-        fputc(',', stream);
+        put(&json, ",");
         write_members(&json, json.copies);
     }
-    fputs("}\n", stream);
+    put(&json, "}\n");
+    flush(&json);
     return json.is_broken ? BRAID_NO_MEMORY : BRAID_OK;
 }
 
@@ -282,13 +336,15 @@ enum exit_status plan_json_write(const char *path, const struct dot_file *file,
                                  const braid_schedule *schedule, const braid_graph *graph,
                                  uint64_t plan_ns)
 {
-    struct plan_json json = { .file = file, .schedule = schedule, .graph = graph };
+    struct plan_json json = {
+        .file = file, .schedule = schedule, .graph = graph, .room = malloc(ROOM)
+    };
     braid_schedule_get_info(schedule, &json.info);
     const uint32_t num_nodes = (uint32_t)json.info.num_nodes;
-    bool done = make_head(&json, plan_ns) &&
+    bool done = json.room && make_head(&json, plan_ns) &&
                 lists_create(&json.lanes, json.info.num_lanes, num_nodes) &&
                 lists_create(&json.islands, json.info.num_islands, num_nodes) &&
-                find_waiters(&json) && fill_lists(&json);
+                find_waiters(&json) && fill_lists(&json) && list_ids(&json);
     enum exit_status status = done ? output_write(path, write, &json)
                                    : fail(EXIT_FAILED, "out of memory for the JSON of the plan");
     json_decref(json.head);
@@ -296,5 +352,7 @@ enum exit_status plan_json_write(const char *path, const struct dot_file *file,
     lists_finish(&json.lanes);
     lists_finish(&json.islands);
     free(json.waiters);
+    free(json.ids);
+    free(json.room);
     return status;
 }
