@@ -38,37 +38,38 @@ enum dot_kind {
 };
 enum dot_role { DOT_MAIN, DOT_PRELUDE, DOT_EPILOGUE };
 
+// Answers of yes and no stand together: a node is an eighth smaller so.
 struct dot_node {
     const char *id; // as in the file
     char *label;    // what a reader would see in a drawing; NULL: the id
     char *changes;  // what parameters change of it, as in the file; NULL: not given
     struct dot_cost cost;
     enum dot_kind kind;
-    bool blocking; // of a host call
     enum dot_role role;
     uint32_t main;  // the node it is a prelude or epilogue of; it comes before this one
     uint32_t place; // its number in the order of first appearance
     uint32_t lane_hint;
-    uint32_t rank;      // that it runs on, of several
-    uint64_t bytes;     // that other ranks are sent of it
-    uint32_t device;    // that it names: BRAID_PLACE(i); 0: none
-    bool is_undeclared; // a kernel that may touch any memory
+    uint32_t rank;   // that it runs on, of several
+    uint64_t bytes;  // that other ranks are sent of it
+    uint32_t device; // that it names: BRAID_PLACE(i); 0: none
     uint32_t first_access, num_accesses;
     braid_dim3 grid, block; // of a kernel
-    bool may_be_inside;     // an island, with so many arguments:
     uint32_t num_args;
-    // Where the file says what the node is given the addresses of, and so many bytes of what else:
-    bool has_values, has_args;
-    uint32_t first_arg; // of a kernel with args, which are num_args
-    bool reads_grid;
+    uint32_t first_arg;                 // of a kernel with args, which are num_args
     uint32_t grid_from, to, from, user; // resources, or DOT_NONE
     uint32_t value_bytes;               // of a fill; 0: not given
+    bool blocking;                      // of a host call
+    bool is_undeclared;                 // a kernel that may touch any memory
+    bool may_be_inside;                 // an island, with num_args arguments
+    // Where the file says what the node is given the addresses of, and so many bytes of what else:
+    bool has_values, has_args;
+    bool reads_grid;
     // Of loops and branches, whose bodies follow them, and of the nodes inside:
+    bool is_else; // that is a second arm
+    bool tests_first;
     uint32_t around;         // whose body it is directly in, or DOT_NONE
-    bool is_else;            // that is a second arm
     uint32_t condition;      // a resource, or DOT_NONE
     uint64_t most, expected; // iterations; 0: not given
-    bool tests_first;
     uint32_t first_use, num_uses;
 };
 

@@ -48,12 +48,12 @@ static void print_kinds(const struct dot_file *file, const struct dot_missing *m
 
 void output_print_missing_costs(const struct dot_file *file, bool is_run)
 {
+    if (file->without_cost == 0)
+        return;
     struct dot_unit unit = dot_cost_unit(file);
     struct dot_missing missing = dot_cost_missing(file);
     bool is_each = is_run || missing.nodes == file->without_cost;
     bool is_all = file->without_cost == file->num_nodes;
-    if (file->without_cost == 0)
-        return;
     if (is_all)
         printf("costs      none in the file: ");
     else
