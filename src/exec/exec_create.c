@@ -149,7 +149,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status)
-        status = braid_exec_divide(exec, graph, options, player);
+        status = braid_exec_divide(exec, options, player);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
         status = braid_exec_choose_early(exec, graph, options);

@@ -30,18 +30,9 @@ static braid_status find_fits(const braid_exec *exec, const struct player *playe
     return status;
 }
 
-// An island that loops keeps no times.
-static void keep_loops_outside(const braid_graph *graph, struct island_fit *fits)
-{
-    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
-        if (braid_graph_region_of(graph, i) != GRAPH_NONE && !fits[i].why_not)
-            fits[i].why_not = "the exec keeps the times of its runs";
-    }
-}
-
 // The player knows which tasks can be inside, and the costs of islands.
-static braid_status divide(braid_exec *exec, const braid_graph *graph,
-                           const braid_exec_options *options, const struct player *player)
+static braid_status divide(braid_exec *exec, const braid_exec_options *options,
+                           const struct player *player)
 {
     struct backend *backend = exec->device->backend;
     braid_cost_model model;
@@ -52,8 +43,6 @@ static braid_status divide(braid_exec *exec, const braid_graph *graph,
     if (!fits)
         return braid_error_no_memory("the islands of an exec");
     braid_status status = find_fits(exec, player, fits);
-    if (!status && options->profile)
-        keep_loops_outside(graph, fits);
     if (!status)
         status = braid_plan_divide(exec->schedule, &model, fits,
                                    options->islands == BRAID_ISLANDS_ALWAYS);
@@ -66,10 +55,10 @@ static bool may_divide(const braid_exec_options *options, const struct player *p
     return player->find_fits && options->islands != BRAID_ISLANDS_NEVER;
 }
 
-braid_status braid_exec_divide(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct player *player)
+braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
+                               const struct player *player)
 {
-    return may_divide(options, player) ? divide(exec, graph, options, player) : BRAID_OK;
+    return may_divide(options, player) ? divide(exec, options, player) : BRAID_OK;
 }
 
 static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)

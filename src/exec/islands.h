@@ -7,8 +7,8 @@
 
 // Divides the exec's schedule for a player, unless that or the options have no islands.
 // Errors: BRAID_NO_MEMORY.
-braid_status braid_exec_divide(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct player *player);
+braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
+                               const struct player *player);
 
 // Plans the exec as one island of a player's. Errors: of braid_schedule_create.
 braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,

@@ -81,13 +81,21 @@ struct scope {
     uint64_t left, sum;
 };
 
+// Of a call's runs in one frame, which counts from 1.
+struct tally {
+    uint64_t frame, num, sum, least, most, begun;
+};
+
 struct walk {
     CUcontext context;
     CUmodule module;
     const unsigned char *arguments; // of this frame
     uint32_t *told;                 // per lane
-    uint64_t *stamps;               // of this frame; NULL: it is not timed
-    uint32_t num_in_lane;           // of those, two numbers each
+    uint64_t *stamps;               // of this frame; NULL: it has none
+    struct tally *tallies;          // the same; an island with scopes has these instead
+    struct tally *scope_tallies;    // behind them
+    uint64_t frame;                 // of those
+    uint32_t num_in_lane;           // of stamps, two numbers each, or of tallies
     _Atomic uint32_t *notes;        // per lane; NULL: none are taken
     struct scope *scopes;           // of the launch; NULL: it has none
     uint32_t step;                  // at hand
@@ -166,12 +174,25 @@ static bool usable(struct walk *walk, const struct island_callee *callee, void *
     return result;
 }
 
+// Where it varies, this frame's stands in front of the arguments.
+static const unsigned *grid_of(const struct lane *lane, const uint32_t *call)
+{
+    const uint32_t *shape = shape_of(lane, call);
+    const void *arguments = lane->walk->arguments + call[1];
+    return shape[3] != 0 ? (const unsigned *)arguments - 4 : shape + 4;
+}
+
+// False: it runs nothing, or it does not run now.
+static bool runs(const struct lane *lane, const uint32_t *call)
+{
+    const unsigned *grid = grid_of(lane, call);
+    return shape_of(lane, call)[1] != 0 && grid[0] * grid[1] * grid[2] != 0;
+}
+
 static void do_call(struct lane *lane, const uint32_t *call)
 {
     struct walk *walk = lane->walk;
     const uint32_t *shape = shape_of(lane, call);
-    if (shape[1] == 0)
-        return; // a call that runs nothing
     const struct island_callee *callee = &walk->module->island_calls[shape[0]];
     void *arguments[MAX_PARAMETERS];
     size_t at = 0;
@@ -180,11 +201,7 @@ static void do_call(struct lane *lane, const uint32_t *call)
         arguments[i] = (void *)(uintptr_t)(walk->arguments + call[1] + at);
         at += callee->argument_bytes[i];
     }
-    const unsigned *grid = shape + 4;
-    if (shape[3] != 0) // it varies: this frame's stands in front of the arguments
-        grid = (const unsigned *)(const void *)(walk->arguments + call[1]) - 4;
-    if (grid[0] * grid[1] * grid[2] == 0)
-        return;
+    const unsigned *grid = grid_of(lane, call);
     const unsigned block[3] = { shape[7], shape[8], shape[9] };
     if (usable(walk, callee, arguments))
         callee->body(grid, block, 0, arguments);
@@ -205,12 +222,27 @@ static bool has_trapped(struct walk *walk)
     return trapped;
 }
 
-static void write_stamp(const struct lane *lane, uint64_t begun)
+static void add_up(struct tally *tally, uint64_t frame, uint64_t ns)
 {
-    size_t place = (size_t)lane->index * lane->walk->num_in_lane + lane->next - lane->first;
-    uint64_t *stamp = lane->walk->stamps + 2 * place;
-    stamp[0] = ~begun;
-    stamp[1] = stamps_now();
+    if (tally->frame != frame)
+        *tally = (struct tally){ .frame = frame, .least = UINT64_MAX, .begun = tally->begun };
+    tally->num++;
+    tally->sum += ns;
+    tally->least = ns < tally->least ? ns : tally->least;
+    tally->most = ns > tally->most ? ns : tally->most;
+}
+
+static void write_time(const struct lane *lane, const uint32_t *call, uint64_t begun)
+{
+    const struct walk *walk = lane->walk;
+    size_t place = (size_t)lane->index * walk->num_in_lane + lane->next - lane->first;
+    uint64_t ended = stamps_now();
+    if (walk->stamps != NULL) {
+        walk->stamps[2 * place] = ~begun;
+        walk->stamps[2 * place + 1] = ended;
+    }
+    if (walk->tallies != NULL && runs(lane, call))
+        add_up(&walk->tallies[place], walk->frame, ended - begun);
 }
 
 static void *walk_lane(void *user)
@@ -226,11 +258,11 @@ static void *walk_lane(void *user)
         if (random_next(&state) % 4 == 0)
             sched_yield();
         uint64_t begun = stamps_now();
-        do_call(lane, call);
+        if (runs(lane, call))
+            do_call(lane, call);
         if (has_trapped(lane->walk))
             return NULL;
-        if (lane->walk->stamps != NULL)
-            write_stamp(lane, begun);
+        write_time(lane, call, begun);
         if (call[0] >> 31)
             tell(lane);
     }
@@ -291,25 +323,44 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     return done;
 }
 
-// Parameters; a timed island has more: stamps, first, room, num_in_lane; and one with scopes has:
-// where they are, num_scopes.
-enum { NUM_PLAIN = 7, NUM_WITH_SCOPES = 9 };
+// Parameters; a timed island has more: stamps, first, room, num_in_lane; one with scopes has: where
+// they are, num_scopes. One with both has all these, and the counter of frames, how many counts a
+// frame has, and how many tallies are before those of scopes.
+enum { NUM_PLAIN = 7, NUM_TIMES = 4, NUM_SCOPES = 2, NUM_TALLIES = 3 };
+
+static bool has_tallies(const struct CUfunc_st *function)
+{
+    return function->num_parameters == NUM_PLAIN + NUM_TIMES + NUM_SCOPES + NUM_TALLIES;
+}
 
 static bool has_scopes(const struct CUfunc_st *function)
 {
-    return function->num_parameters == NUM_WITH_SCOPES;
+    return function->num_parameters == NUM_PLAIN + NUM_SCOPES || has_tallies(function);
 }
 
 // The stamps of a frame of the launch, those of frames before it being for all lanes of all blocks.
 static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uint32_t frame,
                         uint32_t num_lanes, void **arguments)
 {
-    if (function->num_parameters == NUM_PLAIN || has_scopes(function))
+    if (function->num_parameters != NUM_PLAIN + NUM_TIMES)
         return;
     uint32_t first = *(const uint32_t *)arguments[8], room = *(const uint32_t *)arguments[9];
     walk->num_in_lane = *(const uint32_t *)arguments[10];
     walk->stamps = *(uint64_t **)arguments[7] +
                    (size_t)2 * ((first + frame) % room) * num_lanes * walk->num_in_lane;
+}
+
+static void find_tallies(struct walk *walk, void **arguments)
+{
+    void **more = arguments + NUM_PLAIN + NUM_TIMES + NUM_SCOPES;
+    uint32_t room = *(const uint32_t *)arguments[NUM_PLAIN + 2];
+    uint64_t before = **(const uint64_t **)more[0] / *(const uint32_t *)more[1];
+    walk->num_in_lane = *(const uint32_t *)arguments[NUM_PLAIN + 3];
+    walk->frame = before + 1;
+    size_t num = *(const uint32_t *)more[2], num_scopes = *(const uint32_t *)more[-1];
+    walk->tallies =
+        *(struct tally **)arguments[NUM_PLAIN] + (size_t)(before % room) * (num + num_scopes);
+    walk->scope_tallies = walk->tallies + num;
 }
 
 // False: it touched memory that it may not, or there was none for the lanes.
@@ -364,6 +415,17 @@ static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
     return goes_on;
 }
 
+// The test said whether it goes on.
+static void time_scope(const struct walk *walk, uint32_t kind, struct tally *tally, bool goes_on)
+{
+    enum { NONE, ENTER, AGAIN, CHOOSE };
+    uint64_t now = stamps_now();
+    if (kind == ENTER || kind == CHOOSE)
+        tally->begun = now;
+    if (kind == NONE || (kind != CHOOSE && !goes_on))
+        add_up(tally, walk->frame, now - tally->begun);
+}
+
 static bool run_steps(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
                       void **arguments)
 {
@@ -375,7 +437,10 @@ static bool run_steps(struct walk *walk, const struct CUfunc_st *function, unsig
             return false;
         if (walk->trap != CUDA_SUCCESS)
             return true;
-        walk->step = step[test(walk, step[0] & 3, &walk->scopes[step[0] >> 2]) ? 1 : 2];
+        bool goes_on = test(walk, step[0] & 3, &walk->scopes[step[0] >> 2]);
+        if (walk->tallies != NULL)
+            time_scope(walk, step[0] & 3, &walk->scope_tallies[step[0] >> 2], goes_on);
+        walk->step = step[goes_on ? 1 : 2];
     } while (walk->step != 0 && !walk->failed);
     return !walk->failed;
 }
@@ -383,13 +448,15 @@ static bool run_steps(struct walk *walk, const struct CUfunc_st *function, unsig
 static bool run_scopes(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
                        void **arguments)
 {
-    uint32_t at = *(const uint32_t *)arguments[NUM_PLAIN];
-    uint32_t num = *(const uint32_t *)arguments[NUM_PLAIN + 1];
+    void **more = arguments + NUM_PLAIN + (has_tallies(function) ? NUM_TIMES : 0);
+    uint32_t at = *(const uint32_t *)more[0], num = *(const uint32_t *)more[1];
     struct scope *scopes = malloc(num * sizeof(*scopes));
     if (scopes == NULL)
         return false;
     memcpy(scopes, walk->arguments + at, num * sizeof(*scopes));
     walk->scopes = scopes;
+    if (has_tallies(function))
+        find_tallies(walk, arguments);
     bool done = run_steps(walk, function, num_blocks, arguments);
     for (uint32_t i = 0; i < num && done; i++) {
         uint64_t total = scopes[i].sum + (scopes[i].kind & 2 ? *scopes[i].total : 0);

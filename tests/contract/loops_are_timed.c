@@ -44,6 +44,7 @@ static struct timed make_timed(struct contract *contract)
 static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph)
 {
     const braid_exec_options options = { .mode = contract->mode,
+                                         .islands = islands_of_loops(contract),
                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
                                          .frames = contract_frames(),
                                          .profile = kept };
@@ -68,6 +69,11 @@ static void check_runs(const braid_timings *timings, braid_node node, uint64_t n
     assert_in_range(timing->time.median_ns, timing->time.least_ns, timing->time.most_ns);
 }
 
+static uint64_t find_sum(const braid_timings *timings, braid_node node)
+{
+    return timings->nodes[node.index].mean_ns * timings->nodes[node.index].num_runs;
+}
+
 static void nodes_inside_have_the_times_of_their_runs(void **state)
 {
     struct contract *contract = *state;
@@ -88,6 +94,8 @@ static void nodes_inside_have_the_times_of_their_runs(void **state)
     assert_true(busy->time.least_ns + slack_ns >= busy_ns);
     assert_true(timings.nodes[timed.outer.index].time.least_ns + slack_ns >=
                 num_left * (uint64_t)busy_ns);
+    assert_true(find_sum(&timings, timed.inner) + kept * num_left * slack_ns >=
+                find_sum(&timings, timed.often));
     const braid_interval *last = &timings.intervals[(kept - 1) * timings.num_nodes];
     assert_true(last[timed.outer.index].end_ns > last[timed.outer.index].start_ns);
     assert_int_equal(last[timed.busy.index].end_ns, 0);

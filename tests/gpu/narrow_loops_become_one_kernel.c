@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop or branch whose nodes are narrow is one kernel, with those inside it; others are nodes of
-// the driver's.
+// the driver's. That holds with times as well.
 #include <stdlib.h>
 #include <string.h>
+
+#include <braid/timings.h>
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
@@ -124,10 +126,25 @@ static long count_driver_loops(void)
     return standin_calls("cuGraphConditionalHandleCreate");
 }
 
-// Runs two frames, each of which does as many iterations.
-static braid_exec_info check_shape(struct shape shape, uint64_t iterations)
+static void check_runs(struct looped *looped, uint64_t num_runs)
 {
-    struct looped looped = make(&shape);
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(looped->exec, &timings));
+    const braid_node_timing *step = &timings.nodes[looped->step.index];
+    assert_int_equal(step->num_runs, num_runs);
+    assert_int_equal(step->timed_by, num_runs ? BRAID_TIMED_INSIDE : BRAID_TIMED_NOT);
+    assert_true(step->time.least_ns <= step->mean_ns && step->mean_ns <= step->time.most_ns);
+    if (!looped->around.graph) {
+        assert_int_equal(timings.nodes[looped->loop.index].num_runs, timings.num_frames);
+        assert_true(timings.nodes[looped->loop.index].mean_ns * timings.num_frames >=
+                    step->mean_ns * num_runs);
+    }
+}
+
+// Runs two frames, each of which does as many iterations.
+static braid_exec_info run_shape(const struct shape *shape, uint64_t iterations)
+{
+    struct looped looped = make(shape);
     braid_exec_info info;
     braid_exec_get_info(looped.exec, &info);
     for (int frame = 0; frame < 2; frame++) {
@@ -136,10 +153,23 @@ static braid_exec_info check_shape(struct shape shape, uint64_t iterations)
         check_ok(braid_exec_get_iterations(looped.exec, looped.loop, &num));
         assert_int_equal(num, iterations);
         assert_int_equal(looped.read[0], 0);
-        for (uint32_t i = 0; i < shape.num_steps; i++)
+        for (uint32_t i = 0; i < shape->num_steps; i++)
             assert_int_equal(looped.read[3 + i], iterations);
+        if (shape->options.profile)
+            check_runs(&looped, (uint64_t)(frame + 1) * iterations);
     }
     finish(&looped);
+    return info;
+}
+
+// Without times, and with them.
+static braid_exec_info check_shape(struct shape shape, uint64_t iterations)
+{
+    braid_exec_info info = run_shape(&shape, iterations);
+    shape.options.profile = 2;
+    braid_exec_info timed = run_shape(&shape, iterations);
+    assert_int_equal(timed.num_islands, info.num_islands);
+    assert_int_equal(timed.num_island_nodes, info.num_island_nodes);
     return info;
 }
 
@@ -181,7 +211,7 @@ static void inside_a_loop_of_the_drivers(void **state)
         12);
     assert_int_equal(info.num_islands, 1);
     assert_int_equal(info.num_island_nodes, 3);
-    assert_int_equal(count_driver_loops(), before + 1);
+    assert_int_equal(count_driver_loops(), before + 2); // one of each exec
 }
 
 static void inside_the_kernel_of_another_loop(void **state)
@@ -229,6 +259,24 @@ static void nodes_and_bounds_inside_change(void **state)
     finish(&looped);
 }
 
+// The node that ends the loop has no runs while it is disabled.
+static void disabled_nodes_inside_have_no_runs(void **state)
+{
+    (void)state;
+    const struct shape shape = { .num_steps = 2, .grid = 1, .begin = 3, .options.profile = 1 };
+    struct looped looped = make(&shape);
+    const bool off = false, on = true;
+    check_iterations(&looped, 3);
+    check_runs(&looped, 3);
+    check_ok(braid_exec_set(looped.exec, looped.step, BRAID_TARGET_ENABLED, 0, &off));
+    check_iterations(&looped, 100);
+    check_runs(&looped, 0);
+    check_ok(braid_exec_set(looped.exec, looped.step, BRAID_TARGET_ENABLED, 0, &on));
+    check_iterations(&looped, 3);
+    check_runs(&looped, 3);
+    finish(&looped);
+}
+
 static void never_if_nobody_wants_islands(void **state)
 {
     (void)state;
@@ -238,7 +286,7 @@ static void never_if_nobody_wants_islands(void **state)
             .num_steps = 2, .grid = 1, .begin = 5, .options.islands = BRAID_ISLANDS_NEVER },
         5);
     assert_int_equal(info.num_islands, 0);
-    assert_int_equal(count_driver_loops(), before + 1);
+    assert_int_equal(count_driver_loops(), before + 2); // one of each exec
 }
 
 static void check_reason(const struct looped *looped, braid_node node, const char *reason)
@@ -249,9 +297,8 @@ static void check_reason(const struct looped *looped, braid_node node, const cha
     assert_string_equal(text, reason);
 }
 
-// The blocks of a wide node would share one multiprocessor, and an island that loops keeps no
-// times.
-static void wide_nodes_and_times_keep_the_loop_outside(void **state)
+// The blocks of a wide node would share one multiprocessor.
+static void wide_nodes_keep_the_loop_outside(void **state)
 {
     (void)state;
     struct shape shape = { .num_steps = 1, .grid = 3000, .begin = 2, .options.plan.max_lanes = 1 };
@@ -267,10 +314,6 @@ static void wide_nodes_and_times_keep_the_loop_outside(void **state)
     check_reason(&looped, looped.step, "in island 0, which is the loop 'until 0'");
     check_reason(&looped, looped.loop, "island 0, which is the loop 'until 0'");
     finish(&looped);
-    shape.options.profile = 1;
-    looped = make(&shape);
-    check_reason(&looped, looped.step, "not in an island: the exec keeps the times of its runs");
-    finish(&looped);
 }
 
 int main(void)
@@ -282,8 +325,9 @@ int main(void)
         cmocka_unit_test(inside_a_loop_of_the_drivers),
         cmocka_unit_test(inside_the_kernel_of_another_loop),
         cmocka_unit_test(nodes_and_bounds_inside_change),
+        cmocka_unit_test(disabled_nodes_inside_have_no_runs),
         cmocka_unit_test(never_if_nobody_wants_islands),
-        cmocka_unit_test(wide_nodes_and_times_keep_the_loop_outside),
+        cmocka_unit_test(wide_nodes_keep_the_loop_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

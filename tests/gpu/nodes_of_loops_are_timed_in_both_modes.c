@@ -57,7 +57,9 @@ static void open_looped(struct looped *looped, braid_exec_mode mode)
     looped->frame.words[0] = 1; // the condition
     check_ok(braid_graph_create(&looped->graph));
     fill_graph(looped);
-    const braid_exec_options options = { .mode = mode, .profile = kept };
+    const braid_exec_options options = { .mode = mode,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .profile = kept };
     check_ok(braid_exec_create(looped->frame.device, looped->graph, &options, &looped->exec));
 }
 

@@ -28,7 +28,7 @@ static int compile(const char *text)
 }
 
 // Of so many, by the bits of a number.
-enum { NUM_LAYOUTS = 1 << 4 };
+enum { NUM_LAYOUTS = 1 << 5 };
 
 static struct island_layout layout_of(uint32_t i)
 {
@@ -43,7 +43,7 @@ static struct island_layout layout_of(uint32_t i)
                                    .flat = i & 1,
                                    .wide = i & 6,
                                    .timed = i & 2,
-                                   .loops = !(i & 2),
+                                   .loops = i & 16,
                                    .apart = i & 1,
                                    .early = true,
                                    .small = i & 6 ? 0 : 16,

@@ -109,6 +109,30 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     return status;
 }
 
+// Those that only some islands have. Returns how many there are in all.
+static uint32_t add_parameters(struct gpu_island *island)
+{
+    const struct island_layout *layout = &island->layout;
+    void **more = &island->parameters[ISLAND_PARAMETERS];
+    island->times_room = island->counts_of_frame = 1;
+    if (layout->timed) {
+        *more++ = &island->times;
+        *more++ = &island->times_first;
+        *more++ = &island->times_room;
+        *more++ = &island->times_of_lane;
+    }
+    if (layout->loops) {
+        *more++ = &island->scopes_at;
+        *more++ = &island->lists.num_scopes;
+    }
+    if (layout->timed && layout->loops) {
+        *more++ = &island->counter;
+        *more++ = &island->counts_of_frame;
+        *more++ = &island->num_tallies;
+    }
+    return (uint32_t)(more - island->parameters);
+}
+
 static void describe_launch(struct gpu_island *island)
 {
     const struct island_layout *layout = &island->layout;
@@ -120,17 +144,7 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[4] = &island->rows_now;
     island->parameters[5] = island->args;
     island->parameters[6] = &island->notes;
-    island->times_room = 1;
-    void **more = &island->parameters[ISLAND_PARAMETERS];
-    if (layout->loops) {
-        more[0] = &island->scopes_at;
-        more[1] = &island->lists.num_scopes;
-    } else {
-        more[0] = &island->times;
-        more[1] = &island->times_first;
-        more[2] = &island->times_room;
-        more[3] = &island->times_of_lane;
-    }
+    const uint32_t num_args = add_parameters(island);
     island->launch = (struct backend_launch){
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
@@ -138,9 +152,7 @@ static void describe_launch(struct gpu_island *island)
         .shared_bytes =
             layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16,
         .cooperative = layout->num_blocks > 1,
-        .num_args = ISLAND_PARAMETERS + (layout->timed   ? ISLAND_TIMES_PARAMETERS
-                                         : layout->loops ? ISLAND_SCOPE_PARAMETERS
-                                                         : 0),
+        .num_args = num_args,
         .args = island->parameters,
     };
 }

@@ -61,11 +61,25 @@ const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
 // room for `num_frames` of them in turn.
 void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
                                 uint32_t num_frames);
+// On the device: of a call or scope in one frame, which counts from 1. A scope has begun last at
+// `begun`.
+struct gpu_tally {
+    uint64_t frame, num_runs, sum_ns, least_ns, most_ns, begun;
+};
+// As set_times, for an island with scopes: tallies are in place of stamps, and those of scopes
+// behind those of calls. The number of frames before is the one at `counter`, on the device, by
+// that of a frame.
+void braid_gpu_island_set_tallies(struct gpu_island *island, struct gpu_tally *tallies,
+                                  uint32_t num_frames, const void *counter,
+                                  uint32_t counts_of_frame);
 // Tells that, before a launch: which frame the launch begins with.
 void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
 // How many stamps a frame takes, and each lane; which one of a frame is a call's.
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
+// The same of tallies, whose place is told behind set_tallies. A call's place is that of its stamp.
+uint32_t braid_gpu_island_count_tallies(const struct gpu_island *island);
+uint32_t braid_gpu_island_tally_of_scope(const struct gpu_island *island, uint32_t scope);
 
 // Sets a scope of the next launches: all are set before the first.
 void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,

@@ -86,6 +86,9 @@ static void take_over(struct gpu_island *island, struct gpu_island *old)
     island->times = old->times;
     island->times_of_lane = old->times_of_lane;
     island->times_room = old->times_room;
+    island->counter = old->counter;
+    island->counts_of_frame = old->counts_of_frame;
+    island->num_tallies = old->num_tallies;
     memcpy(island->args + island->scopes_at, old->args + old->scopes_at,
            old->lists.num_scopes * sizeof(struct island_scope));
     old->notes = old->own_notes = NULL; // a frame in flight writes to its own

@@ -86,17 +86,23 @@ void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame)
     island->times_first = frame;
 }
 
-uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane)
+// The most calls of a lane.
+static uint32_t count_in_lane(const struct island_lists *lists)
 {
-    const struct island_lists *lists = &island->lists;
     uint32_t most = 1;
     for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
         uint32_t num = lists->lane_first[lane + 1] - lists->lane_first[lane];
         most = num > most ? num : most;
     }
-    *out_num_in_lane = most;
+    return most;
+}
+
+uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane)
+{
     const struct island_layout *layout = &island->layout;
-    return (uint64_t)most * (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
+    *out_num_in_lane = count_in_lane(&island->lists);
+    return (uint64_t)*out_num_in_lane *
+           (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
 }
 
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call)
@@ -106,4 +112,25 @@ uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t cal
     while (call >= lists->lane_first[lane + 1])
         lane++;
     return (uint64_t)lane * island->times_of_lane + call - lists->lane_first[lane];
+}
+
+uint32_t braid_gpu_island_count_tallies(const struct gpu_island *island)
+{
+    const struct island_lists *lists = &island->lists;
+    return count_in_lane(lists) * lists->num_lanes + lists->num_scopes;
+}
+
+void braid_gpu_island_set_tallies(struct gpu_island *island, struct gpu_tally *tallies,
+                                  uint32_t num_frames, const void *counter,
+                                  uint32_t counts_of_frame)
+{
+    braid_gpu_island_set_times(island, tallies, count_in_lane(&island->lists), num_frames);
+    island->counter = counter;
+    island->counts_of_frame = counts_of_frame;
+    island->num_tallies = island->times_of_lane * island->lists.num_lanes;
+}
+
+uint32_t braid_gpu_island_tally_of_scope(const struct gpu_island *island, uint32_t scope)
+{
+    return island->num_tallies + scope;
 }

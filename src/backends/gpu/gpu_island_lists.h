@@ -25,7 +25,8 @@ struct island_call {
     braid_dim3 grid; // with which the island was made
 };
 
-// The test behind a step: none, before or behind the iterations of a loop, or before a branch.
+// The test behind a step: none, before or behind the iterations of a loop, or before a branch. In
+// timed islands each arm ends with a step of its scope without a test, also an arm without nodes.
 enum island_test { ISLAND_TEST_NONE, ISLAND_TEST_ENTER, ISLAND_TEST_AGAIN, ISLAND_TEST_CHOOSE };
 enum { ISLAND_END = 0 }; // no step goes back to the first
 

@@ -7,8 +7,7 @@
 
 enum {
     ISLAND_PARAMETERS = 7,
-    ISLAND_TIMES_PARAMETERS = 4, // more, where it is timed
-    ISLAND_SCOPE_PARAMETERS = 2, // more, where it has scopes
+    ISLAND_MOST_PARAMETERS = ISLAND_PARAMETERS + 9, // with times, scopes and tallies
     ISLAND_MOST_THREADS = 1024,
 };
 
@@ -31,8 +30,10 @@ struct gpu_island {
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;
+    const void *counter; // on the device, where it has tallies instead; see gpu_island.h
+    uint32_t counts_of_frame, num_tallies;
     struct gpu_island *replaced; // the island before; a frame in flight may still run it
-    void *parameters[ISLAND_PARAMETERS + ISLAND_TIMES_PARAMETERS];
+    void *parameters[ISLAND_MOST_PARAMETERS];
 };
 
 struct gpu_island_maker {

@@ -58,7 +58,9 @@ static const char *const call_text[] = {
 static void put_lines(FILE *file, const char *const *lines, const struct island_layout *layout)
 {
     for (; *lines; lines++) {
-        const bool is_for_times = **lines == '?', is_for_loops = **lines == '!';
+        const bool is_for_both = **lines == '&';
+        const bool is_for_times = is_for_both || **lines == '?';
+        const bool is_for_loops = is_for_both || **lines == '!';
         if ((!is_for_times || layout->timed) && (!is_for_loops || layout->loops))
             fputs(*lines + (is_for_times || is_for_loops), file);
     }

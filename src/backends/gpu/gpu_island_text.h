@@ -6,7 +6,8 @@
 #include "backends/gpu/gpu_island_lists.h"
 
 // The kernel "braid_island" itself, line by line, ended by NULL. Lines with a question mark are
-// only in islands that are timed, and those with an exclamation mark in islands that loop.
+// only in islands that are timed, and those with an exclamation mark in islands that loop. Lines
+// with an ampersand are in islands that are both.
 extern const char *const braid_island_walker_text[];
 // The part of it that depends on the device.
 extern const char *const braid_island_device_text[];

@@ -34,6 +34,11 @@
 // call its begin, as a complement, and its end. A call begins when its waits have ended, or when
 // the call before it on its lane has.
 //
+// Lines with an ampersand are only in timed islands with scopes. There that thread adds the time of
+// each run to the call's tally. `counter` tells the frame, which has tallies of its own. An island in
+// a loop of the driver's runs several times in a frame. Behind the tallies of calls, `num_tallies` of
+// them, are those of scopes. Thread 0 of lane 0 writes them, as it goes on from a step.
+//
 // Lines with an exclamation mark are only in islands with scopes, whose one frame goes from step to
 // step. Behind a step all lanes meet. Thread 0 of lane 0 tests, and writes the answer. Threads of one
 // block read it behind a barrier. It has two places by turns, since a chain's step without calls has
@@ -146,12 +151,35 @@ const char *const braid_island_walker_text[] = {
     "!        braid_island_gather();\n",
     "!    return answers[turn] != 0;\n",
     "!}\n",
+    "&struct braid_island_tally {\n",
+    "&    unsigned long long frame, num, sum, least, most, begun;\n",
+    "&};\n",
+    "&static __device__ __forceinline__ void braid_island_add_up(braid_island_tally *tally, unsigned long long frame,\n",
+    "&                                                           unsigned long long ns)\n",
+    "&{\n",
+    "&    const bool is_first = tally->frame != frame;\n",
+    "&    tally->num = (is_first ? 0 : tally->num) + 1;\n",
+    "&    tally->sum = (is_first ? 0 : tally->sum) + ns;\n",
+    "&    tally->least = is_first || ns < tally->least ? ns : tally->least;\n",
+    "&    tally->most = is_first || ns > tally->most ? ns : tally->most;\n",
+    "&    tally->frame = frame;\n",
+    "&}\n",
+    "&static __device__ __forceinline__ void braid_island_time(braid_island_tally *tally, unsigned test, bool goes_on,\n",
+    "&                                                         unsigned long long frame)\n",
+    "&{\n",
+    "&    const unsigned long long now = braid_island_now();\n",
+    "&    if (test & 1)\n",
+    "&        tally->begun = now;\n",
+    "&    if (test == 0 || (test < 3 && !goes_on))\n",
+    "&        braid_island_add_up(tally, frame, now > tally->begun ? now - tally->begun : 0);\n",
+    "&}\n",
     "extern \"C\" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)\n",
     "    braid_island(const uint4 *program, unsigned *progress, unsigned span, unsigned frames,\n",
     "                 const uint4 *rows, const __grid_constant__ braid_island_args args,\n",
     "                 volatile unsigned *notes\n",
     "?                 , ulonglong2 *times, unsigned first, unsigned room, unsigned stride\n",
     "!                 , unsigned scopes_at, unsigned num_scopes\n",
+    "&                 , const unsigned long long *counter, unsigned counts_of_frame, unsigned num_tallies\n",
     "    )\n",
     "{\n",
     "    static_assert(!BRAID_EARLY || __CUDA_ARCH__ >= 900, \"the compiler is older than the device\");\n",
@@ -189,6 +217,9 @@ const char *const braid_island_walker_text[] = {
     "!    braid_island_scope *const scopes = (braid_island_scope *)((char *)memory + scopes_at);\n",
     "!    unsigned step_at = 0, turn = 0;\n",
     "!    bool is_cancelled = false;\n",
+    "&    const unsigned long long frame_at = *counter / counts_of_frame;\n",
+    "&    braid_island_tally *const frame_tallies = (braid_island_tally *)times + frame_at % room * (num_tallies + num_scopes);\n",
+    "&    braid_island_tally *const tallies = frame_tallies + lane * stride, *const scope_tallies = frame_tallies + num_tallies;\n",
     "!    for (unsigned i = 0; lane == 0 && index == 0 && i < num_scopes; i++) {\n",
     "!        if (scopes[i].cancelled)\n",
     "!            braid_island_count(scopes + i);\n",
@@ -277,7 +308,10 @@ const char *const braid_island_walker_text[] = {
     "            braid_island_meet();\n",
     "?            if (timed) {\n",
     "?                const unsigned long long end = braid_island_now();\n",
-    "?                stamps[t - first_call] = make_ulonglong2(~now, end);\n",
+    "?                if (!BRAID_LOOPS)\n",
+    "?                    stamps[t - first_call] = make_ulonglong2(~now, end);\n",
+    "&                if (threads && blocks)\n",
+    "&                    braid_island_add_up(tallies + t - first_call, frame_at + 1, end > now ? end - now : 0);\n",
     "?                now = end;\n",
     "?            }\n",
     "            if (!BRAID_CHAIN && task.x >> 31) {\n",
@@ -306,6 +340,8 @@ const char *const braid_island_walker_text[] = {
     "        }\n",
     "!        is_cancelled |= answer != 0;\n",
     "!        const bool goes_on = braid_island_decide(progress, lane, base + span, turn, step.x & 3, scope, is_cancelled);\n",
+    "&        if (lane == 0 && index == 0)\n",
+    "&            braid_island_time(scope_tallies + (step.x >> 2), step.x & 3, goes_on, frame_at + 1);\n",
     "!        turn ^= 1;\n",
     "!        base++;\n",
     "!        step_at = (goes_on ? step.y : step.z) * BRAID_STEP;\n",

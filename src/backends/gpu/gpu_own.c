@@ -207,7 +207,7 @@ static const struct {
                         "    ld.param.u64 %d2, [counter];\n"
                         "    ld.param.u64 %d3, [places];\n"
                         "    ld.param.u32 %r0, [end];\n"
-                        // d4: the frame from 1; tallies += (d4 - 1) % room * num * 40
+                        // d4: the frame from 1; tallies += (d4 - 1) % room * num * 48
                         "    ld.volatile.global.u64 %d4, [%d2];\n"
                         "    ld.param.u32 %r1, [blocks];\n"
                         "    cvt.u64.u32 %d5, %r1;\n"
@@ -219,7 +219,7 @@ static const struct {
                         "    ld.param.u32 %r1, [num];\n"
                         "    cvt.u64.u32 %d5, %r1;\n"
                         "    mul.lo.u64 %d6, %d6, %d5;\n"
-                        "    mul.lo.u64 %d6, %d6, 40;\n"
+                        "    mul.lo.u64 %d6, %d6, 48;\n"
                         "    add.u64 %d1, %d1, %d6;\n"
                         "    mov.u32 %r2, %tid.x;\n"
                         "    ld.param.u32 %r1, [first];\n"
@@ -254,7 +254,7 @@ static const struct {
                         "    max.u64 %d8, %d8, %d7;\n"
                         "    sub.u64 %d8, %d8, %d7;\n"
                         // its frame, number, sum, least and most: the old ones, or those of none
-                        "    mul.wide.u32 %d5, %r2, 40;\n"
+                        "    mul.wide.u32 %d5, %r2, 48;\n"
                         "    add.u64 %d5, %d5, %d1;\n"
                         "    ld.global.u64 %d10, [%d5];\n"
                         "    setp.eq.u64 %p3, %d10, %d4;\n"

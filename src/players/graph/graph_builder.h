@@ -58,6 +58,12 @@ braid_status braid_graph_build_kernel(struct graph_builder *builder,
                                       const struct backend_task *task,
                                       const struct backend_launch *launch,
                                       const struct graph_lane *state, gpu_node *out_node);
+// Adds the stamp that a task, which is no kernel with text, begins behind, and that behind its end,
+// which is *node then.
+braid_status braid_graph_build_begin_stamp(struct graph_builder *builder, struct graph_lane *state,
+                                           const struct backend_task *task);
+braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
+                                         const struct backend_task *task, gpu_node *node);
 // Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
 braid_status braid_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                     const braid_step *op);

@@ -12,6 +12,19 @@ static uint32_t count_calls(const struct program *body)
     return num;
 }
 
+static braid_status build_island(struct graph_builder *builder, struct graph_lane *state,
+                                 struct graph_island *item)
+{
+    const struct backend_task *task = &item->task;
+    const bool is_timed = builder->playing->times != NULL;
+    braid_graph_collect_after(builder, state);
+    braid_status status = is_timed ? braid_graph_build_begin_stamp(builder, state, task) : BRAID_OK;
+    if (!status)
+        status = braid_graph_build_kernel(builder, task, &task->launch, state, &item->node);
+    state->last = item->node;
+    return status || !is_timed ? status : braid_graph_build_end_stamp(builder, task, &state->last);
+}
+
 // The loop or branch is one kernel; *out_done false: it cannot be.
 static braid_status enter_island(struct graph_builder *builder, struct graph_lane *state,
                                  const struct program *body, bool *out_done)
@@ -19,14 +32,12 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
     struct graph_playing *playing = builder->playing;
     struct graph_island *item = NULL;
     bool is_inside = builder->stage->program->region != PLAN_NONE;
-    braid_status status = braid_graph_islands_make_loop(&playing->islands, builder->gpu,
-                                                        builder->stage, body, is_inside, &item);
+    braid_status status = braid_graph_islands_make_loop(
+        &playing->islands, builder->gpu, builder->stage, body, is_inside, playing->times, &item);
     *out_done = item != NULL;
     if (!item)
         return status;
-    braid_graph_collect_after(builder, state);
-    status = braid_graph_build_kernel(builder, &item->task, &item->task.launch, state, &item->node);
-    state->last = item->node;
+    status = build_island(builder, state, item);
     state->last_is_kernel = false; // its successor would wait on the device for all iterations
     state->last_task = body->node;
     state->first_wait = state->num_done + 1;

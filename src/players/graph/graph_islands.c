@@ -12,6 +12,7 @@
 #include "backends/gpu/gpu_island_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "players/graph/graph_tally.h"
 #include "players/island/island_program.h"
 
 #define OUTSIDE UINT32_MAX
@@ -192,9 +193,41 @@ static braid_status take_nodes(struct graph_islands *islands, const struct stage
     return status;
 }
 
+// Of all nodes in the bodies of a program.
+static void note_times(const struct graph_islands *islands, const struct gpu_island *island,
+                       const struct program *program, struct graph_times *times)
+{
+    struct graph_tallies *tallies = braid_graph_times_tallies(times);
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        const struct program *body = &program->bodies[i];
+        for (size_t k = 0; k < body->num_ops; k++) {
+            const uint32_t task = body->ops[k].node;
+            if (body->ops[k].kind == BRAID_STEP_LOOP) {
+                braid_graph_tallies_note_scope(tallies, task, island, islands->call_of[task]);
+            } else if (program_runs(body, &body->ops[k])) {
+                braid_graph_tallies_note_call(tallies, task, island, islands->call_of[task]);
+                braid_graph_times_note_inside(times, task);
+            }
+        }
+        note_times(islands, island, body, times);
+    }
+}
+
+static braid_status take_times(const struct graph_islands *islands, struct gpu_island *island,
+                               const struct program *around, struct graph_times *times)
+{
+    if (!times)
+        return BRAID_OK;
+    braid_status status = braid_graph_tallies_add_island(braid_graph_times_tallies(times), island);
+    if (!status)
+        note_times(islands, island, around, times);
+    return status;
+}
+
 braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
                                            const struct stage *stage, const struct program *body,
-                                           bool is_inside, struct graph_island **out_item)
+                                           bool is_inside, struct graph_times *times,
+                                           struct graph_island **out_item)
 {
     const uint32_t index = islands->num_stretches + islands->num_loops++;
     struct graph_island *item = &islands->items[index];
@@ -224,6 +257,8 @@ braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct
     item->task.kind = WORK_KERNEL;
     describe(item, &first);
     status = take_nodes(islands, stage, &around, index);
+    if (!status)
+        status = take_times(islands, item->island, &around, times);
     if (!status)
         *out_item = item;
     return status;

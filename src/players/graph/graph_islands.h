@@ -45,7 +45,8 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
 // NULL if it stays without.
 braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
                                            const struct stage *stage, const struct program *body,
-                                           bool is_inside, struct graph_island **out_item);
+                                           bool is_inside, struct graph_times *times,
+                                           struct graph_island **out_item);
 
 bool braid_graph_islands_have(const struct graph_islands *islands, uint32_t task);
 

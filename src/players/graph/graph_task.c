@@ -128,18 +128,19 @@ static braid_status add_stamp(struct graph_builder *builder, const struct backen
     return braid_graph_times_add_stamp(builder->playing->times, &behind, task, ended, out_node);
 }
 
-static braid_status build_begin_stamp(struct graph_builder *builder,
-                                      const struct backend_task *task)
+braid_status braid_graph_build_begin_stamp(struct graph_builder *builder, struct graph_lane *state,
+                                           const struct backend_task *task)
 {
     gpu_node stamp = NULL;
+    state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
     braid_status status = add_stamp(builder, task, false, &stamp);
     builder->after[0] = stamp;
     builder->num_after = 1;
     return status;
 }
 
-static braid_status build_end_stamp(struct graph_builder *builder, const struct backend_task *task,
-                                    gpu_node *node)
+braid_status braid_graph_build_end_stamp(struct graph_builder *builder,
+                                         const struct backend_task *task, gpu_node *node)
 {
     builder->after[0] = *node;
     builder->num_after = 1;
@@ -151,12 +152,11 @@ static braid_status add_between_stamps(struct graph_builder *builder, const brai
                                        const struct backend_task *task, struct graph_lane *state,
                                        gpu_node *out_node)
 {
-    state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
-    braid_status status = build_begin_stamp(builder, task);
+    braid_status status = braid_graph_build_begin_stamp(builder, state, task);
     if (!status)
         status = add_node(builder, op, task, state, out_node);
     state->last = *out_node;
-    return status ? status : build_end_stamp(builder, task, &state->last);
+    return status ? status : braid_graph_build_end_stamp(builder, task, &state->last);
 }
 
 // A kernel that can writes its times itself.

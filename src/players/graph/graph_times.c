@@ -176,7 +176,9 @@ static braid_status fill(struct graph_times *times, const struct stage *stage)
                                          .counter = times->memory + times->counter_at,
                                          .num_rows = times->num_rows,
                                          .room = times->room,
-                                         .keep_blocks = count_keep_blocks(times) };
+                                         .keep_blocks = count_keep_blocks(times),
+                                         .num_tasks = tasks->num,
+                                         .num_regions = tasks->num_regions };
     return braid_graph_tallies_create(times->gpu, &stamps, &times->tallies);
 }
 
@@ -313,6 +315,11 @@ braid_status braid_graph_times_add_tally(struct graph_times *times, const struct
     return braid_graph_tallies_add(times->tallies, behind, rows->first, rows->num, out_node);
 }
 
+struct graph_tallies *braid_graph_times_tallies(const struct graph_times *times)
+{
+    return times->tallies;
+}
+
 void braid_graph_times_launched(struct graph_times *times)
 {
     times->num_frames++;
@@ -342,7 +349,7 @@ static braid_status read_frame(const struct graph_times *times, const struct gpu
 }
 
 static void read_bodies(const struct graph_times *times, const struct program *program,
-                        const struct gpu_tally *read, uint64_t frame, struct profile *profile)
+                        uint64_t frame, struct profile *profile)
 {
     struct profile_tally *to = &profile->tallies[(size_t)profile->num_frames * profile->num_nodes];
     for (uint32_t i = 0; i < program->num_bodies; i++) {
@@ -352,10 +359,10 @@ static void read_bodies(const struct graph_times *times, const struct program *p
             const struct graph_time *time = &times->nodes[node];
             if (!program_takes_time(body, &body->ops[k]))
                 continue;
-            to[node] = braid_graph_tally_of(times->tallies, read, frame, time->row);
+            to[node] = braid_graph_tally_of(times->tallies, frame, node, time->row);
             profile->tally_timers[node] = time->inside ? PROFILE_INSIDE : PROFILE_AROUND;
         }
-        read_bodies(times, body, read, frame, profile);
+        read_bodies(times, body, frame, profile);
     }
 }
 
@@ -366,7 +373,6 @@ braid_status braid_graph_times_read(const struct graph_times *times, struct prof
     size_t bytes = times->num_bytes - times->kept_at;
     uint64_t num = times->num_frames < times->room ? times->num_frames : times->room;
     struct gpu_stamp *kept = malloc(bytes + 1);
-    struct gpu_tally *read = NULL;
     if (!kept)
         return braid_error_no_memory(what_times);
     struct gpu_scope scope;
@@ -375,16 +381,14 @@ braid_status braid_graph_times_read(const struct graph_times *times, struct prof
         if (bytes)
             status = braid_gpu_copy_now(gpu, kept, times->memory + times->kept_at, bytes, what);
         if (!status && times->tallies)
-            status = braid_graph_tallies_read(times->tallies, &read);
+            status = braid_graph_tallies_read(times->tallies);
         braid_gpu_leave(gpu, &scope);
     }
     for (uint64_t i = times->num_frames - num; i < times->num_frames && !status; i++) {
-        if (read)
-            read_bodies(times, times->program, read, i, out_profile);
+        read_bodies(times, times->program, i, out_profile);
         status = read_frame(times, kept + i % times->room * times->num_rows, out_profile);
     }
     free(kept);
-    free(read);
     return status;
 }
 

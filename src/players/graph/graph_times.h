@@ -12,6 +12,7 @@
 #include "program/player.h"
 
 struct graph_times;
+struct graph_tallies;
 
 // For the frames of a stage that keeps times. The device is current.
 // Errors: BRAID_UNSUPPORTED (braid_gpu_clock_check), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
@@ -43,6 +44,8 @@ braid_status braid_graph_times_add_keep(struct graph_times *times, const struct 
 // Adds the node that adds up the times of an iteration or arm, behind all others of its body.
 braid_status braid_graph_times_add_tally(struct graph_times *times, const struct gpu_behind *behind,
                                          uint32_t region, gpu_node *out_node);
+// Those of a program with bodies.
+struct graph_tallies *braid_graph_times_tallies(const struct graph_times *times);
 // A frame was launched.
 void braid_graph_times_launched(struct graph_times *times);
 

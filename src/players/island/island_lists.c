@@ -100,12 +100,13 @@ static void add_branch(struct list_builder *builder, const struct program *arms,
 {
     struct island_step *choose = end_step(builder, ISLAND_TEST_CHOOSE, scope);
     add_ops(builder, arms);
-    struct island_step *last = end_step(builder, ISLAND_TEST_NONE, 0);
+    struct island_step *last = end_step(builder, ISLAND_TEST_NONE, scope);
     choose->otherwise = builder->step;
-    if (!arms->has_else)
+    if (!arms->has_else && !builder->lists->timed)
         return;
-    add_ops(builder, arms + 1);
-    end_step(builder, ISLAND_TEST_NONE, 0);
+    if (arms->has_else)
+        add_ops(builder, arms + 1);
+    end_step(builder, ISLAND_TEST_NONE, scope);
     last->then = builder->step;
 }
 
@@ -192,14 +193,14 @@ static uint32_t next_step(const struct island_lists *lists, uint32_t step)
 }
 
 // A step without a test takes over that of a next step without calls, so that lanes meet once. An
-// arm at the end of an iteration ends so.
+// arm at the end of an iteration ends so. Where the branch is timed, its end is behind that step.
 static void connect_steps(struct island_lists *lists)
 {
     for (uint32_t i = lists->num_steps; i-- > 0;) {
         struct island_step *step = &lists->steps[i];
         step->then = next_step(lists, step->then);
         step->otherwise = next_step(lists, step->otherwise);
-        if (step->test == ISLAND_TEST_NONE && step->then != ISLAND_END &&
+        if (step->test == ISLAND_TEST_NONE && !lists->timed && step->then != ISLAND_END &&
             !has_calls(lists, step->then))
             *step = lists->steps[step->then];
     }
