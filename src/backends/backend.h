@@ -93,6 +93,7 @@ struct backend_task {
     uint32_t varies;   // the parts that parameters change: a bit for each braid_target
     struct note *note; // the row of the black box that tells of it; NULL: there is no black box
     const uint32_t *cancelled; // with a note: an atomic; not 0: what has not begun is left out
+    const uint32_t *cancelled_there; // the same in memory of the device; NULL: there is none
     // Of a row of a lane, if the next node there does not tell of the task's end. Either the player
     // notes the end, or the kernel does with this word of the device; NULL: it does not.
     bool notes_end;

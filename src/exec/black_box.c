@@ -57,24 +57,31 @@ static void clear(struct note *notes, size_t num)
     }
 }
 
-static void set_words(const braid_exec *exec, bool is_cancelled)
+static braid_status set_words(const braid_exec *exec, bool is_cancelled)
 {
     for (uint32_t i = 0; i < exec->frames.num; i++)
         atomic_store(&braid_exec_notes(exec, i)[exec->tasks.num].begun, is_cancelled);
+    const struct note *first = &braid_exec_notes(exec, 0)[exec->tasks.num];
+    return braid_exec_tell_cancelled(exec, (const uint32_t *)&first->begun);
 }
 
 // Calls may meet. They end with no word set, or with the flag, which has a later launch clear the
 // words. For this the flag comes last here, and first where it is cleared.
-static void cancel(const braid_exec *exec, struct black_box *box)
+static braid_status cancel(const braid_exec *exec, struct black_box *box)
 {
-    set_words(exec, true);
+    braid_status status = set_words(exec, true);
     atomic_store(&box->is_cancelled, true);
+    return status;
 }
 
-static void clear_cancelled(const braid_exec *exec, struct black_box *box)
+// If it fails, the next launch tries again.
+static braid_status clear_cancelled(const braid_exec *exec, struct black_box *box)
 {
     atomic_store(&box->is_cancelled, false);
-    set_words(exec, false);
+    braid_status status = set_words(exec, false);
+    if (status)
+        atomic_store(&box->is_cancelled, true);
+    return status;
 }
 
 static braid_status before_launch(struct exec_part *part, braid_exec *exec,
@@ -92,8 +99,9 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
     if (was_cancelled && num_ended < launch->first)
         return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
                            exec->device->label);
-    if (was_cancelled)
-        clear_cancelled(exec, box);
+    status = was_cancelled ? clear_cancelled(exec, box) : BRAID_OK;
+    if (status)
+        return status;
     // Else the last node of the frame before may be taken for one of this frame.
     if (has_rows_of_lanes(exec) && frame_of(exec, num_ended, slot) >= launch->first)
         clear(braid_exec_notes(exec, slot), exec->tasks.num);
@@ -154,7 +162,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
     braid_status status = backend->ops->allocate(backend, BRAID_MEMORY_HOST,
                                                  num_notes(exec) * sizeof(*box->notes), &notes);
     box->notes = notes;
-    return status ? status : braid_exec_allocate_block_counts(exec);
+    return status || !has_rows_of_lanes(exec) ? status : braid_exec_allocate_box_words(exec);
 }
 
 void braid_exec_place_notes(braid_exec *exec)
@@ -316,8 +324,8 @@ braid_status braid_exec_cancel(braid_exec *exec)
         return braid_error(BRAID_UNSUPPORTED, "%s: %s", function,
                            box ? "other ranks wait for operations of its graph"
                                : "the exec was made without black_box");
-    cancel(exec, box);
-    return braid_exec_ask(function, exec);
+    braid_status status = cancel(exec, box);
+    return status ? status : braid_exec_ask(function, exec);
 }
 
 static void write_node(const braid_running_node *node, char *text, size_t size)

@@ -60,13 +60,14 @@ struct exec_arena {
 
 // The turn's lock guards all of it.
 struct exec_memory {
-    struct memory_plan plan;    // of a frame's arenas
-    struct exec_arena *arenas;  // by slot, then by place
-    struct exec_arena versions; // for versioned buffers without addresses
-    struct exec_arena *counts;  // by place: of blocks that have ended, slot by slot, then by task
-    braid_graph *scratch_graph; // with the sizes of scratch that are asked for; NULL: it has none
-    uint64_t *scratch_bytes;    // by resource of that graph, what the arenas have
-    bool must_grow;             // the graph has more than they
+    struct memory_plan plan;      // of a frame's arenas
+    struct exec_arena *arenas;    // by slot, then by place
+    struct exec_arena versions;   // for versioned buffers without addresses
+    struct exec_arena *box_words; // by place: whether the exec was cancelled; then, slot by slot
+                                  // and by task, how many blocks have ended
+    braid_graph *scratch_graph;   // with the sizes of scratch that are asked for; NULL: it has none
+    uint64_t *scratch_bytes;      // by resource of that graph, what the arenas have
+    bool must_grow;               // the graph has more than they
     pthread_mutex_t lock; // who writes plan and arenas has it, too: info may be asked any time
 };
 

@@ -100,11 +100,11 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
     unsigned char *arenas[MOST_PLACES];
-    uint64_t *block_counts[MOST_PLACES];
+    struct box_words box_words[MOST_PLACES];
     braid_exec_find_arenas(exec, index, arenas);
-    braid_exec_find_block_counts(exec, index, block_counts);
+    braid_exec_find_box_words(exec, index, box_words);
     braid_status status =
-        braid_frame_create(&exec->tasks, arenas, index, braid_exec_notes(exec, index), block_counts,
+        braid_frame_create(&exec->tasks, arenas, index, braid_exec_notes(exec, index), box_words,
                            braid_exec_traps(exec, index), &slot->frame);
     if (!status && exec->player->check)
         status = exec->player->check(&stage);
@@ -219,7 +219,7 @@ void braid_exec_free(braid_exec *exec)
     braid_tasks_finish(&exec->tasks);
     braid_exec_return_queues(exec);
     braid_exec_free_arena(exec->device, &exec->memory.versions);
-    braid_exec_free_block_counts(exec);
+    braid_exec_free_box_words(exec);
     braid_placed_release(exec->placed);
     braid_exec_params_finish(&exec->params);
     braid_extents_finish(&exec->extents);

@@ -195,8 +195,8 @@ void braid_exec_tell_memory(const braid_exec *exec, braid_exec_info *info)
     const struct exec_memory *memory = &exec->memory;
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&memory->lock;
     info->memory_bytes = memory->versions.bytes;
-    for (uint32_t i = 0; memory->counts && i < exec_num_places(exec); i++)
-        info->memory_bytes += memory->counts[i].bytes;
+    for (uint32_t i = 0; memory->box_words && i < exec_num_places(exec); i++)
+        info->memory_bytes += memory->box_words[i].bytes;
     pthread_mutex_lock(lock);
     for (uint32_t i = 0; memory->arenas && i < exec->frames.num * exec_num_places(exec); i++)
         info->memory_bytes += memory->arenas[i].bytes;

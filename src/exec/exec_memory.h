@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that an exec has of its devices. Each frame has an arena for its transient buffers and
-// scratch. Versioned buffers have one, and so have counts of blocks.
+// scratch. Versioned buffers have one, and so has a black box.
 #ifndef BRAID_EXEC_EXEC_MEMORY_H
 #define BRAID_EXEC_EXEC_MEMORY_H
 
@@ -39,12 +39,15 @@ void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena)
 // of queueing.
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
 
-// exec_block_counts.c: allocates a word for each task that counts its blocks, on places where a
-// kernel notes its end (note.h). Errors: as above.
-braid_status braid_exec_allocate_block_counts(braid_exec *exec);
-void braid_exec_free_block_counts(braid_exec *exec);
-// Where those of a slot begin, by place.
-void braid_exec_find_block_counts(const braid_exec *exec, uint32_t slot, uint64_t **out_begins);
+// exec_box_words.c: allocates the words of a black box on devices whose kernels note that they run.
+// Errors: as above.
+braid_status braid_exec_allocate_box_words(braid_exec *exec);
+void braid_exec_free_box_words(braid_exec *exec);
+// Those of a slot, by place.
+void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box_words *out_words);
+// Copies the word, in memory that all devices reach, to all places. It waits for no frame. Errors:
+// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_exec_tell_cancelled(const braid_exec *exec, const uint32_t *from);
 
 // exec_scratch.c: keeps the graph from which scratch can get another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);

@@ -156,18 +156,19 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
 
 // Says who notes the end of the task: the kernel, else the player.
 static void place_note(const struct tasks *tasks, const struct frame *frame,
-                       uint64_t *const *block_counts, struct backend_task *task)
+                       const struct box_words *words, struct backend_task *task)
 {
     const struct task_note *note = &tasks->notes[task->node];
     bool inside = task->kind == WORK_KERNEL && task->launch.kernel->notes_end;
     task->note = &frame->notes[note->row];
     task->notes_end = note->ends && !inside;
-    task->block_count = note->ends && inside ? block_counts[task->place] + task->node : NULL;
+    task->block_count = note->ends && inside ? words[task->place].block_counts + task->node : NULL;
     task->cancelled = (const uint32_t *)&frame->notes[tasks->num].begun;
+    task->cancelled_there = words[task->place].cancelled;
 }
 
 static braid_status fill(const struct tasks *tasks, struct frame *frame,
-                         uint64_t *const *block_counts, uint64_t number)
+                         const struct box_words *words, uint64_t number)
 {
     void **args = frame->args;
     braid_status status = BRAID_OK;
@@ -176,7 +177,7 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame,
         *task = tasks->items[i];
         task->node = i;
         if (frame->notes)
-            place_note(tasks, frame, block_counts, task);
+            place_note(tasks, frame, words, task);
         if (task->kind == WORK_KERNEL) {
             task->launch.args = args;
             args += task->launch.num_args;
@@ -193,7 +194,7 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame,
 }
 
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
-                                uint64_t number, struct note *notes, uint64_t *const *block_counts,
+                                uint64_t number, struct note *notes, const struct box_words *words,
                                 braid_trap *traps, struct frame *out_frame)
 {
     struct frame frame = { .notes = notes, .traps = traps };
@@ -204,7 +205,7 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const 
     for (uint32_t i = 0; i < num_places && arenas; i++)
         frame.arenas[i] = arenas[i];
     if (!status)
-        status = fill(tasks, &frame, block_counts, number);
+        status = fill(tasks, &frame, words, number);
     if (status)
         braid_frame_finish(&frame);
     else

@@ -33,13 +33,19 @@ struct frame {
     struct store store;   // of the arrays
 };
 
+// The words of a black box on a place. NULL: there are none.
+struct box_words {
+    uint32_t *cancelled;    // see backend_task
+    uint64_t *block_counts; // of the frame's tasks
+};
+
 // `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL
 // where there are none. `number` is the frame's, of which it has the versions. `notes` are zeros,
-// one more than tasks; NULL: there is no black box. `block_counts` are zeros of each place: as many
-// as tasks, if kernels there note their end. `traps` are zeros, too. All outlive the frame. Errors:
-// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the memory of a copy could not be asked about).
+// one more than tasks; NULL: there is no black box. `words` are zeros of each place. `traps` are
+// zeros, too. All outlive the frame. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR (the memory of a
+// copy could not be asked about).
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
-                                uint64_t number, struct note *notes, uint64_t *const *block_counts,
+                                uint64_t number, struct note *notes, const struct box_words *words,
                                 braid_trap *traps, struct frame *out_frame);
 // No frame is in flight.
 void braid_frame_finish(struct frame *frame);

@@ -76,8 +76,7 @@ bool island_is(const struct CUfunc_st *function)
 struct scope {
     const uint32_t *condition;
     uint64_t most, *total, *counter;
-    const uint32_t *cancelled;
-    uint32_t kind, unused;
+    uint32_t kind, unused[3];
     uint64_t left, sum;
 };
 
@@ -97,6 +96,7 @@ struct walk {
     uint64_t frame;                 // of those
     uint32_t num_in_lane;           // of stamps, two numbers each, or of tallies
     _Atomic uint32_t *notes;        // per lane; NULL: none are taken
+    const uint32_t *cancelled;      // a word of the host; NULL: there is none
     struct scope *scopes;           // of the launch; NULL: it has none
     uint32_t step;                  // at hand
     bool failed;
@@ -222,6 +222,21 @@ static bool has_trapped(struct walk *walk)
     return trapped;
 }
 
+static bool is_set(struct walk *walk, const uint32_t *word)
+{
+    world_lock();
+    bool result = memory_touch_argument(walk->context, word);
+    walk->failed |= !result;
+    world_unlock();
+    return result &&
+           atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
+}
+
+static bool is_cancelled(struct walk *walk)
+{
+    return walk->cancelled != NULL && is_set(walk, walk->cancelled);
+}
+
 static void add_up(struct tally *tally, uint64_t frame, uint64_t ns)
 {
     if (tally->frame != frame)
@@ -254,11 +269,13 @@ static void *walk_lane(void *user)
         note(lane, 2 * (lane->next - lane->first) + 1);
         if (!await(lane, call))
             return NULL;
-        note(lane, 2 * (lane->next - lane->first) + 2);
+        bool is_off = is_cancelled(lane->walk);
+        if (!is_off)
+            note(lane, 2 * (lane->next - lane->first) + 2);
         if (random_next(&state) % 4 == 0)
             sched_yield();
         uint64_t begun = stamps_now();
-        if (runs(lane, call))
+        if (!is_off && runs(lane, call))
             do_call(lane, call);
         if (has_trapped(lane->walk))
             return NULL;
@@ -326,7 +343,7 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
 // Parameters; a timed island has more: stamps, first, room, num_in_lane; one with scopes has: where
 // they are, num_scopes. One with both has all these, and the counter of frames, how many counts a
 // frame has, and how many tallies are before those of scopes.
-enum { NUM_PLAIN = 7, NUM_TIMES = 4, NUM_SCOPES = 2, NUM_TALLIES = 3 };
+enum { NUM_PLAIN = 8, NUM_TIMES = 4, NUM_SCOPES = 2, NUM_TALLIES = 3 };
 
 static bool has_tallies(const struct CUfunc_st *function)
 {
@@ -344,9 +361,10 @@ static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uin
 {
     if (function->num_parameters != NUM_PLAIN + NUM_TIMES)
         return;
-    uint32_t first = *(const uint32_t *)arguments[8], room = *(const uint32_t *)arguments[9];
-    walk->num_in_lane = *(const uint32_t *)arguments[10];
-    walk->stamps = *(uint64_t **)arguments[7] +
+    uint32_t first = *(const uint32_t *)arguments[NUM_PLAIN + 1],
+             room = *(const uint32_t *)arguments[NUM_PLAIN + 2];
+    walk->num_in_lane = *(const uint32_t *)arguments[NUM_PLAIN + 3];
+    walk->stamps = *(uint64_t **)arguments[NUM_PLAIN] +
                    (size_t)2 * ((first + frame) % room) * num_lanes * walk->num_in_lane;
 }
 
@@ -381,16 +399,6 @@ static bool run_frames(struct walk *walk, const struct CUfunc_st *function, unsi
     return !walk->failed;
 }
 
-static bool is_set(struct walk *walk, const uint32_t *word)
-{
-    world_lock();
-    bool result = memory_touch_argument(walk->context, word);
-    walk->failed |= !result;
-    world_unlock();
-    return result &&
-           atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_relaxed) != 0;
-}
-
 // Behind a step, whose lanes have ended.
 static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
 {
@@ -403,7 +411,7 @@ static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
         scope->sum++;
     }
     if (kind == ENTER || kind == AGAIN)
-        goes_on = scope->left > 0 && !(scope->cancelled != NULL && is_set(walk, scope->cancelled));
+        goes_on = scope->left > 0 && !is_cancelled(walk);
     if (goes_on && scope->condition != NULL && (kind > ENTER || (kind == ENTER && scope->kind & 1)))
         goes_on = is_set(walk, scope->condition);
     if (kind == CHOOSE)
@@ -474,6 +482,7 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
                          .module = function->module,
                          .arguments = arguments[5],
                          .notes = *(_Atomic uint32_t **)arguments[6],
+                         .cancelled = *(const uint32_t **)arguments[7],
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
     bool done = has_scopes(function) ? run_scopes(&walk, function, grid[0], arguments)

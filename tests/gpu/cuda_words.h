@@ -34,6 +34,7 @@ void __syncthreads();
 void __syncwarp();
 unsigned __shfl_sync(unsigned mask, unsigned value, int lane);
 int __all_sync(unsigned mask, int predicate);
+long clock();
 unsigned long __cvta_generic_to_shared(const void *at);
 extern const uint3 threadIdx, blockIdx, blockDim, gridDim;
 

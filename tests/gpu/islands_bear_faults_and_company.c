@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // On a real device: after a fault an island names the node, islands that want all of the device run
 // beside each other, beside a kernel that fills it and beside those of another process, without a
-// hang, lanes without calls hold up nobody, and kernels of several warps meet at barriers of their
-// own.
+// hang, cancelled ones call no more, lanes without calls hold up nobody, and kernels of several
+// warps meet at barriers of their own.
 //
 // After a fault a process has no device any more, so each case is a process of its own.
 #include <sched.h>
@@ -39,6 +39,12 @@ static const char source[] =
     "    if (threadIdx.x == 0)\n"
     "        *x = *x * 3 + add;\n"
     "}\n"
+    "extern \"C\" __global__ void hold(volatile unsigned *gate)\n"
+    "{\n"
+    "    gate[1] = 1;\n"
+    "    while (!gate[0])\n"
+    "        __nanosleep(1000);\n"
+    "}\n"
     "extern \"C\" __global__ void fill_device(unsigned long long cycles)\n"
     "{\n"
     "    long long begin = clock64();\n"
@@ -59,6 +65,7 @@ static const char source[] =
     "    }\n"
     "}\n";
 static const braid_kernel meet = { .name = "meet", .source = source };
+static const braid_kernel hold = { .name = "hold", .source = source };
 static const braid_kernel step = { .name = "step", .source = source };
 static const braid_kernel fill_device = { .name = "fill_device", .source = source };
 
@@ -329,6 +336,68 @@ static void barriers(void)
     _exit(0);
 }
 
+// A gate of words in host memory, and chains behind it.
+static braid_exec *make_held(braid_device *device, uint32_t num_threads, uint32_t *gate,
+                             uint32_t *x)
+{
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
+                                         .islands = BRAID_ISLANDS_WHOLE,
+                                         .black_box = true };
+    const struct chains chains = { .length = CHAIN, .num_threads = num_threads, .x = x };
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_node first;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .node.cost_ns = 20000, .kernel = &hold, BRAID_ARGS(BRAID_ARG(gate)) },
+        &first));
+    for (uint32_t chain = 0; chain < 4; chain++) {
+        braid_node last = first;
+        for (uint32_t i = 1; i < CHAIN; i++)
+            add_link(graph, &chains, chain, i, &last);
+    }
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    braid_graph_destroy(graph);
+    return exec;
+}
+
+static void cancel_held(braid_device *device, uint32_t num_threads)
+{
+    void *memory;
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 32, &memory));
+    memset(memory, 0, 32);
+    uint32_t *gate = memory, *x = gate + 4;
+    braid_exec *exec = make_held(device, num_threads, gate, x);
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_launch(exec, NULL));
+    while (!atomic_load((_Atomic uint32_t *)gate + 1))
+        sched_yield();
+    assert_int_equal(braid_exec_cancel(exec), BRAID_NOT_READY);
+    atomic_store((_Atomic uint32_t *)gate, 1);
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t chain = 0; chain < 4; chain++) {
+        assert_in_range(x[chain], 0, 1 + 3 + 9); // three nodes of a lane
+        x[chain] = 0;
+    }
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t chain = 0; chain < 4; chain++)
+        assert_int_equal(x[chain], (3 * 3 * 3 * 3 * 3 * 3 * 3 - 1) / 2);
+    braid_exec_destroy(exec);
+    braid_memory_free(device, BRAID_MEMORY_HOST, memory);
+}
+
+// Of lanes of a warp, of several, and in several blocks.
+static void cancelled(void)
+{
+    braid_device *device = open_device();
+    for (uint32_t num_threads = 32; num_threads <= 512; num_threads *= 4)
+        cancel_held(device, num_threads);
+    check_ok(braid_device_close(device));
+    _exit(0);
+}
+
 static void run_at_once(void (*what)(void), int num)
 {
     pid_t children[2];
@@ -408,6 +477,12 @@ static void kernels_of_several_warps_meet(void **state)
     run(barriers);
 }
 
+static void a_cancelled_island_calls_no_more(void **state)
+{
+    (void)state;
+    run(cancelled);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +494,7 @@ int main(void)
         cmocka_unit_test(islands_of_two_processes_share_it),
         cmocka_unit_test(a_lane_without_calls_ends_its_frames),
         cmocka_unit_test(kernels_of_several_warps_meet),
+        cmocka_unit_test(a_cancelled_island_calls_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static struct island_layout layout_of(uint32_t i)
                                    .wide = i & 6,
                                    .timed = i & 2,
                                    .loops = i & 16,
+                                   .cancels = !(i & 2),
                                    .apart = i & 1,
                                    .early = true,
                                    .small = i & 6 ? 0 : 16,

@@ -144,6 +144,7 @@ static void describe_launch(struct gpu_island *island)
     island->parameters[4] = &island->rows_now;
     island->parameters[5] = island->args;
     island->parameters[6] = &island->notes;
+    island->parameters[7] = &island->cancelled;
     const uint32_t num_args = add_parameters(island);
     island->launch = (struct backend_launch){
         .kernel = &island->kernel.base,

@@ -15,6 +15,7 @@ enum {
     MOST_SHAPES = 1 << 16,
     MOST_WAITS = 1 << 15, // of one call
     WAIT_LANE_SHIFT = 20,
+    NO_ENTRY = 1 << 16, // more than there are
 };
 
 void braid_island_lists_finish(struct island_lists *lists)
@@ -176,10 +177,16 @@ struct shapes {
     uint32_t num;
 };
 
+// No thread takes part.
+static struct shape shape_of_nothing(uint32_t entry, bool grids_vary)
+{
+    return (struct shape){ { entry, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1 } };
+}
+
 static struct shape shape_of(const struct island_call *call, uint32_t entry, bool grids_vary)
 {
-    if (!call->task) // no thread takes part
-        return (struct shape){ { 0, 0, 1, grids_vary, 1, 1, 1, 1, 1, 1 } };
+    if (!call->task)
+        return shape_of_nothing(0, grids_vary);
     struct island_move move;
     const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
     return (struct shape){ {
@@ -325,7 +332,10 @@ static braid_status put_block(const struct island_lists *lists, const struct blo
                               struct island_layout *layout, struct writer *all, uint32_t index)
 {
     struct block_parts parts = { 0 };
+    const struct shape nothing = shape_of_nothing(NO_ENTRY, layout->grids_vary);
     braid_status status = BRAID_OK;
+    if (layout->cancels && find_shape(&parts.shapes, &nothing) != 0)
+        status = braid_error_no_memory("an island");
     for (uint32_t lane = block->first_lane; lane < block->end_lane && !status; lane++)
         status = put_lane(lists, lane, entry_of, args_of, layout->grids_vary, &parts);
     if (!status && (parts.calls.failed || parts.waits.failed))

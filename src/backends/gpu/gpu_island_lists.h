@@ -68,9 +68,8 @@ struct island_scope {
     uint64_t most;             // iterations
     uint64_t *total;           // on the device: iterations of the frame, or runs of the first arm
     uint64_t *counter;         // in host memory: the same
-    const uint32_t *cancelled; // in host memory: not 0 ends the loop; NULL: it cannot be cancelled
     uint32_t kind;             // ISLAND_SCOPE_*
-    uint32_t unused;
+    uint32_t unused[3];
     uint64_t left, sum; // the walker's own, 0
 };
 _Static_assert(sizeof(struct island_scope) == 64, "the walker reads it so");
@@ -91,6 +90,7 @@ struct island_layout {
     bool early;     // it may be launched early: it waits for its predecessors
     bool timed;     // calls write when they begin and end
     bool loops;     // the lists have scopes
+    bool cancels;   // the host may cancel its frame
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
     uint32_t lane_shared; // bytes of shared memory that kernels have in a lane
     uint32_t numbers;     // of kernels' barriers: bits

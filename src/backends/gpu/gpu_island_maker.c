@@ -96,6 +96,7 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t index)
     struct island_move move;
     const struct gpu_callable *callable;
     const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
+    maker->island->cancelled = call->task->cancelled_there; // of all tasks
     braid_status status =
         braid_gpu_find_callable(maker->gpu, gpu_kernel_from(launch->kernel), &callable);
     const char *reason = status ? NULL : braid_gpu_callable_refuse(callable, launch);
@@ -169,6 +170,7 @@ braid_status braid_gpu_island_lay_out(struct gpu_island_maker *maker, bool chain
     layout->chain = chain;
     layout->timed = maker->island->lists.timed;
     layout->loops = maker->island->lists.num_scopes > 0;
+    layout->cancels = maker->island->cancelled;
     layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
     layout->num_blocks = 1;
     layout->wide = maker->most_blocks > 1 || layout->grids_vary;

@@ -6,7 +6,7 @@
 #include "backends/gpu/gpu_island_parts.h"
 
 enum {
-    ISLAND_PARAMETERS = 7,
+    ISLAND_PARAMETERS = 8,
     ISLAND_MOST_PARAMETERS = ISLAND_PARAMETERS + 9, // with times, scopes and tallies
     ISLAND_MOST_THREADS = 1024,
 };
@@ -21,12 +21,13 @@ struct gpu_island {
     unsigned char *args;
     void *words, *progress; // on the device
     uint32_t num_frames;
-    void *rows, *rows_now;    // on the device; those of the launch at hand, or NULL
-    unsigned char *host_rows; // their source on the host
-    uint32_t most_rows;       // for how many frames there is room
-    uint32_t num_rows;        // of the next launch that are there
-    uint32_t *notes;          // in host memory that the device writes to; NULL: it takes none
-    uint32_t *own_notes;      // the same, where nobody else gives them back
+    void *rows, *rows_now;     // on the device; those of the launch at hand, or NULL
+    unsigned char *host_rows;  // their source on the host
+    uint32_t most_rows;        // for how many frames there is room
+    uint32_t num_rows;         // of the next launch that are there
+    uint32_t *notes;           // in host memory that the device writes to; NULL: it takes none
+    uint32_t *own_notes;       // the same, where nobody else gives them back
+    const uint32_t *cancelled; // on the device: not 0 ends the frame; NULL: it cannot be cancelled
     struct backend_launch launch;
     void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
     uint32_t times_of_lane, times_room, times_first;

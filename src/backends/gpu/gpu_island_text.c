@@ -89,6 +89,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "APART", layout->apart ? layout->num_groups : 0 },
         { "SHARED", layout->lane_shared },
         { "LOOPS", layout->loops },
+        { "CANCELS", layout->cancels },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
@@ -140,6 +141,7 @@ char *braid_island_text(const struct island_layout *layout, uint32_t num_kernels
     put_lines(file, join_text, layout);
     put_lines(file, call_text, layout);
     put_calls(file, layout, num_kernels);
+    put_lines(file, braid_island_steps_text, layout);
     put_lines(file, braid_island_walker_text, layout);
     bool failed = ferror(file) != 0;
     if (fclose(file) == 0 && !failed)

@@ -293,7 +293,6 @@ braid_status braid_graph_loops_describe(const struct graph_loops *loops,
         .condition = how->condition,
         .most = how->most,
         .kind = how->tests_first ? ISLAND_SCOPE_TESTS_FIRST : 0,
-        .cancelled = task->cancelled,
         .total = &loops->counters[how->number].total,
         .counter = &loops->iterations[how->number],
     };

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes of a cancelled island call at most three further nodes, and none waits for ever, whatever
+// the island's shape. A queued frame calls none at all. Later frames are whole. It runs as PTX.
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpu/gpu_testing.h"
+#include "support/check.h"
+
+enum { LANES = 4, BEHIND = 8, AHEAD = 3 };
+
+// The words of a gate: how often it was entered, and whether it is open.
+static const char source[] =
+    "extern \"C\" __global__ void hold(volatile unsigned *gate, unsigned *cell)\n"
+    "{\n"
+    "    if (threadIdx.x == 0) {\n"
+    "        gate[0] = gate[0] + 1;\n"
+    "        while (!gate[1])\n"
+    "            __nanosleep(1000000);\n"
+    "        ++*cell;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "}\n"
+    "extern \"C\" __global__ void add(const unsigned *from, unsigned *to)\n"
+    "{\n"
+    "    if (threadIdx.x == 0 && blockIdx.x == 0)\n"
+    "        *to += *from;\n"
+    "    __syncthreads();\n"
+    "}\n";
+static const braid_kernel hold = { .name = "hold", .source = source },
+                          add = { .name = "add", .source = source };
+
+struct shape {
+    uint32_t lanes, threads, blocks;
+};
+
+// Cells: one, that of the gate, of nodes behind it, and of each other lane. All other lanes but the
+// last one wait for those nodes and for that lane's.
+enum { ONE, HELD, LAST, OTHERS, NUM_CELLS = OTHERS + LANES };
+
+struct world {
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    uint32_t *gate, *cells[NUM_CELLS];
+    braid_resource gate_buffer, buffers[NUM_CELLS];
+};
+
+static braid_node add_node(const struct world *world, const struct shape *shape,
+                           const braid_kernel *kernel, uint32_t lane, int from, int to,
+                           const braid_node *after)
+{
+    const void *first = from < 0 ? world->gate : world->cells[from];
+    const braid_resource source_of = from < 0 ? world->gate_buffer : world->buffers[from];
+    braid_node node;
+    check_ok(braid_graph_add_kernel(
+        world->graph,
+        &(braid_kernel_node){
+            .node = { .lane_hint = lane + 1, .after = after, .num_after = after ? 2 : 0 },
+            .kernel = kernel,
+            .grid.x = kernel == &hold ? 1 : shape->blocks,
+            .block.x = shape->threads,
+            BRAID_ARGS(BRAID_ARG(first), BRAID_ARG(world->cells[to])),
+            BRAID_ACCESSES({ source_of, from < 0 ? BRAID_READ_WRITE : BRAID_READ },
+                           { world->buffers[to], BRAID_READ_WRITE }) },
+        &node));
+    return node;
+}
+
+static void *allocate(struct world *world, braid_memory_kind kind, braid_resource *out_buffer)
+{
+    void *memory;
+    check_ok(braid_memory_allocate(world->device, kind, 8, &memory));
+    memset(memory, 0, 8);
+    check_ok(braid_graph_add_buffer(world->graph, "cell", memory, 8, out_buffer));
+    return memory;
+}
+
+static struct world make(const struct shape *shape)
+{
+    struct world world = { 0 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .black_box = true };
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &world.device));
+    check_ok(braid_graph_create(&world.graph));
+    world.gate = allocate(&world, BRAID_MEMORY_HOST, &world.gate_buffer);
+    for (int i = 0; i < NUM_CELLS; i++)
+        world.cells[i] = allocate(&world, BRAID_MEMORY_DEVICE, &world.buffers[i]);
+    *world.cells[ONE] = 1;
+    add_node(&world, shape, &hold, 0, -1, HELD, NULL);
+    braid_node before[2]; // of that lane and of the last one
+    for (int i = 0; i < BEHIND; i++)
+        before[0] = add_node(&world, shape, &add, 0, HELD, LAST, NULL);
+    for (uint32_t lane = shape->lanes - 1; lane > 0; lane--) {
+        braid_node first = add_node(&world, shape, &add, lane, ONE, OTHERS + (int)lane, NULL);
+        if (lane + 1 == shape->lanes)
+            before[1] = first;
+        else
+            add_node(&world, shape, &add, lane, ONE, OTHERS + (int)lane, before);
+    }
+    check_ok(braid_exec_create(world.device, world.graph, &options, &world.exec));
+    return world;
+}
+
+static void finish(const struct world *world)
+{
+    braid_exec_destroy(world->exec);
+    braid_graph_destroy(world->graph);
+    braid_memory_free(world->device, BRAID_MEMORY_HOST, world->gate);
+    for (int i = 0; i < NUM_CELLS; i++)
+        braid_memory_free(world->device, BRAID_MEMORY_DEVICE, world->cells[i]);
+    check_ok(braid_device_close(world->device));
+    check_nothing_is_left();
+}
+
+static uint32_t load(const uint32_t *word)
+{
+    return atomic_load((const _Atomic uint32_t *)word);
+}
+
+// The gate alone runs: the last lane, which waits for nobody, has ended.
+static bool is_held(const struct world *world, const struct shape *shape)
+{
+    braid_running_node running;
+    size_t num;
+    bool has_begun = load(&world->gate[0]) &&
+                     (shape->lanes == 1 || load(world->cells[OTHERS + shape->lanes - 1]));
+    check_ok(braid_exec_get_running(world->exec, &running, 1, &num));
+    return has_begun && num == 1 && strcmp(running.name, "hold") == 0;
+}
+
+// Of the first of two frames.
+static void cancel_in_gate(const struct world *world, const struct shape *shape)
+{
+    check_ok(braid_exec_launch(world->exec, NULL));
+    check_ok(braid_exec_launch(world->exec, NULL));
+    while (!is_held(world, shape))
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    assert_int_equal(braid_exec_cancel(world->exec), BRAID_NOT_READY);
+    assert_true(is_held(world, shape));
+    atomic_store((_Atomic uint32_t *)&world->gate[1], 1);
+    check_ok(braid_exec_wait(world->exec));
+}
+
+static void check_whole_frames(const struct world *world, const struct shape *shape)
+{
+    for (int i = 0; i < NUM_CELLS; i++)
+        *world->cells[i] = i == ONE;
+    for (uint32_t frame = 1; frame <= 3; frame++) {
+        uint32_t before = *world->cells[LAST];
+        check_ok(braid_exec_launch(world->exec, NULL));
+        check_ok(braid_exec_wait(world->exec));
+        assert_int_equal(*world->cells[HELD], frame);
+        assert_int_equal(*world->cells[LAST], before + BEHIND * frame);
+    }
+    for (uint32_t lane = 1; lane < shape->lanes; lane++)
+        assert_int_equal(*world->cells[OTHERS + lane], lane + 1 < shape->lanes ? 6 : 3);
+}
+
+static void check(const struct shape *shape)
+{
+    struct world world = make(shape);
+    cancel_in_gate(&world, shape);
+    assert_int_equal(world.gate[0], 1);
+    assert_int_equal(*world.cells[HELD], 1);
+    assert_in_range(*world.cells[LAST], 0, AHEAD);
+    for (uint32_t lane = 1; lane < shape->lanes; lane++)
+        assert_in_range(*world.cells[OTHERS + lane], 0, 1);
+    check_whole_frames(&world, shape);
+    finish(&world);
+}
+
+static void one_lane(void **state)
+{
+    (void)state;
+    check(&(struct shape){ .lanes = 1, .threads = 32, .blocks = 1 });
+    check(&(struct shape){ .lanes = 1, .threads = 64, .blocks = 1 });
+}
+
+static void one_lane_of_several_blocks(void **state)
+{
+    (void)state;
+    check(&(struct shape){ .lanes = 1, .threads = 64, .blocks = 3 });
+}
+
+static void lanes_of_one_warp(void **state)
+{
+    (void)state;
+    check(&(struct shape){ .lanes = LANES, .threads = 32, .blocks = 1 });
+}
+
+static void lanes_of_several_warps(void **state)
+{
+    (void)state;
+    check(&(struct shape){ .lanes = LANES, .threads = 64, .blocks = 1 });
+}
+
+static void lanes_in_several_blocks(void **state)
+{
+    (void)state;
+    check(&(struct shape){ .lanes = LANES, .threads = 512, .blocks = 1 });
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_lane),
+        cmocka_unit_test(one_lane_of_several_blocks),
+        cmocka_unit_test(lanes_of_one_warp),
+        cmocka_unit_test(lanes_of_several_warps),
+        cmocka_unit_test(lanes_in_several_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
