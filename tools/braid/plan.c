@@ -2,6 +2,7 @@
 // braid plan: plans the graph of a file and prints, draws or writes down the plan.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <braid/costs.h>
@@ -175,6 +176,8 @@ static enum exit_status plan_file(const struct plan_arguments *arguments, struct
 {
     braid_graph *graph;
     enum exit_status status = task_graph_create(file, task_graph_add_to_plan, NULL, &graph);
+    free(file->edges); // the graph has them, and nobody reads them here again
+    file->edges = NULL;
     if (status != EXIT_DONE)
         return status;
     braid_schedule *schedule = NULL;
