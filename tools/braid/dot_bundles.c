@@ -4,16 +4,6 @@
 
 #include "dot_attributes.h"
 
-// Whether any stands before its main node, as they may in files written by hand.
-static bool is_main_late(const struct dot_file *file)
-{
-    for (uint32_t i = 0; i < file->num_nodes; i++) {
-        if (file->nodes[i].role != DOT_MAIN && file->nodes[i].main > i)
-            return true;
-    }
-    return false;
-}
-
 // Gives each main node that is late the place of its first prelude or epilogue.
 static void order(const struct dot_file *file, uint32_t *new_index)
 {
@@ -59,12 +49,14 @@ static enum exit_status refuse_nested(const struct dot_file *file, uint32_t node
 
 enum exit_status dot_bundles_check(struct dot_file *file)
 {
+    bool is_main_late = false; // some stand behind their preludes, in files written by hand
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         const struct dot_node *node = &file->nodes[i];
         if (node->role != DOT_MAIN && file->nodes[node->main].role != DOT_MAIN)
             return refuse_nested(file, i);
+        is_main_late |= node->role != DOT_MAIN && node->main > i;
     }
-    if (!is_main_late(file))
+    if (!is_main_late)
         return EXIT_DONE;
     uint32_t *new_index = calloc((size_t)file->num_nodes + 1, sizeof(*new_index));
     if (new_index)

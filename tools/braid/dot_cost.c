@@ -42,25 +42,18 @@ bool dot_cost_is_whole(const struct dot_file *file, uint64_t time_ns, uint64_t u
 
 // A unit that is not a time has parts, if the sum of all costs allows: what is planned of whole
 // costs is not always whole.
-static uint64_t choose_parts(const struct dot_file *file)
-{
-    enum { PARTS = 1000 };
-    uint64_t left = LARGEST_WORK_NS / PARTS;
-    for (uint32_t i = 0; i < file->num_nodes; i++) {
-        if (file->nodes[i].cost.whole >= left)
-            return 1;
-        left -= file->nodes[i].cost.whole;
-    }
-    return PARTS;
-}
-
 void dot_cost_choose_unit(struct dot_file *file)
 {
-    uint64_t named = dot_cost_named_unit(file);
+    enum { PARTS = 1000 };
+    const uint64_t named = dot_cost_named_unit(file);
+    uint64_t left = LARGEST_WORK_NS / PARTS;
     file->num_fleeting = 0;
-    for (uint32_t i = 0; i < file->num_nodes; i++)
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        const uint64_t whole = file->nodes[i].cost.whole;
         file->num_fleeting += takes_next_to_nothing(&file->nodes[i]);
-    file->unit_ns = named > 0 ? named : choose_parts(file);
+        left = whole < left ? left - whole : 0;
+    }
+    file->unit_ns = named > 0 ? named : left > 0 ? PARTS : 1;
 }
 
 enum exit_status dot_cost_take_measured(struct dot_file *file)

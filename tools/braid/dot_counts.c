@@ -18,9 +18,11 @@ struct text_count {
     uint64_t num_bytes, num_words, num_ids; // ids: "\N"
 };
 
-static struct text_count count_text(const char *text)
+static struct text_count count_text(const char *text, enum dot_limit kind)
 {
-    struct text_count count = { strlen(text), dot_words_count(text), 0 };
+    struct text_count count = { .num_bytes = strlen(text) };
+    if (kind != DOT_TEXT)
+        count.num_words = dot_words_count(text);
     for (const char *next = text; (next = strstr(next, "\\N")); next += 2)
         count.num_ids++;
     return count;
@@ -38,7 +40,7 @@ enum exit_status dot_texts_count(struct dot_file *file, const struct dot_attribu
         if (!text)
             return EXIT_FAILED;
         if (value != counted)
-            count = count_text(text->data);
+            count = count_text(text->data, kind);
         counted = value;
         const uint64_t ids = count.num_ids ? count.num_ids * strlen(file->nodes[i].id) : 0;
         status = dot_count_add(file, DOT_TEXT, count.num_bytes + ids);
@@ -92,6 +94,8 @@ static void count_blocks(struct block_count *blocks)
 enum exit_status dot_blocks_count(struct dot_file *file)
 {
     struct block_count blocks = { .file = file };
+    if (file->num_resources == 0)
+        return EXIT_DONE;
     blocks.latest = calloc((size_t)file->num_resources + 1, sizeof(*blocks.latest));
     if (!blocks.latest)
         return dot_text_no_memory(&file->text);
