@@ -33,6 +33,7 @@ static const braid_kernel hold = { .name = "hold", .source = source },
 
 struct shape {
     uint32_t lanes, threads, blocks;
+    bool has_steps; // nodes behind stand in branches of their own, all in a loop
 };
 
 // Cells: one, that of the gate, of nodes behind it, and of each other lane. All other lanes but the
@@ -77,10 +78,52 @@ static void *allocate(struct world *world, braid_memory_kind kind, braid_resourc
     return memory;
 }
 
+static void add_nodes(struct world *world, const struct shape *shape)
+{
+    braid_node before[2]; // of the first lane and of the last one
+    before[0] = add_node(world, shape, &hold, 0, -1, HELD, NULL);
+    for (uint32_t i = 0; i < BEHIND; i++)
+        before[0] = add_node(world, shape, &add, 0, HELD, LAST, NULL);
+    for (uint32_t lane = shape->lanes - 1; lane > 0; lane--) {
+        braid_node first = add_node(world, shape, &add, lane, ONE, OTHERS + (int)lane, NULL);
+        if (lane + 1 == shape->lanes)
+            before[1] = first;
+        else
+            add_node(world, shape, &add, lane, ONE, OTHERS + (int)lane, before);
+    }
+}
+
+// Each lane has one call in each step. No arm runs of which the condition is the cell of no lane.
+static void add_steps(struct world *world, const struct shape *shape)
+{
+    const braid_loop once = { .times = 1 };
+    const braid_if always = { .condition = world->buffers[ONE] };
+    const braid_if never = { .condition = world->buffers[OTHERS] };
+    check_ok(braid_graph_begin_loop(world->graph, &once, NULL));
+    add_node(world, shape, &hold, 0, -1, HELD, NULL);
+    for (uint32_t i = 0; i < BEHIND; i++) {
+        check_ok(braid_graph_begin_if(world->graph, &never, NULL));
+        add_node(world, shape, &add, 0, ONE, LAST, NULL);
+        check_ok(braid_graph_end(world->graph));
+        check_ok(braid_graph_begin_if(world->graph, &always, NULL));
+        add_node(world, shape, &add, 0, HELD, LAST, NULL);
+        for (uint32_t lane = 1; lane < shape->lanes; lane++)
+            add_node(world, shape, &add, lane, ONE, OTHERS + (int)lane, NULL);
+        check_ok(braid_graph_end(world->graph));
+    }
+    check_ok(braid_graph_end(world->graph));
+}
+
 static struct world make(const struct shape *shape)
 {
     struct world world = { 0 };
-    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .black_box = true };
+    const braid_exec_options options = {
+        .mode = shape->has_steps ? BRAID_MODE_GRAPH : BRAID_MODE_AUTO,
+        .islands = shape->has_steps ? BRAID_ISLANDS_ALWAYS : BRAID_ISLANDS_WHOLE,
+        .plan = { .max_lanes = shape->lanes, .fixed_lanes = shape->has_steps },
+        .black_box = true
+    };
+    braid_exec_info info;
     reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &world.device));
@@ -89,18 +132,10 @@ static struct world make(const struct shape *shape)
     for (int i = 0; i < NUM_CELLS; i++)
         world.cells[i] = allocate(&world, BRAID_MEMORY_DEVICE, &world.buffers[i]);
     *world.cells[ONE] = 1;
-    add_node(&world, shape, &hold, 0, -1, HELD, NULL);
-    braid_node before[2]; // of that lane and of the last one
-    for (int i = 0; i < BEHIND; i++)
-        before[0] = add_node(&world, shape, &add, 0, HELD, LAST, NULL);
-    for (uint32_t lane = shape->lanes - 1; lane > 0; lane--) {
-        braid_node first = add_node(&world, shape, &add, lane, ONE, OTHERS + (int)lane, NULL);
-        if (lane + 1 == shape->lanes)
-            before[1] = first;
-        else
-            add_node(&world, shape, &add, lane, ONE, OTHERS + (int)lane, before);
-    }
+    (shape->has_steps ? add_steps : add_nodes)(&world, shape);
     check_ok(braid_exec_create(world.device, world.graph, &options, &world.exec));
+    braid_exec_get_info(world.exec, &info);
+    assert_int_equal(info.num_islands, 1);
     return world;
 }
 
@@ -125,9 +160,11 @@ static bool is_held(const struct world *world, const struct shape *shape)
 {
     braid_running_node running;
     size_t num;
-    bool has_begun = load(&world->gate[0]) &&
-                     (shape->lanes == 1 || load(world->cells[OTHERS + shape->lanes - 1]));
+    bool has_begun = load(&world->gate[0]) && (shape->lanes == 1 || shape->has_steps ||
+                                               load(world->cells[OTHERS + shape->lanes - 1]));
     check_ok(braid_exec_get_running(world->exec, &running, 1, &num));
+    if (shape->has_steps && shape->lanes > 1) // such islands have no notes
+        return has_begun;
     return has_begun && num == 1 && strcmp(running.name, "hold") == 0;
 }
 
@@ -144,6 +181,13 @@ static void cancel_in_gate(const struct world *world, const struct shape *shape)
     check_ok(braid_exec_wait(world->exec));
 }
 
+// Of a lane that is not the first, in a whole frame.
+static uint32_t num_calls(const struct shape *shape, uint32_t lane)
+{
+    uint32_t num = lane + 1 < shape->lanes ? 2 : 1;
+    return shape->has_steps ? BEHIND : num;
+}
+
 static void check_whole_frames(const struct world *world, const struct shape *shape)
 {
     for (int i = 0; i < NUM_CELLS; i++)
@@ -156,7 +200,7 @@ static void check_whole_frames(const struct world *world, const struct shape *sh
         assert_int_equal(*world->cells[LAST], before + BEHIND * frame);
     }
     for (uint32_t lane = 1; lane < shape->lanes; lane++)
-        assert_int_equal(*world->cells[OTHERS + lane], lane + 1 < shape->lanes ? 6 : 3);
+        assert_int_equal(*world->cells[OTHERS + lane], 3 * num_calls(shape, lane));
 }
 
 static void check(const struct shape *shape)
@@ -167,7 +211,7 @@ static void check(const struct shape *shape)
     assert_int_equal(*world.cells[HELD], 1);
     assert_in_range(*world.cells[LAST], 0, AHEAD);
     for (uint32_t lane = 1; lane < shape->lanes; lane++)
-        assert_in_range(*world.cells[OTHERS + lane], 0, 1);
+        assert_in_range(*world.cells[OTHERS + lane], 0, shape->has_steps ? AHEAD : 1);
     check_whole_frames(&world, shape);
     finish(&world);
 }
@@ -203,6 +247,16 @@ static void lanes_in_several_blocks(void **state)
     check(&(struct shape){ .lanes = LANES, .threads = 512, .blocks = 1 });
 }
 
+static void steps_of_few_calls(void **state)
+{
+    (void)state;
+    check(&(struct shape){ .lanes = 1, .threads = 32, .blocks = 1, .has_steps = true });
+    check(&(struct shape){ .lanes = 1, .threads = 64, .blocks = 3, .has_steps = true });
+    check(&(struct shape){ .lanes = LANES, .threads = 32, .blocks = 1, .has_steps = true });
+    check(&(struct shape){ .lanes = LANES, .threads = 64, .blocks = 1, .has_steps = true });
+    check(&(struct shape){ .lanes = LANES, .threads = 512, .blocks = 1, .has_steps = true });
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +265,7 @@ int main(void)
         cmocka_unit_test(lanes_of_one_warp),
         cmocka_unit_test(lanes_of_several_warps),
         cmocka_unit_test(lanes_in_several_blocks),
+        cmocka_unit_test(steps_of_few_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,12 +53,17 @@
 // that waited for them calls nothing either. Lanes of several blocks go back to their numbers when
 // all lanes have ended the step.
 //
+// A lane may be late to go back, while others are a step further. So the end of a step is a number
+// of that step, with BRAID_OFF or without.
+//
 // A lane asks for the word as a call begins, and uses the answer behind it, so it rarely waits for
 // the load. If the word is set, any thread gives shape 0, which runs nothing, to the call behind the
 // two that were loaded ahead. It does so before the lane meets, and all read the call behind that.
 // LEARNS: a lane stays off by itself. Else it is one list, and each call drops another.
 //
 // A loop also asks as the last step of an iteration begins, and uses the answer behind it.
+// If a lane has the answer at the end of a step, the test has it too, by the block or by the lane's
+// number. The test tells it to all lanes, as a bit of its answer. So lists of few calls stop as well.
 const char *const braid_island_walker_text[] = {
     "extern \"C\" __global__ void __launch_bounds__(BRAID_THREADS, BRAID_AT_ONCE)\n",
     "    braid_island(const uint4 *program, unsigned *progress, unsigned span, unsigned frames,\n",
@@ -85,7 +90,7 @@ const char *const braid_island_walker_text[] = {
     "        braid_island_done[threadIdx.x] = 0;\n",
     "    if (BRAID_EARLY)\n",
     "        asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n",
-    "    for (unsigned i = 0; BRAID_CANCELS && threadIdx.x == 0 && i <= BRAID_GROUPS; i++)\n",
+    "    for (unsigned i = 0; BRAID_CANCELS && threadIdx.x == 0 && i < BRAID_GROUPS + 2; i++)\n",
     "        braid_island_off[i] = is_off;\n",
     "    for (unsigned i = threadIdx.x; rows && i < BRAID_ARGS; i += BRAID_THREADS)\n",
     "        memory[i] = rows[i];\n",
@@ -103,7 +108,7 @@ const char *const braid_island_walker_text[] = {
     "    const unsigned first_block = BRAID_CHAIN ? group : 0; // of a call\n",
     "    const bool is_first = index == 0 && (!BRAID_CHAIN || group == 0), takes_notes = notes && is_first;\n",
     "    unsigned told = 0;\n",
-    "    if (BRAID_CANCELS && braid_island_off[BRAID_GROUPS]) {\n",
+    "    if (BRAID_CANCELS && braid_island_off[BRAID_GROUPS + 1]) {\n",
     "        told = BRAID_OFF;\n",
     "        list.y = list.x;\n",
     "    }\n",
@@ -128,7 +133,7 @@ const char *const braid_island_walker_text[] = {
     "!        const bool asks = BRAID_CANCELS && (step_at == 0 || (step.x & 3) == 2) && lane == 0 && index == 0;\n",
     "!        const unsigned answer = asks ? braid_island_ask(cancelled) : 0u;\n",
     "!        seen = base;\n",
-    "        unsigned shape = ~0u, entry = 0, threads = 0, blocks = 0;\n",
+    "        unsigned shape = ~0u, entry = 0, threads = 0, blocks = 0, ends = 0;\n",
     "        told = BRAID_LEARNS ? told & BRAID_OFF : 0u;\n",
     "?        ulonglong2 *const stamps = times + ((first + frame) % room * (BRAID_CHAIN ? 1 : BRAID_LANES) + lane) * stride;\n",
     "?        unsigned long long now = is_first ? braid_island_now() : 0;\n",
@@ -177,7 +182,7 @@ const char *const braid_island_walker_text[] = {
     "            }\n",
     "            if (takes_notes)\n",
     "                notes[lane] = 2 * (t - first_call) + 2;\n",
-    "            const unsigned ends = BRAID_CANCELS ? braid_island_ask(cancelled) : 0u;\n",
+    "            ends = BRAID_CANCELS ? braid_island_ask(cancelled) : 0u;\n",
     "            const uint4 extent = BRAID_GRIDS ? *(const uint4 *)(args_here - 16) : make_uint4(0, 0, 0, 0);\n",
     "            if (BRAID_GRIDS || (task.x & 0xffff) != shape) {\n",
     "                shape = task.x & 0xffff;\n",
@@ -233,6 +238,12 @@ const char *const braid_island_walker_text[] = {
     "        }\n",
     "        if (takes_notes)\n",
     "            notes[lane] = 0;\n",
+    "!        if (BRAID_CANCELS && ends && is_first) {\n",
+    "!            if (BRAID_BLOCKS == 1)\n",
+    "!                braid_island_off[BRAID_GROUPS] = 1;\n",
+    "!            else\n",
+    "!                told |= BRAID_OFF;\n",
+    "!        }\n",
     "        if (!BRAID_CHAIN && told != span) {\n",
     "            if (BRAID_BLOCKS == 1 && BRAID_GROUP == 32)\n",
     "                braid_island_join();\n",
@@ -252,7 +263,10 @@ const char *const braid_island_walker_text[] = {
     "                braid_island_tell(mine, base + span);\n",
     "        }\n",
     "!        is_cancelled |= answer != 0;\n",
-    "!        const bool goes_on = braid_island_decide(progress, lane, base + span, turn, step.x & 3, scope, is_cancelled);\n",
+    "!        const unsigned decision = braid_island_decide(progress, lane, base + span, turn, step.x & 3, scope, is_cancelled);\n",
+    "!        const bool goes_on = decision & 1;\n",
+    "!        if (BRAID_CANCELS && decision & 2)\n",
+    "!            told |= BRAID_OFF;\n",
     "&        if (lane == 0 && index == 0)\n",
     "&            braid_island_time(scope_tallies + (step.x >> 2), step.x & 3, goes_on, frame_at + 1);\n",
     "!        if (BRAID_BLOCKS > 1 && told & BRAID_OFF && index == 0)\n",
