@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes of a cancelled island call at most three further nodes, and none waits for ever, whatever
-// the island's shape. A queued frame calls none at all. Later frames are whole. It runs as PTX.
+// the island's shape. A queued frame calls none at all. Later frames are whole. So are those of an
+// island made again meanwhile, as grids change. It runs as PTX.
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +9,7 @@
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
-enum { LANES = 4, BEHIND = 8, AHEAD = 3 };
+enum { LANES = 4, BEHIND = 8, AHEAD = 3, ITERATIONS = 2 };
 
 // The words of a gate: how often it was entered, and whether it is open.
 static const char source[] =
@@ -46,6 +47,7 @@ struct world {
     braid_exec *exec;
     uint32_t *gate, *cells[NUM_CELLS];
     braid_resource gate_buffer, buffers[NUM_CELLS];
+    braid_node last; // of the first lane
 };
 
 static braid_node add_node(const struct world *world, const struct shape *shape,
@@ -83,7 +85,7 @@ static void add_nodes(struct world *world, const struct shape *shape)
     braid_node before[2]; // of the first lane and of the last one
     before[0] = add_node(world, shape, &hold, 0, -1, HELD, NULL);
     for (uint32_t i = 0; i < BEHIND; i++)
-        before[0] = add_node(world, shape, &add, 0, HELD, LAST, NULL);
+        world->last = before[0] = add_node(world, shape, &add, 0, HELD, LAST, NULL);
     for (uint32_t lane = shape->lanes - 1; lane > 0; lane--) {
         braid_node first = add_node(world, shape, &add, lane, ONE, OTHERS + (int)lane, NULL);
         if (lane + 1 == shape->lanes)
@@ -96,17 +98,17 @@ static void add_nodes(struct world *world, const struct shape *shape)
 // Each lane has one call in each step. No arm runs of which the condition is the cell of no lane.
 static void add_steps(struct world *world, const struct shape *shape)
 {
-    const braid_loop once = { .times = 1 };
+    const braid_loop loop = { .times = ITERATIONS };
     const braid_if always = { .condition = world->buffers[ONE] };
     const braid_if never = { .condition = world->buffers[OTHERS] };
-    check_ok(braid_graph_begin_loop(world->graph, &once, NULL));
+    check_ok(braid_graph_begin_loop(world->graph, &loop, NULL));
     add_node(world, shape, &hold, 0, -1, HELD, NULL);
     for (uint32_t i = 0; i < BEHIND; i++) {
         check_ok(braid_graph_begin_if(world->graph, &never, NULL));
         add_node(world, shape, &add, 0, ONE, LAST, NULL);
         check_ok(braid_graph_end(world->graph));
         check_ok(braid_graph_begin_if(world->graph, &always, NULL));
-        add_node(world, shape, &add, 0, HELD, LAST, NULL);
+        world->last = add_node(world, shape, &add, 0, HELD, LAST, NULL);
         for (uint32_t lane = 1; lane < shape->lanes; lane++)
             add_node(world, shape, &add, lane, ONE, OTHERS + (int)lane, NULL);
         check_ok(braid_graph_end(world->graph));
@@ -131,7 +133,6 @@ static struct world make(const struct shape *shape)
     world.gate = allocate(&world, BRAID_MEMORY_HOST, &world.gate_buffer);
     for (int i = 0; i < NUM_CELLS; i++)
         world.cells[i] = allocate(&world, BRAID_MEMORY_DEVICE, &world.buffers[i]);
-    *world.cells[ONE] = 1;
     (shape->has_steps ? add_steps : add_nodes)(&world, shape);
     check_ok(braid_exec_create(world.device, world.graph, &options, &world.exec));
     braid_exec_get_info(world.exec, &info);
@@ -168,6 +169,12 @@ static bool is_held(const struct world *world, const struct shape *shape)
     return has_begun && num == 1 && strcmp(running.name, "hold") == 0;
 }
 
+static void reset(const struct world *world)
+{
+    for (int i = 0; i < NUM_CELLS; i++)
+        *world->cells[i] = i == ONE;
+}
+
 // Of the first of two frames.
 static void cancel_in_gate(const struct world *world, const struct shape *shape)
 {
@@ -177,6 +184,8 @@ static void cancel_in_gate(const struct world *world, const struct shape *shape)
         nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
     assert_int_equal(braid_exec_cancel(world->exec), BRAID_NOT_READY);
     assert_true(is_held(world, shape));
+    check_ok(braid_exec_set(world->exec, world->last, BRAID_TARGET_GRID, 0,
+                            &(braid_dim3){ shape->blocks + 1 })); // more blocks do no more
     atomic_store((_Atomic uint32_t *)&world->gate[1], 1);
     check_ok(braid_exec_wait(world->exec));
 }
@@ -185,34 +194,45 @@ static void cancel_in_gate(const struct world *world, const struct shape *shape)
 static uint32_t num_calls(const struct shape *shape, uint32_t lane)
 {
     uint32_t num = lane + 1 < shape->lanes ? 2 : 1;
-    return shape->has_steps ? BEHIND : num;
+    return shape->has_steps ? ITERATIONS * BEHIND : num;
 }
 
 static void check_whole_frames(const struct world *world, const struct shape *shape)
 {
-    for (int i = 0; i < NUM_CELLS; i++)
-        *world->cells[i] = i == ONE;
+    reset(world);
+    uint32_t held = 0, last = 0;
     for (uint32_t frame = 1; frame <= 3; frame++) {
-        uint32_t before = *world->cells[LAST];
         check_ok(braid_exec_launch(world->exec, NULL));
         check_ok(braid_exec_wait(world->exec));
-        assert_int_equal(*world->cells[HELD], frame);
-        assert_int_equal(*world->cells[LAST], before + BEHIND * frame);
+        for (int i = 0; i < (shape->has_steps ? ITERATIONS : 1); i++)
+            last += BEHIND * ++held;
+        assert_int_equal(*world->cells[HELD], held);
+        assert_int_equal(*world->cells[LAST], last);
     }
     for (uint32_t lane = 1; lane < shape->lanes; lane++)
         assert_int_equal(*world->cells[OTHERS + lane], 3 * num_calls(shape, lane));
 }
 
+static void check_cancelled(const struct world *world, const struct shape *shape)
+{
+    reset(world);
+    world->gate[0] = world->gate[1] = 0;
+    cancel_in_gate(world, shape);
+    assert_int_equal(world->gate[0], 1);
+    assert_int_equal(*world->cells[HELD], 1);
+    assert_in_range(*world->cells[LAST], 0, AHEAD);
+    for (uint32_t lane = 1; lane < shape->lanes; lane++)
+        assert_in_range(*world->cells[OTHERS + lane], 0, shape->has_steps ? AHEAD : 1);
+}
+
+// The first time with the grids that the island was made with.
 static void check(const struct shape *shape)
 {
     struct world world = make(shape);
-    cancel_in_gate(&world, shape);
-    assert_int_equal(world.gate[0], 1);
-    assert_int_equal(*world.cells[HELD], 1);
-    assert_in_range(*world.cells[LAST], 0, AHEAD);
-    for (uint32_t lane = 1; lane < shape->lanes; lane++)
-        assert_in_range(*world.cells[OTHERS + lane], 0, shape->has_steps ? AHEAD : 1);
-    check_whole_frames(&world, shape);
+    for (int i = 0; i < 2; i++) {
+        check_cancelled(&world, shape);
+        check_whole_frames(&world, shape);
+    }
     finish(&world);
 }
 
