@@ -212,7 +212,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_wait_until(braid_exec *exec, 
 // Writes up to `room` of the nodes that run, or ran when the device failed, and their number.
 // Arguments are not known while a launch or setter runs.
 // Errors: BRAID_UNSUPPORTED (no black_box).
-// Thread-safety: any thread at any time, and the program's handler of a fault.
+// Thread-safety: any thread, and the program's handler of a fault.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
                                                                braid_running_node *nodes,
                                                                size_t room, size_t *out_num);
@@ -221,7 +221,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
 // most three. Launches return BRAID_BUSY until all has ended, on_frame_end included. Errors:
 // BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no black_box),
 // BRAID_DEVICE_ERROR.
-// Thread-safety: any thread.
+// Thread-safety: any thread outside host calls.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);
 
 // The schedule that the exec runs.

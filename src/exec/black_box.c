@@ -325,7 +325,8 @@ braid_status braid_exec_cancel(braid_exec *exec)
                            box ? "other ranks wait for operations of its graph"
                                : "the exec was made without black_box");
     braid_status status = cancel(exec, box);
-    return status ? status : braid_exec_ask(function, exec);
+    // Of a failed device the question tells more than the copy.
+    return status && !braid_exec_has_failed(exec) ? status : braid_exec_ask(function, exec);
 }
 
 static void write_node(const braid_running_node *node, char *text, size_t size)

@@ -28,9 +28,15 @@ static const char source[] =
     "    if (threadIdx.x == 0 && blockIdx.x == 0)\n"
     "        *to += *from;\n"
     "    __syncthreads();\n"
+    "}\n"
+    "extern \"C\" __global__ void fail(unsigned *cell)\n"
+    "{\n"
+    "    *cell = 1;\n"
+    "    __trap();\n"
     "}\n";
 static const braid_kernel hold = { .name = "hold", .source = source },
-                          add = { .name = "add", .source = source };
+                          add = { .name = "add", .source = source },
+                          fail = { .name = "fail", .source = source };
 
 struct shape {
     uint32_t lanes, threads, blocks;
@@ -116,6 +122,14 @@ static void add_steps(struct world *world, const struct shape *shape)
     check_ok(braid_graph_end(world->graph));
 }
 
+static void open_world(struct world *world)
+{
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &world->device));
+    check_ok(braid_graph_create(&world->graph));
+}
+
 static struct world make(const struct shape *shape)
 {
     struct world world = { 0 };
@@ -126,10 +140,7 @@ static struct world make(const struct shape *shape)
         .black_box = true
     };
     braid_exec_info info;
-    reset_standin();
-    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &world.device));
-    check_ok(braid_graph_create(&world.graph));
+    open_world(&world);
     world.gate = allocate(&world, BRAID_MEMORY_HOST, &world.gate_buffer);
     for (int i = 0; i < NUM_CELLS; i++)
         world.cells[i] = allocate(&world, BRAID_MEMORY_DEVICE, &world.buffers[i]);
@@ -277,6 +288,30 @@ static void steps_of_few_calls(void **state)
     check(&(struct shape){ .lanes = LANES, .threads = 512, .blocks = 1, .has_steps = true });
 }
 
+static void a_failed_device_is_told_with_its_nodes(void **state)
+{
+    (void)state;
+    struct world world = { 0 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .black_box = true };
+    open_world(&world);
+    void *cell = allocate(&world, BRAID_MEMORY_DEVICE, &world.buffers[ONE]);
+    check_ok(braid_graph_add_kernel(
+        world.graph,
+        &(braid_kernel_node){ .kernel = &fail,
+                              .block.x = 1,
+                              BRAID_ARGS(BRAID_ARG(cell)),
+                              BRAID_ACCESSES({ world.buffers[ONE], BRAID_WRITE }) },
+        NULL));
+    check_ok(braid_exec_create(world.device, world.graph, &options, &world.exec));
+    (void)!braid_exec_launch(world.exec, NULL); // it may find that the device has failed
+    check_fails(braid_exec_wait(world.exec), BRAID_DEVICE_ERROR, "'fail'");
+    check_fails(braid_exec_cancel(world.exec), BRAID_DEVICE_ERROR, "'fail'");
+    braid_exec_destroy(world.exec);
+    braid_graph_destroy(world.graph);
+    braid_memory_free(world.device, BRAID_MEMORY_DEVICE, cell);
+    (void)!braid_device_close(world.device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +321,7 @@ int main(void)
         cmocka_unit_test(lanes_of_several_warps),
         cmocka_unit_test(lanes_in_several_blocks),
         cmocka_unit_test(steps_of_few_calls),
+        cmocka_unit_test(a_failed_device_is_told_with_its_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
