@@ -38,34 +38,21 @@ void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box
     }
 }
 
-// By a copy, which needs no room on the device beside a kernel that fills it.
-static braid_status tell(braid_device *device, void *to, const uint32_t *from)
-{
-    struct backend *backend = device->backend;
-    braid_stream *stream = NULL;
-    const struct backend_task copy = {
-        .kind = WORK_COPY,
-        .name = text,
-        .node = BACKEND_NO_NODE,
-        .copy = { .to = to, .from = from, .bytes = sizeof(*from) },
-    };
-    braid_status status = braid_device_lease_stream(device, &stream);
-    if (status)
-        return status;
-    status = backend->ops->submit(backend, stream->backend, &copy);
-    if (!status)
-        status = backend->ops->stream_synchronize(backend, stream->backend);
-    braid_device_return_stream(device, stream);
-    return status;
-}
-
+// By copies, which need no room on a device beside a kernel that fills it.
 braid_status braid_exec_tell_cancelled(const braid_exec *exec, const uint32_t *from)
 {
     const struct exec_arena *words = exec->memory.box_words;
     braid_status status = BRAID_OK;
-    for (uint32_t i = 0; words && i < exec_num_places(exec) && !status; i++) {
-        if (words[i].begin)
-            status = tell(exec->places.devices[i], words[i].begin, from);
+    for (uint32_t i = 0; words && i < exec_num_places(exec); i++) {
+        const struct backend_task copy = {
+            .kind = WORK_COPY,
+            .name = text,
+            .node = BACKEND_NO_NODE,
+            .copy = { .to = words[i].begin, .from = from, .bytes = sizeof(*from) },
+        };
+        braid_status told =
+            copy.copy.to ? braid_exec_run_now(exec->places.devices[i], &copy) : BRAID_OK;
+        status = status ? status : told;
     }
     return status;
 }

@@ -48,18 +48,23 @@ braid_status braid_exec_allocate_arena(const braid_device *device, const char *w
 
 static braid_status zero(braid_device *device, const char *what, void *memory, uint64_t bytes)
 {
-    struct backend *backend = device->backend;
-    braid_stream *stream = NULL;
     const struct backend_task fill = {
         .kind = WORK_FILL,
         .name = what,
         .node = BACKEND_NO_NODE,
         .fill = { .to = memory, .value_bytes = 1, .num_values = bytes },
     };
+    return braid_exec_run_now(device, &fill);
+}
+
+braid_status braid_exec_run_now(braid_device *device, const struct backend_task *task)
+{
+    struct backend *backend = device->backend;
+    braid_stream *stream = NULL;
     braid_status status = braid_device_lease_stream(device, &stream);
     if (status)
         return status;
-    status = backend->ops->submit(backend, stream->backend, &fill);
+    status = backend->ops->submit(backend, stream->backend, task);
     if (!status)
         status = backend->ops->stream_synchronize(backend, stream->backend);
     braid_device_return_stream(device, stream);

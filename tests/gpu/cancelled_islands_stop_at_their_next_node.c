@@ -288,6 +288,20 @@ static void steps_of_few_calls(void **state)
     check(&(struct shape){ .lanes = LANES, .threads = 512, .blocks = 1, .has_steps = true });
 }
 
+// The next launch takes it back all the same.
+static void a_failed_copy_is_told(void **state)
+{
+    (void)state;
+    const struct shape shape = { .lanes = 1, .threads = 32, .blocks = 1 };
+    struct world world = make(&shape);
+    atomic_store((_Atomic uint32_t *)&world.gate[1], 1);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemcpyAsync:1=2"));
+    check_fails(braid_exec_cancel(world.exec), BRAID_NO_MEMORY, "words of a black box");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    check_whole_frames(&world, &shape);
+    finish(&world);
+}
+
 static void a_failed_device_is_told_with_its_nodes(void **state)
 {
     (void)state;
@@ -321,6 +335,7 @@ int main(void)
         cmocka_unit_test(lanes_of_several_warps),
         cmocka_unit_test(lanes_in_several_blocks),
         cmocka_unit_test(steps_of_few_calls),
+        cmocka_unit_test(a_failed_copy_is_told),
         cmocka_unit_test(a_failed_device_is_told_with_its_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
