@@ -25,8 +25,9 @@ struct black_box {
     struct exec_part part;
     uint32_t rank;
     bool is_of_ranks;
-    struct note *
-        notes; // slot by slot, one for each task and one for all; in memory that the device reaches
+    // In memory that the device reaches: slot by slot, one for each task and one for all. Behind
+    // them, one has the words 0 and 1, from which devices are told.
+    struct note *notes;
     atomic_bool is_launching, is_cancelled;
 };
 
@@ -61,8 +62,9 @@ static braid_status set_words(const braid_exec *exec, bool is_cancelled)
 {
     for (uint32_t i = 0; i < exec->frames.num; i++)
         atomic_store(&braid_exec_notes(exec, i)[exec->tasks.num].begun, is_cancelled);
-    const struct note *first = &braid_exec_notes(exec, 0)[exec->tasks.num];
-    return braid_exec_tell_cancelled(exec, (const uint32_t *)&first->begun);
+    const struct note *words = braid_exec_notes(exec, exec->frames.num);
+    return braid_exec_tell_cancelled(
+        exec, (const uint32_t *)(is_cancelled ? &words->ended : &words->begun));
 }
 
 // Calls may meet. They end with no word set, or with the flag, which has a later launch clear the
@@ -134,7 +136,7 @@ static const struct exec_part_ops ops = {
 
 static size_t num_notes(const braid_exec *exec)
 {
-    return (size_t)exec->frames.num * (exec->tasks.num + 1);
+    return (size_t)exec->frames.num * (exec->tasks.num + 1) + 1;
 }
 
 braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph,
@@ -171,6 +173,7 @@ void braid_exec_place_notes(braid_exec *exec)
     if (!box)
         return;
     clear(box->notes, num_notes(exec));
+    atomic_store(&braid_exec_notes(exec, exec->frames.num)->ended, 1);
     if (has_rows_of_lanes(exec))
         braid_notes_place(&exec->program, exec->tasks.notes);
 }

@@ -88,6 +88,19 @@ static void run_fill(CUcontext context, const struct fill *fill)
     }
 }
 
+// Kernels may read a word while a copy writes it.
+static void copy_row(char *to, const char *from, size_t bytes)
+{
+    bool is_word =
+        bytes == sizeof(unsigned) && ((uintptr_t)to | (uintptr_t)from) % sizeof(unsigned) == 0;
+    if (is_word)
+        store_element(
+            to, atomic_load_explicit((const atomic_uint *)(const void *)from, memory_order_relaxed),
+            bytes);
+    else
+        memmove(to, from, bytes);
+}
+
 static void run_copy(CUcontext context, const struct copy *copy)
 {
     for (size_t z = 0; z < copy->depth; z++)
@@ -97,7 +110,7 @@ static void run_copy(CUcontext context, const struct copy *copy)
             if (!may_touch(context, to, copy->width, !copy->in_graph) ||
                 !may_touch(context, from, copy->width, !copy->in_graph))
                 return;
-            memmove(to, from, copy->width);
+            copy_row(to, from, copy->width);
         }
 }
 
