@@ -217,9 +217,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
                                                                braid_running_node *nodes,
                                                                size_t room, size_t *out_num);
 
-// Ends launched frames. Loops stop within two tests. The CPU begins no node, an island's lane at
-// most three. Launches return BRAID_BUSY until all has ended, on_frame_end included. Errors:
-// BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no black_box),
+// Ends launched frames. Loops stop within two tests. The CPU begins no node, islands at most three
+// a lane. Launches return BRAID_BUSY until all has ended, on_frame_end included.
+// Errors: BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no black_box),
 // BRAID_DEVICE_ERROR.
 // Thread-safety: any thread outside host calls.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);

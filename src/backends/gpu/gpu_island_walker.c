@@ -59,7 +59,8 @@
 // A lane asks for the word as a call begins, and uses the answer behind it, so it rarely waits for
 // the load. If the word is set, any thread gives shape 0, which runs nothing, to the call behind the
 // two that were loaded ahead. It does so before the lane meets, and all read the call behind that.
-// LEARNS: a lane stays off by itself. Else it is one list, and each call drops another.
+// With BRAID_LEARNS, a lane remembers that it is off. A plain chain has one list instead, in which
+// each call drops a later one.
 //
 // A loop also asks as the last step of an iteration begins, and uses the answer behind it.
 // If a lane has the answer at the end of a step, the test has it too, by the block or by the lane's
