@@ -29,12 +29,12 @@ void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box
 {
     const struct exec_arena *words = exec->memory.box_words;
     for (uint32_t i = 0; i < exec_num_places(exec); i++) {
-        uint64_t *begin = words ? (uint64_t *)(void *)words[i].begin : NULL;
         out_words[i] = (struct box_words){ 0 };
-        if (begin)
-            out_words[i] =
-                (struct box_words){ .cancelled = (uint32_t *)(void *)begin,
-                                    .block_counts = begin + 1 + (size_t)slot * exec->tasks.num };
+        if (!words)
+            continue;
+        uint64_t *begin = (uint64_t *)(void *)words[i].begin;
+        out_words[i].cancelled = (uint32_t *)(void *)begin;
+        out_words[i].block_counts = begin + 1 + (size_t)slot * exec->tasks.num;
     }
 }
 
@@ -50,8 +50,7 @@ braid_status braid_exec_tell_cancelled(const braid_exec *exec, const uint32_t *f
             .node = BACKEND_NO_NODE,
             .copy = { .to = words[i].begin, .from = from, .bytes = sizeof(*from) },
         };
-        braid_status told =
-            copy.copy.to ? braid_exec_run_now(exec->places.devices[i], &copy) : BRAID_OK;
+        braid_status told = braid_exec_run_now(exec->places.devices[i], &copy);
         status = status ? status : told;
     }
     return status;
