@@ -10,7 +10,6 @@
 #define BRAID_BASE_DISK_CACHE_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 // Thread-safety: any thread, once opened.

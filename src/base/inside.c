@@ -2,8 +2,6 @@
 // Which of the program's calls this thread is inside of.
 #include "base/inside.h"
 
-#include <stddef.h>
-
 #include "base/error.h"
 
 static _Thread_local const struct inside *innermost;

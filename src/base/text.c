@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 static size_t sequence_length(unsigned char lead)

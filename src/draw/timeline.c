@@ -3,7 +3,6 @@
 #include "draw/timeline.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/dot.h"

@@ -35,7 +35,6 @@
 #ifndef BRAID_EXEC_CAPTURE_FILE_H
 #define BRAID_EXEC_CAPTURE_FILE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -2,8 +2,6 @@
 // The tables with which an exec sets its parameters.
 #include "exec/exec_params.h"
 
-#include <string.h>
-
 #include "base/array.h"
 #include "base/error.h"
 #include "verify/verify_params.h"

@@ -2,8 +2,6 @@
 // Plays several frames of a program through, each on lanes of its own, in the times of its plan.
 #include "exec/exec.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/store.h"
 #include "graph/regions.h"

@@ -5,7 +5,6 @@
 // Nothing in a frame's arena outlives the frame, so nothing has to be copied. The frames in flight
 // are awaited before, so their arenas can be freed at once. The addresses of the nodes are resolved
 // again in each slot's next launch.
-#include <string.h>
 
 #include "base/error.h"
 #include "base/inside.h"

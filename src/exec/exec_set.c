@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Setters of arguments, and of any value. Each writes the master copy; the next launches take it
 // there.
-#include <string.h>
 
 #include "base/error.h"
 #include "base/inside.h"

@@ -6,7 +6,6 @@
 // anything. The slot's number stays, so the next launch in the slot hands over the same tasks
 // again, and those that changed since. Until all are taken the slot is not played, so it does not
 // matter which of them the player has.
-#include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec_idle.h"
 

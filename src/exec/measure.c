@@ -2,8 +2,6 @@
 // Costs of a graph's nodes from frames that were run.
 #include <braid/timings.h>
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"

@@ -2,8 +2,6 @@
 // The times of an exec's last frames: of nodes, lanes, waits and frames.
 #include <braid/timings.h>
 
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/spread.h"

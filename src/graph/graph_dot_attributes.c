@@ -4,11 +4,8 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/array.h"
-#include "base/dot.h"
-#include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
 #include "graph/regions.h"

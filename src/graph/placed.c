@@ -2,8 +2,6 @@
 // Copies of place models, the sharing of placed graphs, and the costs on places.
 #include "graph/placed.h"
 
-#include <string.h>
-
 #include "base/error.h"
 
 #define MOST_NS (UINT64_MAX / 4) // planning refuses sums beyond it

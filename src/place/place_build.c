@@ -8,7 +8,6 @@
 #include "place/place_build.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "graph/segments.h"

@@ -2,8 +2,6 @@
 // Execs of graphs with communicators: the agreement of all ranks before anything runs.
 #include "rank/ranks.h"
 
-#include <string.h>
-
 #include "base/array.h"
 #include "base/error.h"
 #include "exec/exec.h"

@@ -4,7 +4,6 @@
 #ifndef BRAID_RANK_NCCL_H
 #define BRAID_RANK_NCCL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,9 +7,6 @@
 // which is one order for all ranks. So none waits for a later one.
 #include "rank/rank_graph.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "graph/add.h"
 #include "rank/ranks.h"

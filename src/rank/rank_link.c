@@ -2,7 +2,6 @@
 // Connecting the ranks of a communicator on their devices, and parting them.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "exec/exec.h"

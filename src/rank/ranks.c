@@ -2,7 +2,6 @@
 // Joining the other ranks, leaving them, and communicators.
 #include "rank/ranks.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,6 @@
 // A graph of several frames, made as a program would.
 #include "verify/unroll.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/store.h"
 

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "dot_attributes.h"
 #include "dot_cost.h"

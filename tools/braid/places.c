@@ -2,7 +2,6 @@
 // The devices that a graph is planned for, from options or a file.
 #include "places.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "ranks_plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <braid/schedule.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // braid report: a page that says what limits the planned frame, and what would change it.
-#include <stdio.h>
 
 #include <braid/schedule.h>
 

@@ -3,8 +3,6 @@
 #ifndef BRAID_TOOL_REPORT_FACTS_H
 #define BRAID_TOOL_REPORT_FACTS_H
 
-#include <stdbool.h>
-
 #include <braid/exec.h>
 #include <braid/schedule.h>
 #include <braid/timeline.h>

@@ -2,7 +2,6 @@
 // The command line of braid run.
 #include "run_arguments.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

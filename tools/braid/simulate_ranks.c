@@ -8,11 +8,9 @@
 #include <jansson.h>
 
 #include "arguments.h"
-#include "commands.h"
 #include "output.h"
 #include "plan_json.h"
 #include "printable.h"
-#include "progress.h"
 #include "ranks_curve.h"
 #include "ranks_plan.h"
 #include "simulate_ranks.h"

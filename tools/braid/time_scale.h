@@ -3,8 +3,6 @@
 #ifndef BRAID_TOOL_TIME_SCALE_H
 #define BRAID_TOOL_TIME_SCALE_H
 
-#include <stdint.h>
-
 #include "dot_file.h"
 
 // By the file's cost_unit: that time for ns, us, ms and s; 1 ns without a unit; 1 us for units that

@@ -3,7 +3,6 @@
 #include "backends/cpu/cpu.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"

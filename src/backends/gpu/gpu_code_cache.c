@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backends/gpu/gpu_code_reads.h"
 #include "base/disk_cache.h"

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/error.h"
-
 braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
                                 void **out_memory)
 {

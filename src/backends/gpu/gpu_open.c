@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/gpu/gpu_clock.h"
 #include "backends/gpu/gpu_island_code.h"
 #include "backends/gpu/gpu_module.h"
 #include "backends/gpu/gpu_turn.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of Braid's own that stand in driver graphs.
-#include <stdlib.h>
 
 #include "backends/gpu/gpu_module.h"
-#include "base/error.h"
 
 // Of two registers, the greatest of a warp.
 #define GREATEST_OF_TWO(apart, value)                                                              \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access of one device to the memory of another.
 #include "backends/gpu/gpu_backend.h"
-#include "base/error.h"
 
 enum { PEER_UNSUPPORTED = 217, PEER_ALREADY_ENABLED = 704 };
 

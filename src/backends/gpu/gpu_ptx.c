@@ -2,8 +2,6 @@
 // Changing PTX so that its kernels may be launched before their predecessors have ended.
 #include "backends/gpu/gpu_ptx.h"
 
-#include <string.h>
-
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_ends.h"
 

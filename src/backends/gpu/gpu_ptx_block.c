@@ -3,7 +3,6 @@
 #include "backends/gpu/gpu_ptx_block.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_ptx_variable.h"

@@ -2,7 +2,6 @@
 // Registers of a function that have an address, and the register from which each is computed.
 #include "backends/gpu/gpu_ptx_origins.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

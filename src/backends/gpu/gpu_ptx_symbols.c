@@ -3,7 +3,6 @@
 #include "backends/gpu/gpu_ptx_symbols.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "backends/gpu/gpu_ptx_change.h"
 #include "backends/gpu/gpu_ptx_variable.h"

@@ -2,10 +2,7 @@
 // Turning a program into nodes and edges of the driver's graph.
 #include "players/graph/graph_builder.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
-#include "base/ranges.h"
 #include "base/store.h"
 #include "players/graph/graph_frames.h"
 #include "players/graph/graph_nodes.h"

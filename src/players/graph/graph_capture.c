@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/error.h"
-
 // If the driver could not capture a call, that is BRAID_UNSUPPORTED, with any result of the call.
 // It can still run on streams, and may have noticed the driver's error itself.
 static braid_status refuse(const struct gpu_backend *gpu, const struct backend_task *task,

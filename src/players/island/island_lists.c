@@ -2,8 +2,6 @@
 // A program as the lists of an island.
 #include "players/island/island_program.h"
 
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "base/error.h"
 

@@ -3,7 +3,6 @@
 #include "players/streams/streams.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
