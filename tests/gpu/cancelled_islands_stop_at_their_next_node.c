@@ -175,8 +175,6 @@ static bool is_held(const struct world *world, const struct shape *shape)
     bool has_begun = load(&world->gate[0]) && (shape->lanes == 1 || shape->has_steps ||
                                                load(world->cells[OTHERS + shape->lanes - 1]));
     check_ok(braid_exec_get_running(world->exec, &running, 1, &num));
-    if (shape->has_steps && shape->lanes > 1) // such islands have no notes
-        return has_begun;
     return has_begun && num == 1 && strcmp(running.name, "hold") == 0;
 }
 

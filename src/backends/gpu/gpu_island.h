@@ -109,7 +109,9 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
 // braid_gpu_island_memory_leave. *out_notes stays NULL if notes are off (BRAID_NOTE_NODES is 0), or
 // if there is no memory, which the log tells. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes);
-// Of an island of one lane, before its first launch: the note that is its own; NULL: it has none.
+// The same for each lane of an island, which gives them back.
+braid_status braid_gpu_island_take_notes(struct gpu_backend *gpu, struct gpu_island *island);
+// Of an island of one lane, before its first launch: a note that others give back.
 void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note);
 // Adds the nodes that the lanes were at when the device stopped, by their notes, with their lanes
 // or with the island's index.

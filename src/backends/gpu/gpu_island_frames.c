@@ -32,11 +32,7 @@ braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_i
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island)
 {
     braid_status status = braid_gpu_island_reserve_rows(gpu, island);
-    size_t lanes = (size_t)island->layout.num_blocks * island->layout.num_groups;
-    if (!status)
-        status = braid_gpu_island_notes_take(gpu, lanes, &island->own_notes);
-    island->notes = island->own_notes;
-    return status;
+    return status ? status : braid_gpu_island_take_notes(gpu, island);
 }
 
 // Progress is compared as a difference of 32 bits with a sign.

@@ -42,6 +42,15 @@ braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, ui
     return BRAID_OK;
 }
 
+braid_status braid_gpu_island_take_notes(struct gpu_backend *gpu, struct gpu_island *island)
+{
+    size_t num_groups =
+        (size_t)island->layout.num_blocks * island->layout.num_groups; // with idle ones
+    braid_status status = braid_gpu_island_notes_take(gpu, num_groups, &island->own_notes);
+    island->notes = island->own_notes;
+    return status;
+}
+
 void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note)
 {
     island->notes = note;

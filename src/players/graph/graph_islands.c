@@ -44,7 +44,7 @@ braid_status braid_graph_islands_create(struct gpu_backend *gpu, const struct pr
     if (!islands.items || !islands.island_of || !islands.call_of)
         status = braid_error_no_memory("the islands of a program");
     else
-        status = braid_gpu_island_notes_take(gpu, islands.num, &islands.notes);
+        status = braid_gpu_island_notes_take(gpu, islands.num_stretches, &islands.notes);
     if (status) {
         braid_graph_islands_finish(gpu, &islands);
         return status;
@@ -247,16 +247,15 @@ braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct
     if (status)
         return status;
     const struct backend_launch first = first_launch(&lists);
-    if (lists.num_lanes == 1 && islands->notes)
-        item->note = &islands->notes[index];
     status = try_to_make(gpu, stage, &lists, &item->island);
     if (status || !item->island)
         return status;
     item->scope_kind = is_inside ? ISLAND_SCOPE_INSIDE : 0;
-    braid_gpu_island_set_note(item->island, item->note);
     item->task.kind = WORK_KERNEL;
     describe(item, &first);
-    status = take_nodes(islands, stage, &around, index);
+    status = braid_gpu_island_take_notes(gpu, item->island);
+    if (!status)
+        status = take_nodes(islands, stage, &around, index);
     if (!status)
         status = take_times(islands, item->island, &around, times);
     if (!status)

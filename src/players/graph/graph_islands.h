@@ -12,7 +12,6 @@ struct graph_island {
     struct gpu_island *island; // NULL: it could not be made, and its tasks are nodes of their own
     gpu_node node;
     struct backend_task task; // its launch, for messages under the name of its first task
-    uint32_t *note;           // of a loop; NULL: it takes none
     uint32_t scope_kind;      // ISLAND_SCOPE_INSIDE or 0
     bool changed;             // it has arguments that the executable's node has not
 };
@@ -23,7 +22,7 @@ struct graph_islands {
     uint32_t num_loops;            // that there are so far
     struct graph_loops *loops;     // that the islands of loops count for
     uint32_t *island_of, *call_of; // by task; island_of is UINT32_MAX outside
-    uint32_t *notes;               // one of each item, in host memory; NULL: they take none
+    uint32_t *notes;               // one of each stretch, in host memory; NULL: they take none
     bool changed;                  // some item is
 };
 
