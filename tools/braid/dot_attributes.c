@@ -8,8 +8,62 @@
 #include <string.h>
 
 #include "dot_cost.h"
-#include "dot_label.h"
 #include "dot_unknown.h"
+
+static void write_escape(FILE *file, char escape, const char *id)
+{
+    if (strchr("nlr", escape))
+        fputc('\n', file);
+    else if (escape == 'N')
+        fputs(id, file);
+    else
+        fputc(escape, file);
+}
+
+// Graphviz shows what an entity stands for. Returns its length, or 0 where there is none.
+static size_t write_entity(FILE *file, const char *text)
+{
+    static const struct {
+        const char *entity;
+        char c;
+    } entities[] = { { "&amp;", '&' }, { "&lt;", '<' }, { "&gt;", '>' }, { "&quot;", '"' } };
+    for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++) {
+        size_t length = strlen(entities[i].entity);
+        if (strncmp(text, entities[i].entity, length) == 0) {
+            fputc(entities[i].c, file);
+            return length;
+        }
+    }
+    return 0;
+}
+
+// The text that Graphviz would draw for a label of the node `id`: \n, \l and \r end a line, \N is
+// the id, any other escaped character itself, &amp; an ampersand. The caller frees it; NULL when
+// memory runs out.
+static char *read_label_of(const char *label, const char *id)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    if (!file)
+        return NULL;
+    for (const char *next = label; *next;) {
+        size_t taken = *next == '&' ? write_entity(file, next) : 0;
+        if (taken == 0) {
+            taken = *next == '\\' && next[1] ? 2 : 1;
+            if (taken == 2)
+                write_escape(file, next[1], id);
+            else
+                fputc(*next, file);
+        }
+        next += taken;
+    }
+    if (fclose(file) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
 
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what)
@@ -126,7 +180,7 @@ static enum exit_status read_name(struct dot_file *file, uint32_t node, const ch
 {
     struct dot_node *read = &file->nodes[node];
     free(read->label);
-    read->label = dot_label_read(text, read->id);
+    read->label = read_label_of(text, read->id);
     return read->label ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading names");
 }
 
@@ -134,7 +188,7 @@ static enum exit_status read_changes(struct dot_file *file, uint32_t node, const
 {
     struct dot_node *read = &file->nodes[node];
     free(read->changes);
-    read->changes = dot_label_read(text, read->id);
+    read->changes = read_label_of(text, read->id);
     return read->changes ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for reading changes");
 }
 

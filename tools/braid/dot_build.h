@@ -96,4 +96,7 @@ static inline struct dot_level *dot_build_level(struct dot_build *build)
     return &build->levels[build->num_levels - 1];
 }
 
+// dot_parse.c: parses the one directed graph of build->file->text; anything else is reported.
+enum exit_status dot_parse(struct dot_build *build);
+
 #endif

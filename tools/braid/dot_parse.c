@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grammar of DOT: tells a build the statements of a text.
-#include "dot_parse.h"
+#include "dot_build.h"
 
 #include <string.h>
 
