@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "printable.h"
-#include "replay_walk.h"
+#include "replay_device.h"
 
 struct difference {
     bool is_found;
@@ -21,7 +21,71 @@ struct difference {
 struct comparing {
     struct replay_comparison *comparison;
     struct difference difference; // the first one
+    // Of a walk through the frame, as one thread would run it.
+    enum exit_status (*run)(struct comparing *comparing, uint32_t node);
 };
+
+// So many nodes of the order, from `at` on.
+static enum exit_status walk_nodes(struct comparing *comparing, uint32_t at, uint32_t num);
+
+static enum exit_status read_condition(const struct replay_comparison *comparison,
+                                       uint32_t resource, bool *out_is_set)
+{
+    uint64_t begin;
+    uint32_t value = 0, buffer = capture_buffer_of(comparison->graph.file, resource, &begin);
+    enum exit_status status = replay_device_read(&comparison->left, buffer, begin, sizeof(value),
+                                                 (unsigned char *)&value);
+    *out_is_set = value != 0;
+    return status;
+}
+
+static enum exit_status walk_branch(struct comparing *comparing, uint32_t at,
+                                    const struct capture_node *node)
+{
+    bool is_set = false;
+    enum exit_status status = read_condition(comparing->comparison, node->condition, &is_set);
+    if (status != EXIT_DONE)
+        return status;
+    return is_set ? walk_nodes(comparing, at + 1, node->num_nodes)
+                  : walk_nodes(comparing, at + 1 + node->num_nodes, node->num_else);
+}
+
+static enum exit_status walk_loop(struct comparing *comparing, uint32_t at,
+                                  const struct capture_node *node)
+{
+    const struct replay_comparison *comparison = comparing->comparison;
+    uint64_t *num = &comparison->iterations[comparison->graph.file->order[at]];
+    enum exit_status status = EXIT_DONE;
+    for (*num = 0; *num < node->most && status == EXIT_DONE;) {
+        bool goes_on = true, tests = *num || node->tests_first;
+        if (tests && node->condition != CAPTURE_NONE)
+            status = read_condition(comparison, node->condition, &goes_on);
+        if (status != EXIT_DONE || !goes_on)
+            break;
+        ++*num;
+        status = walk_nodes(comparing, at + 1, node->num_nodes);
+    }
+    return status;
+}
+
+static enum exit_status walk_nodes(struct comparing *comparing, uint32_t at, uint32_t num)
+{
+    const struct capture_file *file = comparing->comparison->graph.file;
+    enum exit_status status = EXIT_DONE;
+    for (uint32_t end = at + num; at < end && status == EXIT_DONE;) {
+        const struct capture_node *node = &file->nodes[file->order[at]];
+        if (!node->is_enabled)
+            status = EXIT_DONE;
+        else if (node->kind == CAPTURE_LOOP)
+            status = walk_loop(comparing, at, node);
+        else if (node->kind == CAPTURE_BRANCH)
+            status = walk_branch(comparing, at, node);
+        else
+            status = comparing->run(comparing, file->order[at]);
+        at += capture_num_with(node);
+    }
+    return status;
+}
 
 typedef enum exit_status read_bytes(const struct replay_comparison *comparison, uint32_t buffer,
                                     uint64_t begin, uint64_t bytes);
@@ -161,9 +225,8 @@ static enum exit_status read_devices(const struct replay_comparison *comparison,
                : status;
 }
 
-static enum exit_status run_on_both(void *context, uint32_t node)
+static enum exit_status run_on_both(struct comparing *comparing, uint32_t node)
 {
-    struct comparing *comparing = context;
     const struct replay_comparison *comparison = comparing->comparison;
     enum exit_status status = replay_device_run(&comparison->left, node);
     if (status == EXIT_DONE)
@@ -175,11 +238,10 @@ static enum exit_status run_on_both(void *context, uint32_t node)
 
 enum exit_status replay_compare_devices(struct replay_comparison *comparison)
 {
-    struct comparing comparing = { .comparison = comparison };
+    struct comparing comparing = { .comparison = comparison, .run = run_on_both };
     enum exit_status status = prepare(comparison);
     if (status == EXIT_DONE)
-        status = replay_walk(&(struct replay_walk){ &comparison->left, comparison->iterations,
-                                                    run_on_both, &comparing });
+        status = walk_nodes(&comparing, 0, comparison->graph.file->num_nodes);
     if (status == EXIT_DONE)
         status = compare_written(&comparing, CAPTURE_NONE, read_devices);
     return status == EXIT_DONE && comparing.difference.is_found
@@ -215,20 +277,18 @@ static enum exit_status keep_contents(struct replay_comparison *comparison)
     return status;
 }
 
-static enum exit_status run_serially(void *context, uint32_t node)
+static enum exit_status run_serially(struct comparing *comparing, uint32_t node)
 {
-    return replay_device_run(&((const struct replay_comparison *)context)->left, node);
+    return replay_device_run(&comparing->comparison->left, node);
 }
 
 static enum exit_status run_twice(struct comparing *comparing, uint32_t num_lanes)
 {
     struct replay_comparison *comparison = comparing->comparison;
     const struct capture_file *file = comparison->graph.file;
-    const struct replay_walk walk = { &comparison->left, comparison->iterations, run_serially,
-                                      comparison };
     enum exit_status status = replay_device_fill(&comparison->left);
     if (status == EXIT_DONE)
-        status = replay_walk(&walk);
+        status = walk_nodes(comparing, 0, file->num_nodes);
     if (status == EXIT_DONE)
         status = keep_contents(comparison);
     if (status == EXIT_DONE)
@@ -267,7 +327,7 @@ static enum exit_status find_iteration(struct comparing *comparing, uint32_t loo
     const uint64_t whole = *most;
     enum exit_status status = EXIT_DONE;
     while (high > low + 1 && status == EXIT_DONE) {
-        struct comparing trial = { .comparison = comparison };
+        struct comparing trial = { .comparison = comparison, .run = run_serially };
         *most = low + (high - low) / 2;
         status = run_twice(&trial, num_lanes);
         *(trial.difference.is_found ? &high : &low) = *most;
@@ -282,7 +342,7 @@ static enum exit_status find_iteration(struct comparing *comparing, uint32_t loo
 
 enum exit_status replay_compare_runs(struct replay_comparison *comparison, uint32_t num_lanes)
 {
-    struct comparing comparing = { .comparison = comparison };
+    struct comparing comparing = { .comparison = comparison, .run = run_serially };
     enum exit_status status = prepare(comparison);
     if (status == EXIT_DONE)
         status = run_twice(&comparing, num_lanes);
