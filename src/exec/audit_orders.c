@@ -5,27 +5,127 @@
 // nothing orders. Halving the walk finds a step behind which the results are others.
 #include "exec/audit_orders.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/audit_runs.h"
+#include "exec/audit_scopes.h"
 #include "exec/audit_sets.h"
+#include "exec/audit_state.h"
+
+// Runs of a frame in given orders from the same contents, compared with those of a first run.
+struct audit_runs {
+    const struct audit_reach *reach;
+    struct audit_scopes scopes; // with the orders
+    struct audit_state state;
+    struct audit_loops loops;
+    uint32_t endless;                   // of the first run
+    struct audit_difference difference; // of the latest run that had one
+};
+
+enum { SPARE_ITERATIONS = 1000 };
+
+static braid_status run_node(void *context, uint32_t node)
+{
+    const struct audit_reach *reach = context;
+    return braid_audit_reach_run(reach, &reach->exec->frames.slots[0].frame.tasks[node]);
+}
+
+// NULL: in issue order.
+static braid_status run(struct audit_runs *runs, const struct audit_order *orders)
+{
+    braid_status status = braid_audit_state_restore(&runs->state, AUDIT_START);
+    if (status)
+        return status;
+    runs->loops.endless = GRAPH_NONE;
+    for (uint32_t i = 0; i < runs->scopes.num; i++)
+        runs->loops.items[i].num = 0;
+    return braid_audit_walk(&(struct audit_walk){ .reach = runs->reach,
+                                                  .orders = orders,
+                                                  .loops = &runs->loops,
+                                                  .run = run_node,
+                                                  .context = (void *)(uintptr_t)runs->reach });
+}
+
+// In issue order loops end, or no frame would. In another order they may repeat for ever.
+static braid_status limit_loops(struct audit_runs *runs)
+{
+    for (uint32_t i = 0; i < runs->scopes.num; i++)
+        runs->loops.items[i].most = UINT64_MAX;
+    braid_status status = runs->scopes.num > 1 ? run(runs, NULL) : BRAID_OK;
+    for (uint32_t i = 0; i < runs->scopes.num; i++)
+        runs->loops.items[i].most = 2 * runs->loops.items[i].num + SPARE_ITERATIONS;
+    return status;
+}
+
+// Behind it buffers have their contents of before. `status` is that of the runs, which it returns
+// unless that is success and giving back the contents fails.
+static braid_status finish_runs(struct audit_runs *runs, braid_status status)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status restored = braid_audit_state_restore(&runs->state, AUDIT_START);
+    braid_error_end_attempt(&attempt, status ? BRAID_OK : restored);
+    braid_audit_state_finish(&runs->state);
+    braid_audit_scopes_finish(&runs->scopes);
+    free(runs->loops.items);
+    *runs = (struct audit_runs){ 0 };
+    return status ? status : restored;
+}
+
+// Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR, BRAID_UNSUPPORTED (too many nodes), those of the nodes
+// and of copies.
+static braid_status create_runs(const struct audit_reach *reach, struct audit_runs *out_runs)
+{
+    braid_exec *exec = reach->exec;
+    const braid_graph *graph = exec->culled.graph;
+    struct audit_runs *runs = out_runs;
+    *runs = (struct audit_runs){ .reach = reach };
+    braid_status status = braid_exec_update(exec, &exec->frames.slots[0], 0, 0);
+    if (!status)
+        status = braid_audit_scopes_create(graph, exec, &runs->scopes);
+    if (!status)
+        runs->loops.items = braid_allocate_zeroed(runs->scopes.num, sizeof(*runs->loops.items));
+    if (!status && !runs->loops.items)
+        status = braid_error_no_memory("the orders of an audit");
+    if (!status)
+        status = braid_audit_state_create(graph, reach, AUDIT_END, &runs->state);
+    if (!status)
+        status = limit_loops(runs);
+    return status ? finish_runs(runs, status) : BRAID_OK;
+}
 
 struct search {
     struct audit_runs runs;
     uint32_t scope, prefix; // where the walk is
 };
 
-static braid_status ask_again(struct search *search, bool *out_differs)
+static braid_status run_again(struct search *search, bool *out_differs)
 {
-    return braid_audit_run_again(&search->runs, out_differs);
+    struct audit_runs *runs = &search->runs;
+    braid_status status = run(runs, runs->scopes.orders);
+    uint32_t one = runs->endless, other = runs->loops.endless;
+    if (status)
+        return status;
+    if (one == other)
+        return braid_audit_state_differs(&runs->state, AUDIT_END, out_differs, &runs->difference);
+    *out_differs = true;
+    runs->difference = (struct audit_difference){
+        .resource = GRAPH_NONE,
+        .node = other == GRAPH_NONE ? one : other,
+    };
+    return BRAID_OK;
 }
 
 static braid_status run_twice(struct search *search, bool *out_differs)
 {
-    braid_status status = braid_audit_run_first(&search->runs);
-    return status ? status : braid_audit_run_again(&search->runs, out_differs);
+    struct audit_runs *runs = &search->runs;
+    braid_status status = run(runs, runs->scopes.orders);
+    runs->endless = runs->loops.endless;
+    if (!status)
+        status = braid_audit_state_keep(&runs->state, AUDIT_END);
+    return status ? status : run_again(search, out_differs);
 }
 
 typedef void set_trial(struct search *search, uint32_t trial);
@@ -152,17 +252,17 @@ static void take_pair(struct search *search, uint32_t one, uint32_t other,
 static braid_status find_moves(struct search *search, uint32_t *out_num)
 {
     uint32_t trial = 0;
-    braid_status status = halve(search, search->runs.scopes.num, set_scopes, ask_again, &trial);
+    braid_status status = halve(search, search->runs.scopes.num, set_scopes, run_again, &trial);
     if (status)
         return status;
     search->scope = trial - 1;
     set_scopes(search, search->scope);
     status =
-        halve(search, search->runs.scopes.items[search->scope].num, set_prefix, ask_again, &trial);
+        halve(search, search->runs.scopes.items[search->scope].num, set_prefix, run_again, &trial);
     if (status || !trial)
         return status;
     search->prefix = trial - 1;
-    return halve(search, count_moves(search), set_moves, ask_again, out_num);
+    return halve(search, count_moves(search), set_moves, run_again, out_num);
 }
 
 static braid_status find_pair(struct search *search, struct audit_order_finding *out_finding)
@@ -171,7 +271,7 @@ static braid_status find_pair(struct search *search, struct audit_order_finding 
     bool is_step = false;
     braid_status status = find_moves(search, &num);
     if (!status)
-        status = check_step(search, num, set_moves, ask_again, &is_step);
+        status = check_step(search, num, set_moves, run_again, &is_step);
     if (status || !is_step)
         return status ? status : find_unrepeatable(search, out_finding);
     const struct audit_scope *scope = &search->runs.scopes.items[search->scope];
@@ -238,7 +338,7 @@ static braid_status find_one(struct search *search, struct audit_order_finding *
     if (status || *out_found)
         return status ? status : find_unrepeatable(search, out_finding);
     while (!status && !*out_found && take_next_orders(search))
-        status = ask_again(search, out_found);
+        status = run_again(search, out_found);
     return status || !*out_found ? status : find_pair(search, out_finding);
 }
 
@@ -262,8 +362,8 @@ static braid_status find_all(struct search *search, struct array *findings)
 braid_status braid_audit_orders(const struct audit_reach *reach, struct array *out_findings)
 {
     struct search search = { .scope = 0 };
-    braid_status status = braid_audit_runs_create(reach, &search.runs);
+    braid_status status = create_runs(reach, &search.runs);
     if (status)
         return status;
-    return braid_audit_runs_finish(&search.runs, find_all(&search, out_findings));
+    return finish_runs(&search.runs, find_all(&search, out_findings));
 }
