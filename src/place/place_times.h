@@ -35,7 +35,7 @@ struct place_task {
     struct store store;      // of the arrays
 };
 
-// `plan` is of `units`, the graph as place_units.h makes it.
+// `plan` is of `units`, in which loops and branches are bundles.
 // Errors: those of braid_place_find_allowed, BRAID_INVALID_ARGUMENT (times beyond 64 bits).
 braid_status braid_place_task_create(const braid_graph *graph, const braid_graph *units,
                                      const struct plan_graph *plan,
