@@ -19,7 +19,7 @@ static braid_status check(const braid_exec *exec, braid_resource scratch, uint64
     const braid_graph *graph = exec->memory.scratch_graph;
     if (scratch.graph != exec->schedule->graph_id || !graph ||
         scratch.index >= graph->resources.num ||
-        !((const struct graph_resource *)graph->resources.items)[scratch.index].is_scratch)
+        !graph_resource_at(graph, scratch.index)->is_scratch)
         return braid_error(BRAID_INVALID_ARGUMENT,
                            "%s: resource %u of graph %u is no scratch of the exec's graph",
                            function, scratch.index, scratch.graph);

@@ -84,7 +84,7 @@ const char *braid_graph_name(const braid_graph *graph, uint32_t index)
         return braid_names_at(&graph->names, node->name);
     uint8_t kind = node->is_left_out ? node->own_kind : node->kind;
     if (kind == WORK_KERNEL)
-        return ((const struct graph_kernel *)graph->kernels.items)[node->payload].kernel->name;
+        return graph_kernel_of(graph, index)->kernel->name;
     return braid_work_words[kind].name;
 }
 

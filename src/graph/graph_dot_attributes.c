@@ -164,8 +164,7 @@ static void write_pointers(const braid_graph *graph, uint32_t index, FILE *file)
         num_buffers += resource->bytes > 0;
         num += is_by_pointer(graph, index, accesses[i].resource);
     }
-    if (node->kind == WORK_KERNEL && !node->num_accesses &&
-        ((const struct graph_kernel *)graph->kernels.items)[node->payload].num_args)
+    if (node->kind == WORK_KERNEL && !node->num_accesses && graph_kernel_of(graph, index)->num_args)
         fputs(", pointers=any", file);
     if (num && num == num_buffers)
         fputs(", pointers=all", file);

@@ -2,11 +2,6 @@
 // Where the nodes of a program note that they run, if a row of notes is that of a lane (note.h).
 #include "program/notes.h"
 
-static bool has_note(const struct program *program, const braid_step *op)
-{
-    return op->kind == BRAID_STEP_LOOP || program_runs(program, op);
-}
-
 // The last node of the only lane that is joined; PLAN_NONE: several lanes are, or other arms of the
 // branch run after it.
 static uint32_t find_last(const struct program *program)
@@ -17,7 +12,7 @@ static uint32_t find_last(const struct program *program)
         num += lane->needs_join && lane->has_work;
         for (size_t k = 0; k < lane->num_ops && lane->needs_join && lane->has_work; k++) {
             const braid_step *op = program_lane_op(program, i, k);
-            last = has_note(program, op) ? op->node : last;
+            last = program_takes_time(program, op) ? op->node : last;
         }
     }
     bool is_arm = program->region != PLAN_NONE && program->kinds[program->node] == WORK_BRANCH;
@@ -28,7 +23,7 @@ static uint32_t find_row(const struct program *program, uint32_t lane)
 {
     for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
         const braid_step *op = program_lane_op(program, lane, i);
-        if (has_note(program, op))
+        if (program_takes_time(program, op))
             return op->node;
     }
     return PLAN_NONE;
@@ -44,7 +39,7 @@ void braid_notes_place(const struct program *program, struct task_note *notes)
             const braid_step *op = program_lane_op(program, i, k);
             bool waits = op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
             bool is_inside = program_in_island(program, program->lanes[i].first_op + k, &island);
-            if (!waits && !has_note(program, op))
+            if (!waits && !program_takes_time(program, op))
                 continue;
             if (before != PLAN_NONE)
                 notes[before].ends = waits || is_inside || op->kind == BRAID_STEP_LOOP;

@@ -10,11 +10,6 @@
 #include "graph/placed.h"
 #include "plan/schedule.h"
 
-static const struct graph_kernel *kernel_of(const braid_graph *graph, uint32_t node)
-{
-    return &((const struct graph_kernel *)graph->kernels.items)[graph_nodes(graph)[node].payload];
-}
-
 static void fill_slot(struct tasks *tasks, enum task_slot slot, const void *bytes, size_t num)
 {
     tasks->slot_bytes[slot] = braid_store_take(&tasks->store, num, 1);
@@ -177,7 +172,7 @@ static braid_status load_noting(struct backend *backend, const struct graph_kern
 static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct pointer_map *maps,
                                 struct tasks *tasks)
 {
-    const struct graph_kernel *kernel = kernel_of(graph, node);
+    const struct graph_kernel *kernel = graph_kernel_of(graph, node);
     uint32_t place = tasks->items[node].place;
     uint32_t loaded = braid_pointer_map_get(&maps[place], kernel->kernel);
     if (loaded != POINTER_MAP_NONE) {
@@ -215,7 +210,7 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
                                    .node = node,
                                    .place = tasks->places ? placed_place(graph, node) : 0 };
     if (task->kind == WORK_KERNEL) {
-        const struct graph_kernel *kernel = kernel_of(graph, node);
+        const struct graph_kernel *kernel = graph_kernel_of(graph, node);
         task->launch = describe_launch(tasks, kernel);
         control->grid = kernel->grid;
         task->varies = kernel->empty ? 1u << BRAID_TARGET_ENABLED : 0;

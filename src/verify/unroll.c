@@ -30,8 +30,7 @@ static braid_status find_version(struct unroll *unroll, const struct graph_resou
 
 static braid_status add_resource(struct unroll *unroll, uint32_t index)
 {
-    const struct graph_resource *resource =
-        &((const struct graph_resource *)unroll->graph->resources.items)[index];
+    const struct graph_resource *resource = graph_resource_at(unroll->graph, index);
     braid_resource *out = &unroll->resources[index];
     const char *name = braid_names_at(&unroll->graph->names, resource->name);
     if (resource->num_versions > 1)

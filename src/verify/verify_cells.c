@@ -4,21 +4,17 @@
 #include "base/error.h"
 #include "verify/verify_places.h"
 
-static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
-{
-    return &((const struct graph_resource *)graph->resources.items)[index];
-}
-
 static braid_status match(struct place_cells *cells, uint32_t placed, uint32_t program)
 {
-    uint32_t buffer = resource_at(cells->placed, placed)->buffer;
-    uint32_t of = resource_at(cells->program, program)->buffer;
+    uint32_t buffer = graph_resource_at(cells->placed, placed)->buffer;
+    uint32_t of = graph_resource_at(cells->program, program)->buffer;
     struct place_buffer *known = &cells->buffers[buffer];
-    bool fits = resource_at(cells->placed, buffer)->bytes == resource_at(cells->program, of)->bytes;
+    bool fits = graph_resource_at(cells->placed, buffer)->bytes ==
+                graph_resource_at(cells->program, of)->bytes;
     if (!fits || (known->of != GRAPH_NONE && known->of != of))
         return braid_error(
             BRAID_INTERNAL, "the plan has buffer '%s' stand for another one",
-            braid_names_at(&cells->placed->names, resource_at(cells->placed, buffer)->name));
+            braid_names_at(&cells->placed->names, graph_resource_at(cells->placed, buffer)->name));
     known->of = of;
     return BRAID_OK;
 }
@@ -65,7 +61,7 @@ static bool find_cuts(struct place_cells *cells)
     cells->cuts = braid_store_take(&cells->store, most, sizeof(*cells->cuts));
     cells->current = braid_store_take(&cells->store, most, sizeof(*cells->current));
     for (uint32_t i = 0; cuts && i < cells->placed->resources.num; i++) {
-        const struct graph_resource *resource = resource_at(cells->placed, i);
+        const struct graph_resource *resource = graph_resource_at(cells->placed, i);
         uint32_t of = cells->buffers[resource->buffer].of;
         if (of == GRAPH_NONE)
             continue;
@@ -94,7 +90,7 @@ static bool find_cells(struct place_cells *cells)
     size_t num = 0;
     for (uint32_t i = 0; i < cells->placed->resources.num; i++) {
         struct place_buffer *buffer = &cells->buffers[i];
-        if (buffer->of == GRAPH_NONE || resource_at(cells->placed, i)->buffer != i)
+        if (buffer->of == GRAPH_NONE || graph_resource_at(cells->placed, i)->buffer != i)
             continue;
         buffer->first_cell = (uint32_t)num;
         num += cells->first_cut[buffer->of + 1] - cells->first_cut[buffer->of];
@@ -110,7 +106,7 @@ static bool find_cells(struct place_cells *cells)
 static void fill_cells(struct place_cells *cells)
 {
     for (uint32_t i = 0; i < cells->program->resources.num; i++) {
-        const struct graph_resource *resource = resource_at(cells->program, i);
+        const struct graph_resource *resource = graph_resource_at(cells->program, i);
         uint32_t write = resource->alignment ? WRITTEN_NEVER : WRITTEN_BEFORE;
         for (uint32_t cut = cells->first_cut[i];
              resource->buffer == i && cut < cells->first_cut[i + 1]; cut++)

@@ -60,8 +60,7 @@ static void count_uses(struct verify_memory *memory)
 static braid_status check_place(const struct verify_memory *memory, const struct memory_plan *plan,
                                 uint32_t resource)
 {
-    const struct graph_resource *whole =
-        &((const struct graph_resource *)memory->verify->graph->resources.items)[resource];
+    const struct graph_resource *whole = graph_resource_at(memory->verify->graph, resource);
     uint64_t offset = plan->offsets[resource];
     char buffer[256];
     const char *name =

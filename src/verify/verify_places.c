@@ -26,11 +26,6 @@ struct proof {
     struct graph_units units; // of the placed graph
 };
 
-static const struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
-{
-    return &((const struct graph_resource *)graph->resources.items)[index];
-}
-
 static struct node_text name_of(const struct proof *proof, uint32_t node)
 {
     return braid_node_text(node, braid_graph_name(proof->graph, node));
@@ -38,7 +33,7 @@ static struct node_text name_of(const struct proof *proof, uint32_t node)
 
 static const char *buffer_name(const struct proof *proof, uint32_t resource)
 {
-    return braid_names_at(&proof->graph->names, resource_at(proof->graph, resource)->name);
+    return braid_names_at(&proof->graph->names, graph_resource_at(proof->graph, resource)->name);
 }
 
 static const struct graph_access *access_of(const braid_graph *graph, uint32_t index)
@@ -67,13 +62,14 @@ static bool has_address(const struct proof *proof, const struct array *list, uin
     const struct graph_address *addresses = list->items;
     for (size_t i = braid_graph_first_address(list, node);
          i < list->num && addresses[i].node == node; i++) {
-        const struct graph_resource *wanted = resource_at(proof->program, addresses[i].resource);
+        const struct graph_resource *wanted =
+            graph_resource_at(proof->program, addresses[i].resource);
         const struct graph_address *found =
             find_address(&proof->graph->addresses, node, addresses[i].place);
         if (wanted->buffer != buffer)
             continue;
         const struct graph_resource *has =
-            found ? resource_at(proof->graph, found->resource) : NULL;
+            found ? graph_resource_at(proof->graph, found->resource) : NULL;
         if (!has || has->buffer != instead || has->offset != wanted->offset)
             return false;
         ++*num;
@@ -94,9 +90,9 @@ static braid_status check_memory(const struct proof *proof, uint32_t node, uint3
 {
     const struct graph_access *theirs = access_of(proof->program, index);
     const struct graph_access *ours = access_of(proof->graph, index);
-    const struct graph_resource *wanted = resource_at(proof->program, theirs->resource);
-    const struct graph_resource *has = resource_at(proof->graph, ours->resource);
-    uint32_t home = resource_at(proof->graph, has->buffer)->home;
+    const struct graph_resource *wanted = graph_resource_at(proof->program, theirs->resource);
+    const struct graph_resource *has = graph_resource_at(proof->graph, ours->resource);
+    uint32_t home = graph_resource_at(proof->graph, has->buffer)->home;
     size_t num = 0;
     if (ours->mode != theirs->mode || has->offset != wanted->offset || has->bytes != wanted->bytes)
         return report_memory(proof, node, ours->resource);
@@ -104,7 +100,7 @@ static braid_status check_memory(const struct proof *proof, uint32_t node, uint3
         return theirs->resource == ours->resource ? BRAID_OK
                                                   : report_memory(proof, node, ours->resource);
     if (has->num_versions)
-        home = resource_at(proof->graph, has->versioned)->home;
+        home = graph_resource_at(proof->graph, has->versioned)->home;
     if (home != GRAPH_EVERYWHERE && home != placed_place(proof->graph, node))
         return report_memory(proof, node, ours->resource);
     if (has->buffer == wanted->buffer)
@@ -142,7 +138,7 @@ static braid_status check_node(const struct proof *proof, uint32_t node)
 static bool is_end(const struct proof *proof, uint32_t node, uint32_t resource, size_t place,
                    const void *pointer)
 {
-    const struct graph_resource *end = resource_at(proof->graph, resource);
+    const struct graph_resource *end = graph_resource_at(proof->graph, resource);
     const struct graph_address *found =
         find_address(&proof->graph->addresses, node, (uint32_t)place);
     if (end->alignment || end->num_versions)
@@ -152,17 +148,16 @@ static bool is_end(const struct proof *proof, uint32_t node, uint32_t resource, 
 
 static bool is_at(const struct proof *proof, uint32_t resource, uint32_t place)
 {
-    const struct graph_resource *end = resource_at(proof->graph, resource);
+    const struct graph_resource *end = graph_resource_at(proof->graph, resource);
     uint32_t owner = end->num_versions ? end->versioned : end->buffer;
-    return resource_at(proof->graph, owner)->home == place;
+    return graph_resource_at(proof->graph, owner)->home == place;
 }
 
 static braid_status check_copy(const struct proof *proof, const braid_planned_copy *copy)
 {
     const struct graph_node *node = &graph_nodes(proof->graph)[copy->node];
     const struct graph_access *accesses = access_of(proof->graph, node->first_access);
-    const struct work_copy *work =
-        &((const union work *)proof->graph->works.items)[node->payload].copy;
+    const struct work_copy *work = &graph_work_of(proof->graph, copy->node)->copy;
     bool right =
         node->kind == WORK_COPY && node->num_accesses == 2 && accesses[0].mode == BRAID_READ &&
         accesses[1].mode == BRAID_WRITE && work->bytes == copy->bytes &&
@@ -173,7 +168,7 @@ static braid_status check_copy(const struct proof *proof, const braid_planned_co
         is_end(proof, copy->node, accesses[0].resource, offsetof(struct work_copy, from),
                work->from);
     for (int i = 0; i < 2 && right; i++) {
-        const struct graph_resource *end = resource_at(proof->graph, accesses[i].resource);
+        const struct graph_resource *end = graph_resource_at(proof->graph, accesses[i].resource);
         right = end->offset == copy->offset && end->bytes == copy->bytes;
     }
     return right ? BRAID_OK
@@ -198,7 +193,7 @@ static braid_status report_stale(const struct proof *proof, uint32_t node, uint3
 // `node` GRAPH_NONE: the end of the frame.
 static braid_status check_current(const struct proof *proof, uint32_t node, uint32_t resource)
 {
-    const struct graph_resource *part = resource_at(proof->graph, resource);
+    const struct graph_resource *part = graph_resource_at(proof->graph, resource);
     const struct place_cells *cells = &proof->cells;
     struct cell_span span =
         braid_verify_cells_find(cells, cells->buffers[part->buffer].of, part->offset, part->bytes);
@@ -223,7 +218,7 @@ static braid_status walk_node(const struct proof *proof, uint32_t node)
     }
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
         const struct graph_access *access = access_of(proof->graph, graph_node->first_access + i);
-        const struct graph_resource *part = resource_at(proof->graph, access->resource);
+        const struct graph_resource *part = graph_resource_at(proof->graph, access->resource);
         struct cell_span span = braid_verify_cells_find(cells, cells->buffers[part->buffer].of,
                                                         part->offset, part->bytes);
         for (uint32_t cut = span.first; cut < span.end && access->mode != BRAID_READ; cut++)
@@ -237,8 +232,8 @@ static void walk_copy(const struct proof *proof, const braid_planned_copy *copy)
     const struct place_cells *cells = &proof->cells;
     const struct graph_access *accesses =
         access_of(proof->graph, graph_nodes(proof->graph)[copy->node].first_access);
-    uint32_t from = resource_at(proof->graph, accesses[0].resource)->buffer;
-    uint32_t to = resource_at(proof->graph, accesses[1].resource)->buffer;
+    uint32_t from = graph_resource_at(proof->graph, accesses[0].resource)->buffer;
+    uint32_t to = graph_resource_at(proof->graph, accesses[1].resource)->buffer;
     struct cell_span span =
         braid_verify_cells_find(cells, cells->buffers[from].of, copy->offset, copy->bytes);
     for (uint32_t cut = span.first; cut < span.end; cut++)
@@ -257,7 +252,7 @@ static braid_status walk_nodes(const struct proof *proof)
             walk_copy(proof, &proof->placed->copies[node - num_nodes]);
     }
     for (uint32_t i = 0; i < proof->program->resources.num && !status; i++) {
-        if (!resource_at(proof->program, i)->alignment)
+        if (!graph_resource_at(proof->program, i)->alignment)
             status = check_current(proof, GRAPH_NONE, i);
     }
     return status;
