@@ -239,6 +239,12 @@ struct backend_ops {
                            const struct backend_task *task);
 };
 
+// Both are for lists of a backend's operations: BACKEND_DECLARES(cpu, submit) declares
+// braid_cpu_submit, and BACKEND_FILLS(cpu, submit) puts it into a backend_ops.
+#define BACKEND_DECLARES(backend, operation)                                                       \
+    __typeof__(*((struct backend_ops *)0)->operation) braid_##backend##_##operation;
+#define BACKEND_FILLS(backend, operation) .operation = braid_##backend##_##operation,
+
 // A row of the table of backends: how to count its devices and open one.
 struct backend_driver {
     const char *name;

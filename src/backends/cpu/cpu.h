@@ -206,7 +206,6 @@ bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
 // it, and the last of them goes on with the job; the caller must not touch the job any more.
 bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work);
-braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task);
 // Calls some blocks of it, and notes that.
 void braid_cpu_work_call(const struct cpu_work *work, const braid_blocks *blocks);
 struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend); // lock held; NULL: none
@@ -301,39 +300,33 @@ void braid_cpu_stream_append(struct cpu_backend *backend, struct cpu_stream *str
 // The same as a record that reaches the point; a reference becomes the command's.
 void braid_cpu_stream_append_record(struct cpu_backend *backend, struct cpu_stream *stream,
                                     struct cpu_command *command, struct cpu_point *point);
-braid_status braid_cpu_stream_create(struct backend *backend, int32_t priority,
-                                     struct backend_stream **out_stream);
-void braid_cpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
-braid_status braid_cpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
-braid_status braid_cpu_stream_query(struct backend *backend, struct backend_stream *stream);
-braid_status braid_cpu_submit(struct backend *backend, struct backend_stream *stream,
-                              const struct backend_task *task);
-
-// cpu_event.c
-braid_status braid_cpu_event_create(struct backend *backend, bool timing,
-                                    struct backend_event **out_event);
-void braid_cpu_event_destroy(struct backend *backend, struct backend_event *event);
-braid_status braid_cpu_event_record(struct backend *backend, struct backend_event *event,
-                                    struct backend_stream *stream);
-braid_status braid_cpu_stream_wait(struct backend *backend, struct backend_stream *stream,
-                                   struct backend_event *event);
-braid_status braid_cpu_event_query(struct backend *backend, struct backend_event *event);
-braid_status braid_cpu_event_synchronize(struct backend *backend, struct backend_event *event);
-braid_status braid_cpu_event_elapsed(struct backend *backend, struct backend_event *start,
-                                     struct backend_event *end, uint64_t *out_ns);
 
 // cpu_memory.c
 uint64_t braid_cpu_memory_bytes(void); // of the machine; 0: not known
-braid_status braid_cpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
-                                void **out_memory);
-void braid_cpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
 
 // cpu_kernel.c
 // Fills in the call of a work of this kernel, and the place for the time of its blocks.
 void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
-braid_status braid_cpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                   enum kernel_use use, const uint32_t *arg_bytes,
-                                   uint32_t num_args, struct backend_kernel **out_kernel);
-void braid_cpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
+
+// The operations of a backend that files of their own have.
+#define CPU_OPERATIONS(X)                                                                          \
+    X(cpu, allocate)                                                                               \
+    X(cpu, release)                                                                                \
+    X(cpu, stream_create)                                                                          \
+    X(cpu, stream_destroy)                                                                         \
+    X(cpu, stream_synchronize)                                                                     \
+    X(cpu, stream_query)                                                                           \
+    X(cpu, stream_wait)                                                                            \
+    X(cpu, event_create)                                                                           \
+    X(cpu, event_destroy)                                                                          \
+    X(cpu, event_record)                                                                           \
+    X(cpu, event_query)                                                                            \
+    X(cpu, event_synchronize)                                                                      \
+    X(cpu, event_elapsed)                                                                          \
+    X(cpu, kernel_load)                                                                            \
+    X(cpu, kernel_unload)                                                                          \
+    X(cpu, run_here)                                                                               \
+    X(cpu, submit)
+CPU_OPERATIONS(BACKEND_DECLARES)
 
 #endif

@@ -135,23 +135,7 @@ static const struct backend_ops cpu_ops = {
     .get_cost_model = get_cost_model,
     .get_link = get_link,
     .rank_engine = RANK_ENGINE_HOST,
-    .allocate = braid_cpu_allocate,
-    .release = braid_cpu_release,
-    .stream_create = braid_cpu_stream_create,
-    .stream_destroy = braid_cpu_stream_destroy,
-    .stream_synchronize = braid_cpu_stream_synchronize,
-    .stream_query = braid_cpu_stream_query,
-    .stream_wait = braid_cpu_stream_wait,
-    .event_create = braid_cpu_event_create,
-    .event_destroy = braid_cpu_event_destroy,
-    .event_record = braid_cpu_event_record,
-    .event_query = braid_cpu_event_query,
-    .event_synchronize = braid_cpu_event_synchronize,
-    .event_elapsed = braid_cpu_event_elapsed,
-    .kernel_load = braid_cpu_kernel_load,
-    .kernel_unload = braid_cpu_kernel_unload,
-    .run_here = braid_cpu_run_here,
-    .submit = braid_cpu_submit,
+    CPU_OPERATIONS(BACKEND_FILLS) // of other files
 };
 
 // Workers and host threads hold the locks for tens of nanoseconds: spinning a little before

@@ -262,10 +262,6 @@ bool braid_gpu_has_cooperative(const struct gpu_backend *gpu);
 gpu_result braid_gpu_allow_shared(const struct gpu_backend *gpu,
                                   const struct backend_launch *launch, const void **out_slot);
 
-// gpu_room.c. As backend_ops.count_blocks.
-braid_status braid_gpu_count_blocks(struct backend *backend, const struct backend_launch *launch,
-                                    uint64_t *out_num);
-
 // The function's limit of dynamic shared memory; *limit stays where the driver does not tell.
 gpu_result braid_gpu_read_shared_limit(const struct gpu_backend *gpu, gpu_function function,
                                        int *limit);
@@ -310,63 +306,18 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
                                const struct gpu_code *code, bool as_text,
                                struct gpu_compiled *out_compiled);
 
-// The rest of the vtable, by file.
-braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
-                                     struct backend_stream **out_stream);
-braid_status braid_gpu_stream_wrap(struct backend *backend, void *handle,
-                                   struct backend_stream **out_stream);
-void braid_gpu_stream_destroy(struct backend *backend, struct backend_stream *stream);
 // While the device is current.
 void braid_gpu_await_default_stream(const struct gpu_backend *gpu);
-void *braid_gpu_stream_handle(struct backend *backend, struct backend_stream *stream);
-braid_status braid_gpu_stream_synchronize(struct backend *backend, struct backend_stream *stream);
-braid_status braid_gpu_stream_query(struct backend *backend, struct backend_stream *stream);
-braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backend_stream *stream);
-braid_status braid_gpu_stream_wait(struct backend *backend, struct backend_stream *stream,
-                                   struct backend_event *event);
-braid_status braid_gpu_call_capturing(struct backend *backend,
-                                      braid_status (*call)(void *user, void *stream), void *user);
 
-braid_status braid_gpu_reach(struct backend *backend, struct backend *peer, bool *out_reaches);
-void braid_gpu_get_link(struct backend *backend, struct backend *peer, bool reaches,
-                        braid_place_link *out_link);
-
-braid_status braid_gpu_event_create(struct backend *backend, bool timing,
-                                    struct backend_event **out_event);
-void braid_gpu_event_destroy(struct backend *backend, struct backend_event *event);
-braid_status braid_gpu_event_record(struct backend *backend, struct backend_event *event,
-                                    struct backend_stream *stream);
-braid_status braid_gpu_event_query(struct backend *backend, struct backend_event *event);
-braid_status braid_gpu_event_synchronize(struct backend *backend, struct backend_event *event);
-braid_status braid_gpu_event_elapsed(struct backend *backend, struct backend_event *start,
-                                     struct backend_event *end, uint64_t *out_ns);
-
-braid_status braid_gpu_allocate(struct backend *backend, braid_memory_kind kind, uint64_t bytes,
-                                void **out_memory);
-void braid_gpu_release(struct backend *backend, braid_memory_kind kind, void *memory);
 // Copies to or from the device, and waits for that: on a stream of its own, since the null stream
 // would wait for the program's. The device is current.
 braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const void *from,
                                 size_t bytes, const char *what);
 
-braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                   enum kernel_use use, const uint32_t *arg_bytes,
-                                   uint32_t num_args, struct backend_kernel **out_kernel);
-braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_kernel *kernel,
-                                           const struct backend_launch *launch,
-                                           const struct backend_audit *audit,
-                                           struct backend_kernel **out_kernel);
-braid_status braid_gpu_kernel_file(struct backend *backend, struct backend_kernel *kernel,
-                                   uint32_t file, char **out_name);
-void braid_gpu_kernel_unload(struct backend *backend, struct backend_kernel *kernel);
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
 // told why, once for each kernel. The device is current. Errors: as kernel_load.
 braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_kernel *kernel,
                                            enum gpu_change change, struct gpu_kernel **out_kernel);
-
-braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task *task);
-void braid_gpu_task_finish(struct backend *backend, struct backend_task *task);
-bool braid_gpu_task_goes_on(struct backend *backend, const struct backend_task *task, bool wait);
 
 // gpu_submit.c: the fill that notes that the task has begun or ended.
 struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended);
@@ -379,13 +330,42 @@ static inline bool braid_gpu_notes_begin(const struct backend_task *task)
 braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task);
 bool braid_gpu_post_joins(const struct backend_task *task);
 
-braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *stream,
-                              const struct backend_task *task);
-
 // Counting and opening, with the library loaded once for the process; a driver's own is its vendor.
 braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_num_devices,
                              char *out_reason, size_t reason_size);
 braid_status braid_gpu_open(const struct backend_driver *driver,
                             const braid_device_options *options, struct backend **out_backend);
+
+// The operations of a backend that files of their own have.
+#define GPU_OPERATIONS(X)                                                                          \
+    X(gpu, allocate)                                                                               \
+    X(gpu, release)                                                                                \
+    X(gpu, stream_create)                                                                          \
+    X(gpu, stream_wrap)                                                                            \
+    X(gpu, stream_destroy)                                                                         \
+    X(gpu, stream_handle)                                                                          \
+    X(gpu, stream_synchronize)                                                                     \
+    X(gpu, stream_query)                                                                           \
+    X(gpu, stream_wait)                                                                            \
+    X(gpu, stream_check_launch)                                                                    \
+    X(gpu, event_create)                                                                           \
+    X(gpu, event_destroy)                                                                          \
+    X(gpu, event_record)                                                                           \
+    X(gpu, event_query)                                                                            \
+    X(gpu, event_synchronize)                                                                      \
+    X(gpu, event_elapsed)                                                                          \
+    X(gpu, reach)                                                                                  \
+    X(gpu, get_link)                                                                               \
+    X(gpu, call_capturing)                                                                         \
+    X(gpu, kernel_load)                                                                            \
+    X(gpu, kernel_load_audited)                                                                    \
+    X(gpu, kernel_file)                                                                            \
+    X(gpu, kernel_unload)                                                                          \
+    X(gpu, count_blocks)                                                                           \
+    X(gpu, task_prepare)                                                                           \
+    X(gpu, task_finish)                                                                            \
+    X(gpu, task_goes_on)                                                                           \
+    X(gpu, submit)
+GPU_OPERATIONS(BACKEND_DECLARES)
 
 #endif
