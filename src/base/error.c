@@ -147,7 +147,7 @@ braid_status braid_error(braid_status status, const char *format, ...)
 
 braid_status braid_error_null(const char *function, const char *argument)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
+    return braid_error_invalid("%s: %s is NULL", function, argument);
 }
 
 braid_status braid_error_no_memory(const char *what)

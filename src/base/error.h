@@ -14,6 +14,8 @@ enum { ERROR_MESSAGE_BYTES = 1024 };
 __attribute__((format(printf, 2, 3))) braid_status braid_error(braid_status status,
                                                                const char *format, ...);
 
+#define braid_error_invalid(...) braid_error(BRAID_INVALID_ARGUMENT, __VA_ARGS__)
+
 // braid_error for an argument of a public function that is NULL and may not be.
 braid_status braid_error_null(const char *function, const char *argument);
 

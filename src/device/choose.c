@@ -17,9 +17,8 @@ braid_status braid_device_find_driver(const char *function, const char *name,
         *out_driver = braid_drivers[i];
         return BRAID_OK;
     }
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "%s: there is no backend named '%s', only cuda, hip and cpu", function,
-                       name);
+    return braid_error_invalid("%s: there is no backend named '%s', only cuda, hip and cpu",
+                               function, name);
 }
 
 // Names end at a comma; spaces round them do not count.

@@ -34,17 +34,15 @@ braid_status braid_device_check_open(const char *function, const braid_device *d
         return BRAID_OK;
     if (!device)
         return braid_error_null(function, "device");
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) was closed", function,
-                       device->label);
+    return braid_error_invalid("%s: the device (%s) was closed", function, device->label);
 }
 
 braid_status braid_device_check(const char *function, const braid_device *device)
 {
     braid_status status = braid_device_check_open(function, device);
     if (!status && device->group)
-        status =
-            braid_error(BRAID_INVALID_ARGUMENT, "%s: the device (%s) is a group: give a member",
-                        function, device->label);
+        status = braid_error_invalid("%s: the device (%s) is a group: give a member", function,
+                                     device->label);
     if (status || !failure_is_noted(&device->failure))
         return status;
     return braid_error(BRAID_DEVICE_ERROR, "%s: %s failed before: %.600s", function, device->label,

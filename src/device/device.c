@@ -50,9 +50,8 @@ static braid_status choose(const braid_device_options *options,
     if (!options->context)
         return braid_device_choose(options->backend, out_driver);
     if (options->backend && strcmp(options->backend, "cuda") != 0)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_open: a context is of cuda, and not of '%s'",
-                           options->backend);
+        return braid_error_invalid("braid_device_open: a context is of cuda, and not of '%s'",
+                                   options->backend);
     return braid_device_choose("cuda", out_driver);
 }
 

@@ -47,7 +47,7 @@ void braid_event_destroy(braid_event *event)
 static braid_status check_event(const char *function, const braid_event *event)
 {
     if (!event)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: event is NULL", function);
+        return braid_error_invalid("%s: event is NULL", function);
     return braid_device_check(function, event->device);
 }
 
@@ -98,10 +98,11 @@ braid_status braid_event_elapsed(braid_event *start, braid_event *end, uint64_t 
     if (!start || !end)
         return braid_error_null("braid_event_elapsed", start ? "end" : "start");
     if (!out_ns || start->device != end->device || !start->backend->timing || !end->backend->timing)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_event_elapsed: %s",
-                           !out_ns                        ? "out_ns is NULL"
-                           : start->device != end->device ? "the events are of two devices"
-                                                          : "an event was made without timing");
+        return braid_error_invalid("braid_event_elapsed: %s",
+                                   !out_ns ? "out_ns is NULL"
+                                   : start->device != end->device
+                                       ? "the events are of two devices"
+                                       : "an event was made without timing");
     braid_status status = braid_device_check("braid_event_elapsed", start->device);
     if (status)
         return status;

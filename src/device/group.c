@@ -16,29 +16,24 @@ static braid_status check_member(braid_device *const *members, size_t index)
 {
     const braid_device *first = members[0], *device = members[index];
     if (!device)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_device_open_group: member %zu is NULL",
-                           index);
+        return braid_error_invalid("braid_device_open_group: member %zu is NULL", index);
     if (!device_is_open(device))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_open_group: member %zu (%s) was closed", index,
-                           device->label);
+        return braid_error_invalid("braid_device_open_group: member %zu (%s) was closed", index,
+                                   device->label);
     if (device->group)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_open_group: member %zu (%s) is a group itself", index,
-                           device->label);
+        return braid_error_invalid("braid_device_open_group: member %zu (%s) is a group itself",
+                                   index, device->label);
     braid_status status = braid_device_check("braid_device_open_group", device);
     if (status)
         return status;
     if (strcmp(device->backend->ops->name, first->backend->ops->name) != 0)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_open_group: member %zu is %s and member 0 is %s: a group "
-                           "has one backend",
-                           index, device->label, first->label);
+        return braid_error_invalid(
+            "braid_device_open_group: member %zu is %s and member 0 is %s: a group has one backend",
+            index, device->label, first->label);
     if (is_cpu(device) && device != first)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_open_group: member %zu is another device of the CPU: "
-                           "give the same one several times",
-                           index);
+        return braid_error_invalid("braid_device_open_group: member %zu is another device of the "
+                                   "CPU: give the same one several times",
+                                   index);
     return BRAID_OK;
 }
 
@@ -48,9 +43,8 @@ static braid_status check_arguments(braid_device *const *members, size_t num_mem
     if (!members || !out_group)
         return braid_error_null("braid_device_open_group", members ? "out_group" : "members");
     if (num_members == 0 || num_members > MOST_PLACES)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_device_open_group: %zu members, not 1 to %d", num_members,
-                           MOST_PLACES);
+        return braid_error_invalid("braid_device_open_group: %zu members, not 1 to %d", num_members,
+                                   MOST_PLACES);
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < num_members && !status; i++)
         status = check_member(members, i);

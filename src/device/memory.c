@@ -12,9 +12,8 @@ braid_status braid_memory_allocate(braid_device *device, braid_memory_kind kind,
     if (status)
         return status;
     if (bytes == 0 || (kind != BRAID_MEMORY_DEVICE && kind != BRAID_MEMORY_HOST))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_memory_allocate: %llu bytes of memory kind %d",
-                           (unsigned long long)bytes, (int)kind);
+        return braid_error_invalid("braid_memory_allocate: %llu bytes of memory kind %d",
+                                   (unsigned long long)bytes, (int)kind);
     status = device->backend->ops->allocate(device->backend, kind, bytes, out_memory);
     if (!status)
         braid_device_hold(device, &device->num_allocations, 1);

@@ -7,9 +7,8 @@
 braid_status braid_device_refuse_stream(const char *function, const braid_device *device,
                                         const braid_stream *stream)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "%s: the stream is of another device (%s, not this %s)", function,
-                       stream->device->label, device->label);
+    return braid_error_invalid("%s: the stream is of another device (%s, not this %s)", function,
+                               stream->device->label, device->label);
 }
 
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
@@ -128,10 +127,9 @@ braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void 
     if (status)
         return status;
     if (!to || !from || bytes == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_copy: %s",
-                           !to     ? "to is NULL"
-                           : !from ? "from is NULL"
-                                   : "0 bytes");
+        return braid_error_invalid("braid_stream_copy: %s", !to     ? "to is NULL"
+                                                            : !from ? "from is NULL"
+                                                                    : "0 bytes");
     return submit(device, stream,
                   (struct backend_task){ .kind = WORK_COPY,
                                          .name = "copy",
@@ -148,11 +146,11 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
     if (!to)
         return braid_error_null("braid_stream_fill", "to");
     if (num_values == 0 || num_values > UINT64_MAX / 4)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_stream_fill: %llu values to %p",
-                           (unsigned long long)num_values, to);
+        return braid_error_invalid("braid_stream_fill: %llu values to %p",
+                                   (unsigned long long)num_values, to);
     if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_stream_fill: value_bytes is %u, not 1, 2 or 4", value_bytes);
+        return braid_error_invalid("braid_stream_fill: value_bytes is %u, not 1, 2 or 4",
+                                   value_bytes);
     return submit(device, stream,
                   (struct backend_task){ .kind = WORK_FILL,
                                          .name = "fill",

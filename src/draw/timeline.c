@@ -158,10 +158,9 @@ static braid_status find_frames(struct timeline *timeline)
             if (!raw_interval(timeline, frame, i, &interval))
                 continue;
             if (interval.end_ns < interval.start_ns)
-                return braid_error(BRAID_INVALID_ARGUMENT,
-                                   "braid_schedule_write: the interval of node %" PRIu32
-                                   " in frame %zu ends before it starts",
-                                   i, frame);
+                return braid_error_invalid("braid_schedule_write: the interval of node %" PRIu32
+                                           " in frame %zu ends before it starts",
+                                           i, frame);
             first = interval.start_ns < first ? interval.start_ns : first;
             last = interval.end_ns > last ? interval.end_ns : last;
         }
@@ -201,11 +200,9 @@ static braid_status find_zero(struct timeline *timeline)
     for (size_t frame = 0; frame < timeline->options.num_frames; frame++)
         if (launches[frame].end_ns < launches[frame].start_ns ||
             launches[frame].start_ns < launches[0].start_ns)
-            return braid_error(
-                BRAID_INVALID_ARGUMENT,
-                "braid_schedule_write: the launch of frame %zu ends before it starts, or "
-                "starts before the first",
-                frame);
+            return braid_error_invalid("braid_schedule_write: the launch of frame %zu ends before "
+                                       "it starts, or starts before the first",
+                                       frame);
     if (launches[0].start_ns >= timeline->zero_ns)
         return BRAID_OK;
     timeline->span_ns += timeline->zero_ns - launches[0].start_ns;

@@ -13,8 +13,7 @@ braid_status braid_schedule_write(const braid_schedule *schedule, braid_drawing 
     if (drawing == BRAID_DRAWING_DOT)
         return braid_schedule_dot_write(schedule, file);
     if (drawing != BRAID_DRAWING_SVG && drawing != BRAID_DRAWING_TRACE)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_write: no drawing has number %d",
-                           (int)drawing);
+        return braid_error_invalid("braid_schedule_write: no drawing has number %d", (int)drawing);
     bool is_svg = drawing == BRAID_DRAWING_SVG, ok = true;
     braid_timeline_options shown = options ? *options : (braid_timeline_options){ 0 };
     if (is_svg)

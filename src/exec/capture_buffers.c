@@ -36,8 +36,8 @@ braid_status braid_capture_check_resources(const struct capture *capture)
         if (kind_of(capture, i) == KIND_BUFFER && !braid_capture_memory_of(capture, i))
             return braid_error(
                 BRAID_UNSUPPORTED,
-                "a capture cannot find the contents of buffer '%s', which was "
-                "declared without its address",
+                "a capture cannot find the contents of buffer '%s', which was declared without its "
+                "address",
                 braid_graph_resource_name(capture->graph, i, buffer, sizeof(buffer)));
     }
     return BRAID_OK;

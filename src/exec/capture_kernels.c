@@ -52,25 +52,24 @@ static braid_status check_kernel(const struct capture *capture, uint32_t node,
     const braid_image *images[] = { &kernel->cuda, &kernel->hip };
     bool has_code = kernel->cpu || kernel->source;
     if (kernel->user && strcmp(capture->exec->device->backend->ops->name, "cpu") == 0)
-        return braid_error(
-            BRAID_UNSUPPORTED,
-            "node %s: its kernel has data of the program at braid_kernel.user, which "
-            "a capture cannot hold",
-            braid_node_text(node, kernel->name).text);
+        return braid_error(BRAID_UNSUPPORTED,
+                           "node %s: its kernel has data of the program at braid_kernel.user, "
+                           "which a capture cannot hold",
+                           braid_node_text(node, kernel->name).text);
     for (int i = 0; i < 2; i++) {
         if (images[i]->data && !image_bytes(images[i]))
-            return braid_error(BRAID_UNSUPPORTED,
-                               "node %s: its kernel's image has no braid_image.bytes, so its size "
-                               "is not known",
-                               braid_node_text(node, kernel->name).text);
+            return braid_error(
+                BRAID_UNSUPPORTED,
+                "node %s: its kernel's image has no braid_image.bytes, so its size is not known",
+                braid_node_text(node, kernel->name).text);
         has_code = has_code || images[i]->data;
     }
     return has_code
                ? BRAID_OK
-               : braid_error(BRAID_UNSUPPORTED,
-                             "node %s: its kernel is a loaded function, whose code a capture "
-                             "cannot hold",
-                             braid_node_text(node, braid_graph_name(capture->graph, node)).text);
+               : braid_error(
+                     BRAID_UNSUPPORTED,
+                     "node %s: its kernel is a loaded function, whose code a capture cannot hold",
+                     braid_node_text(node, braid_graph_name(capture->graph, node)).text);
 }
 
 static braid_status add_kernel(struct capture *capture, struct pointer_map *map, uint32_t node)

@@ -161,10 +161,10 @@ static braid_status put_end(struct capture *capture, uint32_t node, size_t place
     const unsigned char *bytes = capture->exec->tasks.slot_bytes[TASK_SLOT_WORKS] + offset;
     struct word word = find_word(capture, node, offset, bytes);
     if (word.kind != WORD_ADDRESS || !has_bytes(capture, &word, num))
-        return braid_error(BRAID_UNSUPPORTED,
-                           "node %s uses memory that no buffer declares, so a capture "
-                           "cannot hold its contents",
-                           braid_node_text(node, braid_graph_name(capture->graph, node)).text);
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "node %s uses memory that no buffer declares, so a capture cannot hold its contents",
+            braid_node_text(node, braid_graph_name(capture->graph, node)).text);
     put_word(&capture->file, &word, bytes);
     return BRAID_OK;
 }

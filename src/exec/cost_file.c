@@ -144,12 +144,12 @@ braid_status braid_graph_save_costs(const braid_graph *graph, const braid_device
 
 static braid_status refuse(const char *path)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s is no file of costs", path);
+    return braid_error_invalid("%s is no file of costs", path);
 }
 
 static braid_status refuse_list(const char *path, const char *name)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: '%s' is missing, or is no list", path, name);
+    return braid_error_invalid("%s: '%s' is missing, or is no list", path, name);
 }
 
 static braid_status read_origin(const char *path, FILE *file, struct origin *out_origin)
@@ -164,8 +164,8 @@ static braid_status read_origin(const char *path, FILE *file, struct origin *out
     if (ferror(file))
         return braid_error(BRAID_IO_ERROR, "%s could not be read: %s", path, strerror(errno));
     if (num > 0 && format != FORMAT)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s is of format %u, and this version reads %d",
-                           path, format, FORMAT);
+        return braid_error_invalid("%s is of format %u, and this version reads %d", path, format,
+                                   FORMAT);
     if (num == 4 && !end) // all but the list
         return refuse_list(path, list_names[COSTS]);
     return end ? BRAID_OK : refuse(path);
@@ -176,8 +176,8 @@ static braid_status check_text(const char *path, const char *what, const char *f
 {
     return strcmp(found, expected) == 0
                ? BRAID_OK
-               : braid_error(BRAID_INVALID_ARGUMENT, "%s is of another %s: '%s', and this is '%s'",
-                             path, what, found, expected);
+               : braid_error_invalid("%s is of another %s: '%s', and this is '%s'", path, what,
+                                     found, expected);
 }
 
 static braid_status check_origin(const char *path, const struct origin *found,
@@ -205,18 +205,16 @@ static braid_status read_numbers(const char *path, FILE *file, enum list list, u
         char digits[21], next[2];
         if (fscanf(file, " %20[0-9] %1[],]", digits, next) != 2 ||
             (next[0] == ',') != (i + 1 < num))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: %s[%zu] is no whole number, or not one of %zu", path,
-                               list_names[list], i, num);
+            return braid_error_invalid("%s: %s[%zu] is no whole number, or not one of %zu", path,
+                                       list_names[list], i, num);
         errno = 0;
         numbers[i] = strtoull(digits, NULL, 10);
         if (numbers[i] < least)
-            return braid_error(BRAID_INVALID_ARGUMENT, "%s: %s[%zu] is 0", path, list_names[list],
-                               i);
+            return braid_error_invalid("%s: %s[%zu] is 0", path, list_names[list], i);
         if (errno || numbers[i] > most - (is_sum ? sum : 0))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: the numbers of %s %s more than %" PRIu64, path,
-                               list_names[list], is_sum ? "add up to" : "have one of", most);
+            return braid_error_invalid("%s: the numbers of %s %s more than %" PRIu64, path,
+                                       list_names[list], is_sum ? "add up to" : "have one of",
+                                       most);
         sum += is_sum ? numbers[i] : 0;
     }
     return num || (fscanf(file, " ]%n", &end) != EOF && end) ? BRAID_OK : refuse(path);

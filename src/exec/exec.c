@@ -153,15 +153,15 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
         return braid_error_null(function, exec ? "out_num" : "exec");
     if (loop.graph != exec->schedule->graph_id || loop.index >= exec->tasks.num ||
         !work_has_body(exec->tasks.items[loop.index].kind))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %u of graph %u is no loop or branch of the exec's graph",
-                           function, loop.index, loop.graph);
+        return braid_error_invalid(
+            "%s: node %u of graph %u is no loop or branch of the exec's graph", function,
+            loop.index, loop.graph);
     // With the lock: a frame counts before its end is recorded.
     pthread_mutex_lock(&exec->turn.lock);
     uint64_t num = braid_exec_num_frames(exec);
     pthread_mutex_unlock(&exec->turn.lock);
     if (num == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: no frame was launched", function);
+        return braid_error_invalid("%s: no frame was launched", function);
     braid_status status = braid_exec_check_devices(function, exec);
     if (!status && atomic_load(&exec->turn.is_unrecorded))
         status = BRAID_NOT_READY;

@@ -22,11 +22,10 @@
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
     if (schedule->graph_id != graph->id)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_create: the schedule is of another graph");
+        return braid_error_invalid("braid_exec_create: the schedule is of another graph");
     if (schedule->graph_version != graph->version)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_create: the graph changed after the schedule was made");
+        return braid_error_invalid(
+            "braid_exec_create: the graph changed after the schedule was made");
     return BRAID_OK;
 }
 
@@ -35,10 +34,9 @@ static braid_status check_left_out(const braid_schedule *schedule, const struct 
 {
     for (uint32_t i = 0; schedule && i < culled->own.nodes.num; i++) {
         if (schedule_left_out(schedule, i) && !graph_nodes(&culled->own)[i].is_left_out)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "braid_exec_create: the schedule was made before a parameter could "
-                               "disable a node, and leaves out node %s",
-                               braid_node_text(i, braid_graph_name(&culled->own, i)).text);
+            return braid_error_invalid("braid_exec_create: the schedule was made before a "
+                                       "parameter could disable a node, and leaves out node %s",
+                                       braid_node_text(i, braid_graph_name(&culled->own, i)).text);
     }
     return BRAID_OK;
 }
@@ -191,22 +189,18 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
 {
     int mode = (int)options->mode;
     if (mode < BRAID_MODE_AUTO || mode > BRAID_MODE_GRAPH)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown mode %d", mode);
+        return braid_error_invalid("braid_exec_create: unknown mode %d", mode);
     int islands = (int)options->islands;
     if (islands < BRAID_ISLANDS_AUTO || islands > BRAID_ISLANDS_ALWAYS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown islands %d",
-                           islands);
+        return braid_error_invalid("braid_exec_create: unknown islands %d", islands);
     int when_full = (int)options->when_full;
     if (options->frames > EXEC_MOST_FRAMES)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_create: %u frames in flight, and %d are the most",
-                           options->frames, (int)EXEC_MOST_FRAMES);
+        return braid_error_invalid("braid_exec_create: %u frames in flight, and %d are the most",
+                                   options->frames, (int)EXEC_MOST_FRAMES);
     if (when_full < BRAID_FULL_QUEUES || when_full > BRAID_FULL_REFUSES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_create: unknown when_full %d",
-                           when_full);
+        return braid_error_invalid("braid_exec_create: unknown when_full %d", when_full);
     if (options->on_deadline && !options->deadline_ns)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_create: on_deadline is given, and deadline_ns is 0");
+        return braid_error_invalid("braid_exec_create: on_deadline is given, and deadline_ns is 0");
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 

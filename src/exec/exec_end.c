@@ -58,8 +58,8 @@ static braid_status after_launch(struct exec_part *part, braid_exec *exec,
     if (!status)
         return BRAID_OK;
     return braid_error(status,
-                       "launch on %s: the frame's callback could not be queued, so the frame's "
-                       "end was awaited: %s",
+                       "launch on %s: the frame's callback could not be queued, so the frame's end "
+                       "was awaited: %s",
                        exec->device->label, braid_error_message());
 }
 

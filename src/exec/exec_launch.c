@@ -114,10 +114,9 @@ static braid_status record_end(braid_exec *exec, struct exec_launch *launch)
     braid_status status = backend->ops->event_record(backend, slot->done->backend,
                                                      device_backend_stream(launch->queue));
     if (status)
-        return braid_error(status,
-                           "launch on %s: the frame's end could not be recorded, so it was "
-                           "awaited: %s",
-                           exec->device->label, braid_error_message());
+        return braid_error(
+            status, "launch on %s: the frame's end could not be recorded, so it was awaited: %s",
+            exec->device->label, braid_error_message());
     braid_exec_mark_replaced(exec, slot, launch->queue);
     if (slot->queue)
         status = wait(exec, launch->stream, slot->done);

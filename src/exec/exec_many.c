@@ -25,9 +25,9 @@ static braid_status check_rows(const braid_exec *exec, const struct many *many)
         uint32_t index = rows->parameter.index;
         const char *name = braid_names_at(&params->names, params->name[index]);
         if (rows->num != many->num_frames)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: parameter %s has rows for %zu frames, not %zu", function,
-                               braid_node_text(index, name).text, rows->num, many->num_frames);
+            return braid_error_invalid("%s: parameter %s has rows for %zu frames, not %zu",
+                                       function, braid_node_text(index, name).text, rows->num,
+                                       many->num_frames);
         if (!rows->values && rows->num)
             return braid_error_null(function, "values");
     }

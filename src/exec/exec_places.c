@@ -23,9 +23,8 @@ static braid_status check_schedule_places(const braid_exec *exec, const braid_sc
     uint32_t num = schedule->placed ? schedule->placed->model.num_places : 1;
     if (num <= exec->places.num)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "braid_exec_create: the schedule is for %u places, there %s %u", num,
-                       exec->places.num == 1 ? "is" : "are", exec->places.num);
+    return braid_error_invalid("braid_exec_create: the schedule is for %u places, there %s %u", num,
+                               exec->places.num == 1 ? "is" : "are", exec->places.num);
 }
 
 // Of a schedule that is older than a parameter.
@@ -33,10 +32,9 @@ static braid_status check_rests(const braid_graph *graph, const struct placed *p
 {
     for (uint32_t i = 0; placed && i < placed->model.num_nodes; i++) {
         if (graph_nodes(graph)[i].may_rest && graph_nodes(placed->graph)[i].must_run)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "braid_exec_create: the schedule was made before a parameter could "
-                               "disable node %s",
-                               braid_node_text(i, braid_graph_name(graph, i)).text);
+            return braid_error_invalid(
+                "braid_exec_create: the schedule was made before a parameter could disable node %s",
+                braid_node_text(i, braid_graph_name(graph, i)).text);
     }
     return BRAID_OK;
 }
@@ -46,9 +44,8 @@ static braid_status check_model(const braid_exec *exec, const braid_place_model 
     uint32_t num = model ? model->num_places : 0;
     if (num <= exec->places.num)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "braid_exec_create: plan.places has %u places, there %s %u", num,
-                       exec->places.num == 1 ? "is" : "are", exec->places.num);
+    return braid_error_invalid("braid_exec_create: plan.places has %u places, there %s %u", num,
+                               exec->places.num == 1 ? "is" : "are", exec->places.num);
 }
 
 static braid_status refuse(const char *what)

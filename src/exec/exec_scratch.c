@@ -20,12 +20,10 @@ static braid_status check(const braid_exec *exec, braid_resource scratch, uint64
     if (scratch.graph != exec->schedule->graph_id || !graph ||
         scratch.index >= graph->resources.num ||
         !graph_resource_at(graph, scratch.index)->is_scratch)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: resource %u of graph %u is no scratch of the exec's graph",
-                           function, scratch.index, scratch.graph);
+        return braid_error_invalid("%s: resource %u of graph %u is no scratch of the exec's graph",
+                                   function, scratch.index, scratch.graph);
     if (bytes == 0 || bytes > INT64_MAX)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: %llu bytes", function,
-                           (unsigned long long)bytes);
+        return braid_error_invalid("%s: %llu bytes", function, (unsigned long long)bytes);
     return BRAID_OK;
 }
 

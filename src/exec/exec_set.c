@@ -24,9 +24,8 @@ static braid_status begin(const char *function, braid_exec *exec, braid_node nod
     if (status)
         return status;
     if (node.graph != exec->schedule->graph_id || node.index >= exec->tasks.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %u of graph %u is not a node of the exec's graph", function,
-                           node.index, node.graph);
+        return braid_error_invalid("%s: node %u of graph %u is not a node of the exec's graph",
+                                   function, node.index, node.graph);
     const braid_graph *culled = &exec->culled.own;
     *out_setter = (struct setter){ function, exec, node.index,
                                    culled->nodes.num && graph_nodes(culled)[node.index].is_left_out,
@@ -46,8 +45,7 @@ static braid_status begin_kernel(const char *function, braid_exec *exec, braid_n
     braid_status status = begin(function, exec, node, out_setter);
     if (status || out_setter->is_left_out || out_setter->task->kind == WORK_KERNEL)
         return status;
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s is not a kernel", function,
-                       name_node(out_setter).text);
+    return braid_error_invalid("%s: node %s is not a kernel", function, name_node(out_setter).text);
 }
 
 // Those that the program gave.
@@ -60,18 +58,17 @@ static braid_status check_arg(const struct setter *setter, size_t index, braid_a
 {
     const struct backend_launch *launch = &setter->task->launch;
     if (!arg.data)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: node %s: argument %zu is NULL",
-                           setter->function, name_node(setter).text, index);
+        return braid_error_invalid("%s: node %s: argument %zu is NULL", setter->function,
+                                   name_node(setter).text, index);
     if (graph_argument_is_address(&arg) || graph_argument_is_trap(&arg))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %s: argument %zu cannot be set to braid_resource_address or "
-                           "BRAID_TRAP: give it a pointer",
-                           setter->function, name_node(setter).text, index);
+        return braid_error_invalid("%s: node %s: argument %zu cannot be set to "
+                                   "braid_resource_address or BRAID_TRAP: give it a pointer",
+                                   setter->function, name_node(setter).text, index);
     size_t bytes = arg.bytes == BRAID_UNCHECKED_POINTER ? sizeof(void *) : arg.bytes;
     if (bytes != launch->arg_bytes[index])
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %s: argument %zu has %u bytes, not %zu", setter->function,
-                           name_node(setter).text, index, launch->arg_bytes[index], arg.bytes);
+        return braid_error_invalid("%s: node %s: argument %zu has %u bytes, not %zu",
+                                   setter->function, name_node(setter).text, index,
+                                   launch->arg_bytes[index], arg.bytes);
     return BRAID_OK;
 }
 
@@ -99,9 +96,9 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
 static braid_status set_arg(const struct setter *setter, size_t index, braid_arg arg)
 {
     if (index >= count_args(setter))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: node %s has %u arguments, there is no number %zu", setter->function,
-                           name_node(setter).text, count_args(setter), index);
+        return braid_error_invalid("%s: node %s has %u arguments, there is no number %zu",
+                                   setter->function, name_node(setter).text, count_args(setter),
+                                   index);
     braid_status status = check_arg(setter, index, arg);
     return status ? status : set_args(setter, &arg, index, 1);
 }
@@ -121,12 +118,11 @@ braid_status braid_exec_set_args(braid_exec *exec, braid_node node, const braid_
     if (status || setter.is_left_out)
         return status;
     if (num_args && !args)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set_args: node %s: args is NULL",
-                           name_node(&setter).text);
+        return braid_error_invalid("braid_exec_set_args: node %s: args is NULL",
+                                   name_node(&setter).text);
     if (num_args != count_args(&setter))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set_args: node %s has %u arguments, %zu were given",
-                           name_node(&setter).text, count_args(&setter), num_args);
+        return braid_error_invalid("braid_exec_set_args: node %s has %u arguments, %zu were given",
+                                   name_node(&setter).text, count_args(&setter), num_args);
     for (size_t i = 0; i < num_args && !status; i++)
         status = check_arg(&setter, i, args[i]);
     return status ? status : set_args(&setter, args, 0, num_args);
@@ -219,21 +215,19 @@ static braid_status check_target(const struct setter *setter, braid_target targe
 {
     enum work_kind kind = setter->task->kind;
     if (target == BRAID_TARGET_ENABLED && (kind == WORK_AWAIT || kind == WORK_POST))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set: node %s is a communication, whose other ranks would "
-                           "wait for it",
-                           name_node(setter).text);
+        return braid_error_invalid(
+            "braid_exec_set: node %s is a communication, whose other ranks would wait for it",
+            name_node(setter).text);
     if ((uint32_t)target > BRAID_TARGET_TIMES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s: unknown target %u",
-                           name_node(setter).text, (uint32_t)target);
+        return braid_error_invalid("braid_exec_set: node %s: unknown target %u",
+                                   name_node(setter).text, (uint32_t)target);
     if (!braid_graph_target_fits(target, kind))
-        return braid_error(
-            BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s is a %s, which has no %s",
-            name_node(setter).text, braid_work_words[kind].name, braid_graph_target_name(target));
+        return braid_error_invalid("braid_exec_set: node %s is a %s, which has no %s",
+                                   name_node(setter).text, braid_work_words[kind].name,
+                                   braid_graph_target_name(target));
     if (target != BRAID_TARGET_ARGUMENT && index)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_exec_set: node %s: index %zu, where the target is %s",
-                           name_node(setter).text, index, braid_graph_target_name(target));
+        return braid_error_invalid("braid_exec_set: node %s: index %zu, where the target is %s",
+                                   name_node(setter).text, index, braid_graph_target_name(target));
     return BRAID_OK;
 }
 
@@ -249,8 +243,8 @@ braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target targ
     if (status)
         return status;
     if (!value)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_exec_set: node %s: value is NULL",
-                           name_node(&setter).text);
+        return braid_error_invalid("braid_exec_set: node %s: value is NULL",
+                                   name_node(&setter).text);
     if (target != BRAID_TARGET_ARGUMENT)
         return set_target(&setter, target, value);
     uint32_t num = count_args(&setter);

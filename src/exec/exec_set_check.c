@@ -11,18 +11,16 @@
 
 static braid_status refuse(const struct backend_task *task, const char *what)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: %s",
-                       braid_node_text(task->node, task->name).text, what);
+    return braid_error_invalid("node %s: %s", braid_node_text(task->node, task->name).text, what);
 }
 
 static braid_status check_room(const struct backend_task *task, uint64_t bytes, uint64_t room)
 {
     if (!room || bytes <= room)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node %s: %llu bytes end beyond the %llu of a resource",
-                       braid_node_text(task->node, task->name).text, (unsigned long long)bytes,
-                       (unsigned long long)room);
+    return braid_error_invalid("node %s: %llu bytes end beyond the %llu of a resource",
+                               braid_node_text(task->node, task->name).text,
+                               (unsigned long long)bytes, (unsigned long long)room);
 }
 
 static braid_status check_grid(const struct backend_task *task)
@@ -30,9 +28,9 @@ static braid_status check_grid(const struct backend_task *task)
     const struct backend_launch *launch = &task->launch;
     if (braid_grid_fits(launch->grid, launch->block))
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT, "node %s: a grid of %ux%ux%u blocks",
-                       braid_node_text(task->node, task->name).text, launch->grid.x, launch->grid.y,
-                       launch->grid.z);
+    return braid_error_invalid("node %s: a grid of %ux%ux%u blocks",
+                               braid_node_text(task->node, task->name).text, launch->grid.x,
+                               launch->grid.y, launch->grid.z);
 }
 
 // Of several places: behind a node that does nothing, no copy brings the earlier data. Of a graph
@@ -44,9 +42,8 @@ static braid_status check_rest(const braid_exec *exec, const struct backend_task
         return BRAID_OK;
     return braid_error(
         BRAID_UNSUPPORTED,
-        "node %s writes (BRAID_WRITE) where the plan does not make the earlier data: "
-        "disable it by a parameter (BRAID_TARGET_ENABLED), or give it "
-        "BRAID_READ_WRITE",
+        "node %s writes (BRAID_WRITE) where the plan does not make the earlier data: disable it by "
+        "a parameter (BRAID_TARGET_ENABLED), or give it BRAID_READ_WRITE",
         braid_node_text(task->node, task->name).text);
 }
 

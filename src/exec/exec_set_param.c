@@ -20,9 +20,9 @@ braid_status braid_exec_check_param(const char *function, const braid_exec *exec
     if (status)
         return status;
     if (parameter.graph != exec->schedule->graph_id || parameter.index >= exec->params.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: parameter %u of graph %u is not a parameter of the exec's graph",
-                           function, parameter.index, parameter.graph);
+        return braid_error_invalid(
+            "%s: parameter %u of graph %u is not a parameter of the exec's graph", function,
+            parameter.index, parameter.graph);
     return BRAID_OK;
 }
 

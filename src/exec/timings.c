@@ -28,9 +28,8 @@ static braid_status begin(const char *function, braid_exec *exec, const void *ou
         return status;
     struct exec_times *times = braid_exec_get_times(exec);
     if (!times)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s: the exec keeps no times: braid_exec_options.profile is 0",
-                           function);
+        return braid_error_invalid("%s: the exec keeps no times: braid_exec_options.profile is 0",
+                                   function);
     braid_exec_begin_launch(exec);
     status = braid_exec_read_times(exec, times);
     if (status)

@@ -200,10 +200,9 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
     if (status)
         return status;
     if (graph->ranks)
-        return braid_error(
-            BRAID_UNSUPPORTED,
-            "braid_exec_tune: each rank would try for itself, and all must launch as "
-            "often: graphs with communicators are not tuned");
+        return braid_error(BRAID_UNSUPPORTED,
+                           "braid_exec_tune: each rank would try for itself, and all must launch "
+                           "as often: graphs with communicators are not tuned");
     struct tune_trials trials = { .device = device,
                                   .graph = graph,
                                   .max_lanes = options->max_lanes,

@@ -9,20 +9,18 @@ static braid_status check_after(const braid_graph *graph, const char *name,
                                 const braid_node_options *options)
 {
     if (options->num_after && !options->after)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .after is NULL, .num_after is %zu",
-                           name, options->num_after);
+        return braid_error_invalid("node '%s': .after is NULL, .num_after is %zu", name,
+                                   options->num_after);
     for (size_t i = 0; i < options->num_after; i++) {
         braid_node after = options->after[i];
         if (graph_is_elsewhere(graph, after))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': .after[%zu] runs on another rank; order between ranks "
-                               "comes from what is sent",
-                               name, i);
+            return braid_error_invalid("node '%s': .after[%zu] runs on another rank; order between "
+                                       "ranks comes from what is sent",
+                                       name, i);
         if (!graph_owns_node(graph, after))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': .after[%zu] (node %u of graph %u) is not a node of this "
-                               "graph",
-                               name, i, after.index, after.graph);
+            return braid_error_invalid(
+                "node '%s': .after[%zu] (node %u of graph %u) is not a node of this graph", name, i,
+                after.index, after.graph);
     }
     return BRAID_OK;
 }
@@ -31,27 +29,24 @@ braid_status braid_graph_check_accesses(const braid_graph *graph, const char *na
                                         const braid_node_options *options)
 {
     if (options->num_accesses && !options->accesses)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': .accesses is NULL, .num_accesses is %zu", name,
-                           options->num_accesses);
+        return braid_error_invalid("node '%s': .accesses is NULL, .num_accesses is %zu", name,
+                                   options->num_accesses);
     if (options->num_accesses > GRAPH_MAX_ITEMS - graph->accesses.num)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many accesses", name);
+        return braid_error_invalid("node '%s': too many accesses", name);
     for (size_t i = 0; i < options->num_accesses; i++) {
         braid_resource resource = options->accesses[i].resource;
         if (resource.graph != graph->id || resource.index >= graph->resources.num)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': .accesses[%zu] (resource %u of graph %u) is not a "
-                               "resource of this graph",
-                               name, i, resource.index, resource.graph);
+            return braid_error_invalid("node '%s': .accesses[%zu] (resource %u of graph %u) is not "
+                                       "a resource of this graph",
+                                       name, i, resource.index, resource.graph);
         if (graph_resource_at(graph, resource.index)->is_scratch)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': .accesses[%zu] is scratch, of which each node has its "
-                               "own: no access is declared to it",
-                               name, i);
+            return braid_error_invalid("node '%s': .accesses[%zu] is scratch, of which each node "
+                                       "has its own: no access is declared to it",
+                                       name, i);
         int mode = (int)options->accesses[i].mode;
         if (mode < BRAID_READ || mode > BRAID_ACCUMULATE)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': .accesses[%zu] has the unknown mode %d", name, i, mode);
+            return braid_error_invalid("node '%s': .accesses[%zu] has the unknown mode %d", name, i,
+                                       mode);
     }
     return BRAID_OK;
 }
@@ -66,33 +61,28 @@ static braid_status check_bundle(const braid_graph *graph, const char *name,
     const char *role = prelude ? "prelude" : "epilogue";
     braid_node main = prelude ? options->prelude_of : options->epilogue_of;
     if (prelude && epilogue)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': .prelude_of and .epilogue_of are both set", name);
+        return braid_error_invalid("node '%s': .prelude_of and .epilogue_of are both set", name);
     if (!graph_owns_node(graph, main))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': its main node (node %u of graph %u) is not a node of this "
-                           "graph",
-                           name, main.index, main.graph);
+        return braid_error_invalid(
+            "node '%s': its main node (node %u of graph %u) is not a node of this graph", name,
+            main.index, main.graph);
     if (graph_nodes(graph)[main.index].role != GRAPH_MAIN)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': it cannot be a %s of '%s', which is a prelude or epilogue "
-                           "itself",
-                           name, role, braid_graph_name(graph, main.index));
+        return braid_error_invalid(
+            "node '%s': it cannot be a %s of '%s', which is a prelude or epilogue itself", name,
+            role, braid_graph_name(graph, main.index));
     enum work_kind kind = (enum work_kind)graph_nodes(graph)[main.index].kind;
     if (work_has_body(kind))
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': it cannot be a %s of the %s '%s'",
-                           name, role, braid_work_words[kind].kind,
-                           braid_graph_name(graph, main.index));
+        return braid_error_invalid("node '%s': it cannot be a %s of the %s '%s'", name, role,
+                                   braid_work_words[kind].kind,
+                                   braid_graph_name(graph, main.index));
     if (options->place)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': a %s runs on the device of its main node '%s'; give the "
-                           "place there",
-                           name, role, braid_graph_name(graph, main.index));
+        return braid_error_invalid(
+            "node '%s': a %s runs on the device of its main node '%s'; give the place there", name,
+            role, braid_graph_name(graph, main.index));
     if (options->lane_hint)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': a %s runs on the lane of its main node '%s'; give the hint "
-                           "there",
-                           name, role, braid_graph_name(graph, main.index));
+        return braid_error_invalid(
+            "node '%s': a %s runs on the lane of its main node '%s'; give the hint there", name,
+            role, braid_graph_name(graph, main.index));
     return BRAID_OK;
 }
 
@@ -100,14 +90,14 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                                     const braid_node_options *options)
 {
     if (!graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': the graph is NULL", name);
+        return braid_error_invalid("node '%s': the graph is NULL", name);
     if (graph->nodes.num >= GRAPH_MAX_ITEMS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many nodes", name);
+        return braid_error_invalid("node '%s': too many nodes", name);
     braid_status status = check_after(graph, name, options);
     if (!status && options->place > GRAPH_MOST_PLACES)
-        status = braid_error(BRAID_INVALID_ARGUMENT,
-                             "node '%s': its place is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d)",
-                             name, options->place, GRAPH_MOST_PLACES - 1);
+        status =
+            braid_error_invalid("node '%s': its place is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d)",
+                                name, options->place, GRAPH_MOST_PLACES - 1);
     if (!status)
         status = braid_graph_check_accesses(graph, name, options);
     if (!status)

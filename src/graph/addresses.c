@@ -11,10 +11,9 @@ static braid_status check_bytes(const struct address_request *request, const cha
 {
     if (request->bytes <= bytes)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node '%s': %s: %llu bytes end beyond the %llu of '%s'", request->node,
-                       request->what, (unsigned long long)request->bytes, (unsigned long long)bytes,
-                       name);
+    return braid_error_invalid("node '%s': %s: %llu bytes end beyond the %llu of '%s'",
+                               request->node, request->what, (unsigned long long)request->bytes,
+                               (unsigned long long)bytes, name);
 }
 
 // A buffer with shared memory lasts from its first to its last declared access. The memory of a
@@ -28,10 +27,9 @@ static braid_status check_access(const braid_graph *graph, const struct address_
         if (resources[request->options->accesses[i].resource.index].buffer == buffer)
             return BRAID_OK;
     }
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node '%s': %s is the address of '%s', whose memory frames choose and to "
-                       "which the node declares no access",
-                       request->node, request->what, name);
+    return braid_error_invalid("node '%s': %s is the address of '%s', whose memory frames choose "
+                               "and to which the node declares no access",
+                               request->node, request->what, name);
 }
 
 braid_status braid_graph_find_address(const braid_graph *graph,
@@ -40,18 +38,16 @@ braid_status braid_graph_find_address(const braid_graph *graph,
 {
     braid_resource handle = request->resource;
     if (handle.graph != graph->id || handle.index >= graph->resources.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': %s: resource %u of graph %u is not a resource of this graph",
-                           request->node, request->what, handle.index, handle.graph);
+        return braid_error_invalid(
+            "node '%s': %s: resource %u of graph %u is not a resource of this graph", request->node,
+            request->what, handle.index, handle.graph);
     const struct graph_resource *resource = graph_resource_at(graph, handle.index);
     char buffer[256];
     const char *name = braid_graph_resource_name(graph, handle.index, buffer, sizeof(buffer));
     bool is_planned = resource->alignment || resource->num_versions;
     if (!is_planned && !resource->address)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': %s: '%s' was declared without an "
-                           "address",
-                           request->node, request->what, name);
+        return braid_error_invalid("node '%s': %s: '%s' was declared without an address",
+                                   request->node, request->what, name);
     braid_status status = check_bytes(request, name, resource->bytes);
     if (!status && is_planned && !resource->is_scratch)
         status = check_access(graph, request, name);
@@ -69,8 +65,8 @@ braid_status braid_graph_find_pointer(const braid_graph *graph,
     if (!request->resource.graph)
         return BRAID_OK;
     if (given)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s and .%s_resource are both given",
-                           request->node, request->what, request->what);
+        return braid_error_invalid("node '%s': .%s and .%s_resource are both given", request->node,
+                                   request->what, request->what);
     char what[32];
     snprintf(what, sizeof(what), ".%s_resource", request->what);
     struct address_request whole = *request;

@@ -30,10 +30,9 @@ static braid_status check_resource(const braid_graph *graph, const char *name, s
 {
     if (resource.graph == graph->id && resource.index < graph->resources.num)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node '%s': argument %zu (resource %u of graph %u) is not a resource of "
-                       "this graph",
-                       name, index, resource.index, resource.graph);
+    return braid_error_invalid(
+        "node '%s': argument %zu (resource %u of graph %u) is not a resource of this graph", name,
+        index, resource.index, resource.graph);
 }
 
 braid_status braid_graph_add_argument_accesses(const braid_graph *graph, const char *name,
@@ -46,7 +45,7 @@ braid_status braid_graph_add_argument_accesses(const braid_graph *graph, const c
     if (num == 0 || !graph || given != node->num_accesses)
         return BRAID_OK; // nothing to add, or to be refused by the checks of any node
     if (given > GRAPH_MAX_ITEMS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many accesses", name);
+        return braid_error_invalid("node '%s': too many accesses", name);
     braid_access *accesses = malloc((given + num) * sizeof(*accesses));
     if (!accesses)
         return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);

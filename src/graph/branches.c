@@ -17,7 +17,7 @@ braid_status braid_graph_begin_if(braid_graph *graph, const braid_if *branch, br
                                         .expected = 1,
                                         .tests_first = true };
     if (!branch->condition.graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "branch '%s': it has no .condition", begin.name);
+        return braid_error_invalid("branch '%s': it has no .condition", begin.name);
     return braid_graph_begin_region(graph, &begin, out_if);
 }
 
@@ -26,16 +26,14 @@ braid_status braid_graph_else(braid_graph *graph)
     if (!graph)
         return braid_error_null("braid_graph_else", "graph");
     if (!graph->open.num)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_graph_else: no branch is open");
+        return braid_error_invalid("braid_graph_else: no branch is open");
     struct graph_region *open = (struct graph_region *)graph->open.items + (graph->open.num - 1);
     if (graph_nodes(graph)[open->node].kind != WORK_BRANCH)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_else: loop '%s' is open, and no branch",
-                           braid_graph_name(graph, open->node));
+        return braid_error_invalid("braid_graph_else: loop '%s' is open, and no branch",
+                                   braid_graph_name(graph, open->node));
     if (graph_region_is_else(open))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_else: branch '%s' has two arms already",
-                           braid_graph_name(graph, open->node));
+        return braid_error_invalid("braid_graph_else: branch '%s' has two arms already",
+                                   braid_graph_name(graph, open->node));
     if (!braid_array_reserve(&graph->regions, graph->open.num + 1, sizeof(*open)))
         return braid_error_no_memory("an arm of a branch");
     braid_status status = braid_graph_end_body(graph, open);

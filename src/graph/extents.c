@@ -79,8 +79,8 @@ bool braid_extents_overrun(const struct extents *extents, const void *address, u
 braid_status braid_extents_refuse(const char *node, const char *end, uint64_t bytes,
                                   uint64_t beyond, const char *buffer)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node %s: .%s: %llu bytes end %llu beyond buffer '%s': take fewer, or "
-                       "declare the buffer as long as it is",
-                       node, end, (unsigned long long)bytes, (unsigned long long)beyond, buffer);
+    return braid_error_invalid("node %s: .%s: %llu bytes end %llu beyond buffer '%s': take fewer, "
+                               "or declare the buffer as long as it is",
+                               node, end, (unsigned long long)bytes, (unsigned long long)beyond,
+                               buffer);
 }

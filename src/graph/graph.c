@@ -142,9 +142,9 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
     if (graph_is_elsewhere(graph, node))
         return BRAID_OK;
     if (!graph_owns_node(graph, node))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_set_cost: node %u of graph %u is not a node of this graph",
-                           node.index, node.graph);
+        return braid_error_invalid(
+            "braid_graph_set_cost: node %u of graph %u is not a node of this graph", node.index,
+            node.graph);
     braid_graph_set_measured(graph, node.index, cost_ns, 0);
     if (node.index < graph->measured.num)
         graph_keep_measured(graph, node.index, (struct graph_measured){ 0 });
@@ -160,15 +160,13 @@ braid_status braid_graph_add_edge(braid_graph *graph, braid_node from, braid_nod
     const braid_node ends[] = { from, to };
     for (int i = 0; i < 2; i++) {
         if (!graph_owns_node(graph, ends[i]))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "braid_graph_add_edge: `%s` (node %u of graph %u) is not a node of "
-                               "this graph",
-                               i ? "to" : "from", ends[i].index, ends[i].graph);
+            return braid_error_invalid(
+                "braid_graph_add_edge: `%s` (node %u of graph %u) is not a node of this graph",
+                i ? "to" : "from", ends[i].index, ends[i].graph);
     }
     if (from.index == to.index)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_add_edge: an edge from '%s' to itself",
-                           braid_graph_name(graph, from.index));
+        return braid_error_invalid("braid_graph_add_edge: an edge from '%s' to itself",
+                                   braid_graph_name(graph, from.index));
     if (graph_nodes(graph)[to.index].kind == WORK_AWAIT)
         to.index--; // what posts it
     if (from.index == to.index)

@@ -35,13 +35,12 @@ static braid_status check_sizes(const char *name, const braid_kernel_node *launc
     braid_dim3 grid = without_zeros(launch->grid);
     braid_dim3 block = without_zeros(launch->block);
     if (!braid_grid_fits(grid, block))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': grid %ux%ux%u of blocks %ux%ux%u overflows", name, grid.x,
-                           grid.y, grid.z, block.x, block.y, block.z);
+        return braid_error_invalid("node '%s': grid %ux%ux%u of blocks %ux%ux%u overflows", name,
+                                   grid.x, grid.y, grid.z, block.x, block.y, block.z);
     braid_dim3 cluster = launch->cluster;
     if (cluster.x > UINT8_MAX || cluster.y > UINT8_MAX || cluster.z > UINT8_MAX)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': cluster %ux%ux%u is too large", name,
-                           cluster.x, cluster.y, cluster.z);
+        return braid_error_invalid("node '%s': cluster %ux%ux%u is too large", name, cluster.x,
+                                   cluster.y, cluster.z);
     return BRAID_OK;
 }
 
@@ -56,8 +55,8 @@ static braid_status check_texts(const char *name, const braid_kernel *kernel, co
 {
     for (size_t i = 0; i < num; i++) {
         if (!texts || !texts[i])
-            return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': %s %zu of kernel '%s' is NULL",
-                               name, what, i, kernel->name);
+            return braid_error_invalid("node '%s': %s %zu of kernel '%s' is NULL", name, what, i,
+                                       kernel->name);
     }
     return BRAID_OK;
 }
@@ -72,9 +71,9 @@ static braid_status check_build(const char *name, const braid_kernel *kernel)
     for (size_t i = 0; i < kernel->num_headers && !status; i++) {
         const braid_header *header = kernel->headers ? &kernel->headers[i] : NULL;
         if (!header || !header->name || !header->text)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s': header %zu of kernel '%s' has no name or no text", name,
-                               i, kernel->name);
+            return braid_error_invalid(
+                "node '%s': header %zu of kernel '%s' has no name or no text", name, i,
+                kernel->name);
     }
     return status;
 }
@@ -82,13 +81,12 @@ static braid_status check_build(const char *name, const braid_kernel *kernel)
 static braid_status check_kernel(const char *name, const braid_kernel_node *launch)
 {
     if (!launch->kernel)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .kernel is NULL", name);
+        return braid_error_invalid("node '%s': .kernel is NULL", name);
     if (!launch->kernel->name || !*launch->kernel->name)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': its kernel has no name", name);
+        return braid_error_invalid("node '%s': its kernel has no name", name);
     if (!has_code(launch->kernel))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': kernel '%s' has no code for any device", name,
-                           launch->kernel->name);
+        return braid_error_invalid("node '%s': kernel '%s' has no code for any device", name,
+                                   launch->kernel->name);
     return check_build(name, launch->kernel);
 }
 
@@ -152,11 +150,10 @@ static braid_status check_arg(const braid_graph *graph, const char *name,
     const braid_arg *arg = &launch->args[index];
     const void *address = NULL;
     if (!arg->data || !arg->bytes)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu %s", name, index,
-                           arg->data ? "has 0 bytes" : "is NULL");
+        return braid_error_invalid("node '%s': argument %zu %s", name, index,
+                                   arg->data ? "has 0 bytes" : "is NULL");
     if (bytes_of(arg) > INT32_MAX)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': argument %zu of %zu bytes", name,
-                           index, arg->bytes);
+        return braid_error_invalid("node '%s': argument %zu of %zu bytes", name, index, arg->bytes);
     needs->bytes += graph_arg_stride((uint32_t)bytes_of(arg));
     needs->num_addresses += graph_argument_is_address(arg);
     needs->num_unchecked += is_unchecked(arg);
@@ -170,10 +167,10 @@ static braid_status check_args(const braid_graph *graph, const char *name,
                                const braid_kernel_node *launch, struct arg_needs *needs)
 {
     if (launch->num_args && !launch->args)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .args is NULL, .num_args is %zu",
-                           name, launch->num_args);
+        return braid_error_invalid("node '%s': .args is NULL, .num_args is %zu", name,
+                                   launch->num_args);
     if (launch->num_args >= GRAPH_MAX_ITEMS - graph->arg_sizes.num)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': too many arguments", name);
+        return braid_error_invalid("node '%s': too many arguments", name);
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < launch->num_args && !status; i++)
         status = check_arg(graph, name, launch, i, needs);
@@ -193,27 +190,24 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
         return BRAID_OK;
     const struct graph_kernel *kernel = graph_kernel_of(graph, first);
     if (reads_grid(launch) != kernel->grid_from)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': kernel '%s' has its grid %s here, and not so in node %s: "
-                           "use another braid_kernel for it",
-                           name, kernel->kernel->name,
-                           kernel->grid_from ? "given" : "read from memory",
-                           braid_node_text(first, braid_graph_name(graph, first)).text);
+        return braid_error_invalid("node '%s': kernel '%s' has its grid %s here, and not so in "
+                                   "node %s: use another braid_kernel for it",
+                                   name, kernel->kernel->name,
+                                   kernel->grid_from ? "given" : "read from memory",
+                                   braid_node_text(first, braid_graph_name(graph, first)).text);
     uint32_t num_args = kernel->num_args - kernel->grid_from;
     if (launch->num_args != num_args)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': %zu arguments for kernel '%s', to which node %s gives %u",
-                           name, launch->num_args, kernel->kernel->name,
-                           braid_node_text(first, braid_graph_name(graph, first)).text, num_args);
+        return braid_error_invalid(
+            "node '%s': %zu arguments for kernel '%s', to which node %s gives %u", name,
+            launch->num_args, kernel->kernel->name,
+            braid_node_text(first, braid_graph_name(graph, first)).text, num_args);
     const uint32_t *sizes = graph->arg_sizes.items; // NULL where no kernel has any
     for (uint32_t i = 0; i < num_args; i++) {
         uint32_t bytes = sizes[kernel->first_arg + i];
         if (bytes_of(&launch->args[i]) != bytes)
-            return braid_error(
-                BRAID_INVALID_ARGUMENT,
-                "node '%s': argument %u of kernel '%s' has %zu bytes, and %u in node "
-                "%s",
-                name, i, kernel->kernel->name, bytes_of(&launch->args[i]), bytes,
+            return braid_error_invalid(
+                "node '%s': argument %u of kernel '%s' has %zu bytes, and %u in node %s", name, i,
+                kernel->kernel->name, bytes_of(&launch->args[i]), bytes,
                 braid_node_text(first, braid_graph_name(graph, first)).text);
     }
     return BRAID_OK;

@@ -7,7 +7,7 @@ enum { EXPECTED = 10 }; // iterations, where nobody says
 
 static braid_status refuse(const char *name, const char *why)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT, "loop '%s': %s", name, why);
+    return braid_error_invalid("loop '%s': %s", name, why);
 }
 
 static braid_status check_bounds(const char *name, const braid_loop *loop)

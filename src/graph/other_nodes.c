@@ -43,7 +43,7 @@ static braid_status find_pointer(const braid_graph *graph, const char *name, str
 {
     const void *address = pointer->given;
     if (is_moving(node) && !address && !pointer->resource.graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name, pointer->name);
+        return braid_error_invalid("node '%s': .%s is NULL", name, pointer->name);
     const struct address_request request = { .node = name,
                                              .what = pointer->name,
                                              .options = node->options,
@@ -60,15 +60,15 @@ static braid_status check_amount(const char *name, const struct work_node *node)
 {
     const struct work_fill *fill = &node->work.fill;
     if (node->kind == WORK_COPY && node->work.copy.bytes == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': a copy of 0 bytes", name);
+        return braid_error_invalid("node '%s': a copy of 0 bytes", name);
     if (node->kind != WORK_FILL)
         return BRAID_OK;
     if (fill->num_values == 0 || fill->num_values > UINT64_MAX / 4)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': a fill of %llu values", name,
-                           (unsigned long long)fill->num_values);
+        return braid_error_invalid("node '%s': a fill of %llu values", name,
+                                   (unsigned long long)fill->num_values);
     if (fill->value_bytes != 1 && fill->value_bytes != 2 && fill->value_bytes != 4)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .value_bytes is %u, not 1, 2 or 4",
-                           name, fill->value_bytes);
+        return braid_error_invalid("node '%s': .value_bytes is %u, not 1, 2 or 4", name,
+                                   fill->value_bytes);
     return BRAID_OK;
 }
 
@@ -77,7 +77,7 @@ static braid_status check(const braid_graph *graph, const char *name, struct wor
     braid_status status = braid_graph_check_node(graph, name, node->options);
     if (!status && ((node->kind == WORK_HOST && !node->work.host.call) ||
                     (node->kind == WORK_QUEUE && !node->work.queue.call)))
-        status = braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .call is NULL", name);
+        status = braid_error_invalid("node '%s': .call is NULL", name);
     for (int i = 0; i < MOST_POINTERS && !status; i++) {
         if (node->pointers[i].name)
             status = find_pointer(graph, name, node, &node->pointers[i]);

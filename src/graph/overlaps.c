@@ -8,11 +8,11 @@
 static braid_status refuse(const braid_graph *graph, uint32_t one, uint32_t other)
 {
     uint32_t first = one < other ? one : other, second = one < other ? other : one;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "buffer '%s' shares bytes with buffer '%s', and two buffers never conflict: "
-                       "declare one, and its parts with braid_graph_add_range",
-                       braid_names_at(&graph->names, graph_resource_at(graph, second)->name),
-                       braid_names_at(&graph->names, graph_resource_at(graph, first)->name));
+    return braid_error_invalid(
+        "buffer '%s' shares bytes with buffer '%s', and two buffers never conflict: declare one, "
+        "and its parts with braid_graph_add_range",
+        braid_names_at(&graph->names, graph_resource_at(graph, second)->name),
+        braid_names_at(&graph->names, graph_resource_at(graph, first)->name));
 }
 
 braid_status braid_graph_check_overlaps(const braid_graph *graph, const struct extents *extents)

@@ -13,13 +13,12 @@ braid_status braid_graph_add_parameter(braid_graph *graph, const char *name, uin
     if (!name)
         return braid_error_null("braid_graph_add_parameter", "name");
     if (!*name)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_add_parameter: a parameter needs a name");
+        return braid_error_invalid("braid_graph_add_parameter: a parameter needs a name");
     if (bytes == 0 || bytes > MOST_PARAMETER_BYTES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "parameter '%s': %llu bytes, not 1 to %d", name,
-                           (unsigned long long)bytes, MOST_PARAMETER_BYTES);
+        return braid_error_invalid("parameter '%s': %llu bytes, not 1 to %d", name,
+                                   (unsigned long long)bytes, MOST_PARAMETER_BYTES);
     if (graph->parameters.num >= GRAPH_MAX_ITEMS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "too many parameters in one graph");
+        return braid_error_invalid("too many parameters in one graph");
     if (!braid_array_reserve(&graph->parameters, 1, sizeof(struct graph_parameter)) ||
         !braid_names_reserve(&graph->names, name))
         return braid_error_no_memory("a parameter");
@@ -88,36 +87,34 @@ static braid_status check_argument(const braid_graph *graph, const char *name,
     uint32_t num_args = kernel->num_args - kernel->grid_from;
     if (use->argument < num_args)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "parameter '%s': node '%s' has %u arguments, there is no number %zu", name,
-                       braid_graph_name(graph, use->node.index), num_args, use->argument);
+    return braid_error_invalid("parameter '%s': node '%s' has %u arguments, there is no number %zu",
+                               name, braid_graph_name(graph, use->node.index), num_args,
+                               use->argument);
 }
 
 static braid_status check_target(const braid_graph *graph, const char *name,
                                  const braid_parameter_use *use)
 {
     if (!graph_owns_node(graph, use->node))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': node %u of graph %u is not a node of this graph", name,
-                           use->node.index, use->node.graph);
+        return braid_error_invalid(
+            "parameter '%s': node %u of graph %u is not a node of this graph", name,
+            use->node.index, use->node.graph);
     uint32_t index = (uint32_t)use->target, kind = graph_nodes(graph)[use->node.index].kind;
     const char *node = braid_graph_name(graph, use->node.index);
     if (index >= sizeof(targets) / sizeof(*targets))
-        return braid_error(BRAID_INVALID_ARGUMENT, "parameter '%s': node '%s': unknown target %u",
-                           name, node, index);
+        return braid_error_invalid("parameter '%s': node '%s': unknown target %u", name, node,
+                                   index);
     if (!(targets[index].kinds & 1u << kind))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': node '%s' is a %s, which has no %s", name, node,
-                           braid_work_words[kind].name, targets[index].name);
+        return braid_error_invalid("parameter '%s': node '%s' is a %s, which has no %s", name, node,
+                                   braid_work_words[kind].name, targets[index].name);
     if (index == BRAID_TARGET_ARGUMENT)
         return check_argument(graph, name, use);
     if (!targets[index].bytes)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': node '%s': all of a %s is set by braid_exec_set alone",
-                           name, node, targets[index].name);
+        return braid_error_invalid(
+            "parameter '%s': node '%s': all of a %s is set by braid_exec_set alone", name, node,
+            targets[index].name);
     if (use->argument || use->argument_offset)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT,
+        return braid_error_invalid(
             "parameter '%s': node '%s': argument %zu at %llu, where the target is %s", name, node,
             use->argument, (unsigned long long)use->argument_offset, targets[index].name);
     return BRAID_OK;
@@ -151,10 +148,9 @@ static braid_status check_part(const braid_graph *graph, const char *name, uint6
                                const braid_parameter_use *use, uint64_t *out_bytes)
 {
     if (use->offset >= num_bytes || use->bytes > num_bytes - use->offset)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': %llu bytes at %llu end beyond its %llu bytes", name,
-                           (unsigned long long)use->bytes, (unsigned long long)use->offset,
-                           (unsigned long long)num_bytes);
+        return braid_error_invalid("parameter '%s': %llu bytes at %llu end beyond its %llu bytes",
+                                   name, (unsigned long long)use->bytes,
+                                   (unsigned long long)use->offset, (unsigned long long)num_bytes);
     uint64_t bytes = use->bytes ? use->bytes : num_bytes - use->offset;
     uint64_t room = target_bytes(graph, use);
     bool is_argument = use->target == BRAID_TARGET_ARGUMENT;
@@ -165,15 +161,13 @@ static braid_status check_part(const braid_graph *graph, const char *name, uint6
         return BRAID_OK;
     const char *node = braid_graph_name(graph, use->node.index);
     if (!is_argument)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "parameter '%s': %llu bytes for %s of node '%s', which has %llu", name,
-                           (unsigned long long)bytes, targets[use->target].name, node,
-                           (unsigned long long)room);
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "parameter '%s': %llu bytes at %llu of argument %zu of node '%s' end "
-                       "beyond its %llu bytes",
-                       name, (unsigned long long)bytes, (unsigned long long)use->argument_offset,
-                       use->argument, node, (unsigned long long)room);
+        return braid_error_invalid("parameter '%s': %llu bytes for %s of node '%s', which has %llu",
+                                   name, (unsigned long long)bytes, targets[use->target].name, node,
+                                   (unsigned long long)room);
+    return braid_error_invalid(
+        "parameter '%s': %llu bytes at %llu of argument %zu of node '%s' end beyond its %llu bytes",
+        name, (unsigned long long)bytes, (unsigned long long)use->argument_offset, use->argument,
+        node, (unsigned long long)room);
 }
 
 braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter parameter,
@@ -182,10 +176,9 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
     if (!graph || !use)
         return braid_error_null("braid_graph_use_parameter", graph ? "use" : "graph");
     if (parameter.graph != graph->id || parameter.index >= graph->parameters.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_use_parameter: parameter %u of graph %u is not a parameter "
-                           "of this graph",
-                           parameter.index, parameter.graph);
+        return braid_error_invalid(
+            "braid_graph_use_parameter: parameter %u of graph %u is not a parameter of this graph",
+            parameter.index, parameter.graph);
     const struct graph_parameter *known =
         &((const struct graph_parameter *)graph->parameters.items)[parameter.index];
     const char *name = braid_names_at(&graph->names, known->name);

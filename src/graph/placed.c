@@ -42,14 +42,11 @@ void braid_place_model_finish(struct place_model *model)
 static braid_status check_model(const braid_place_model *model)
 {
     if (model->num_places == 0 || model->num_places > GRAPH_MOST_PLACES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "a plan for %u devices, not 1 to %d",
-                           model->num_places, GRAPH_MOST_PLACES);
+        return braid_error_invalid("a plan for %u devices, not 1 to %d", model->num_places,
+                                   GRAPH_MOST_PLACES);
     for (uint32_t i = 0; model->speeds && i < model->num_places; i++) {
         if (model->speeds[i] == 0)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "a plan for devices: the speed of device %u "
-                               "is 0",
-                               i);
+            return braid_error_invalid("a plan for devices: the speed of device %u is 0", i);
     }
     return BRAID_OK;
 }

@@ -56,12 +56,10 @@ static braid_status check_argument(const struct pointers *pointers, uint32_t nod
     if (i == extents->num || extents->items[i].begin > (uintptr_t)address ||
         declares(pointers, node, extents->items[i].buffer) || is_end(pointers, node, i, address))
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node %s: %s is an address in buffer '%s', to which the node declares no "
-                       "access. Declare it, or give a pointer that nothing orders as "
-                       "BRAID_UNCHECKED_POINTER",
-                       name_of(pointers, node).text, what,
-                       buffer_name(pointers, extents->items[i].buffer));
+    return braid_error_invalid(
+        "node %s: %s is an address in buffer '%s', to which the node declares no access. Declare "
+        "it, or give a pointer that nothing orders as BRAID_UNCHECKED_POINTER",
+        name_of(pointers, node).text, what, buffer_name(pointers, extents->items[i].buffer));
 }
 
 static bool is_unchecked(struct pointers *pointers, uint32_t arg)
@@ -115,11 +113,10 @@ static braid_status check_end(const struct pointers *pointers, uint32_t node, co
                                 extents->items[i].begin - (uintptr_t)address < bytes);
          i++) {
         if (!declares(pointers, node, extents->items[i].buffer))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node %s: .%s reaches buffer '%s', to which the node declares no "
-                               "access: declare it",
-                               name_of(pointers, node).text, end,
-                               buffer_name(pointers, extents->items[i].buffer));
+            return braid_error_invalid("node %s: .%s reaches buffer '%s', to which the node "
+                                       "declares no access: declare it",
+                                       name_of(pointers, node).text, end,
+                                       buffer_name(pointers, extents->items[i].buffer));
     }
     return BRAID_OK;
 }

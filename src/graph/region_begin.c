@@ -8,8 +8,7 @@
 
 static braid_status refuse(enum work_kind kind, const char *name, const char *why)
 {
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s '%s': %s", braid_work_words[kind].kind, name,
-                       why);
+    return braid_error_invalid("%s '%s': %s", braid_work_words[kind].kind, name, why);
 }
 
 static braid_status check_options(const struct region_begin *begin)
@@ -35,8 +34,7 @@ static braid_status check_condition(const braid_graph *graph, const struct regio
     if (!condition.graph)
         return BRAID_OK;
     if (condition.graph != graph->id || condition.index >= graph->resources.num)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT,
+        return braid_error_invalid(
             "%s '%s': .condition (resource %u of graph %u) is not a resource of this graph", kind,
             begin->name, condition.index, condition.graph);
     const struct graph_resource *resource = graph_resource_at(graph, condition.index);
@@ -53,8 +51,9 @@ static braid_status check_condition(const braid_graph *graph, const struct regio
         why = "is not aligned as a uint32_t";
     if (!why)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT, "%s '%s': its condition '%s' %s", kind, begin->name,
-                       braid_graph_resource_name(graph, condition.index, text, sizeof(text)), why);
+    return braid_error_invalid(
+        "%s '%s': its condition '%s' %s", kind, begin->name,
+        braid_graph_resource_name(graph, condition.index, text, sizeof(text)), why);
 }
 
 static braid_status check(const braid_graph *graph, const struct region_begin *begin,
@@ -165,8 +164,7 @@ braid_status braid_graph_end(braid_graph *graph)
     if (!graph)
         return braid_error_null("braid_graph_end", "graph");
     if (!graph->open.num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_end: no loop is open, and no branch");
+        return braid_error_invalid("braid_graph_end: no loop is open, and no branch");
     struct graph_region *open = (struct graph_region *)graph->open.items + (graph->open.num - 1);
     braid_status status = braid_graph_join_accesses(graph, open);
     if (!status)

@@ -22,9 +22,9 @@ static braid_status check_condition(const braid_graph *graph, const struct graph
         }
     }
     char name[256];
-    return braid_error(BRAID_INVALID_ARGUMENT, "'%s' never ends: no node in it writes '%s'",
-                       braid_graph_name(graph, region->node),
-                       braid_graph_resource_name(graph, region->condition, name, sizeof(name)));
+    return braid_error_invalid(
+        "'%s' never ends: no node in it writes '%s'", braid_graph_name(graph, region->node),
+        braid_graph_resource_name(graph, region->condition, name, sizeof(name)));
 }
 
 static braid_status check_bundles(const braid_graph *graph)
@@ -33,9 +33,8 @@ static braid_status check_bundles(const braid_graph *graph)
         uint32_t main = graph_nodes(graph)[i].main;
         if (braid_graph_region_of(graph, i) == braid_graph_region_of(graph, main))
             continue;
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node %u '%s' and its main node %u '%s' are in two bodies", i,
-                           braid_graph_name(graph, i), main, braid_graph_name(graph, main));
+        return braid_error_invalid("node %u '%s' and its main node %u '%s' are in two bodies", i,
+                                   braid_graph_name(graph, i), main, braid_graph_name(graph, main));
     }
     return BRAID_OK;
 }
@@ -47,11 +46,9 @@ static braid_status refuse_edge(const braid_graph *graph, const struct graph_edg
     const char *from = braid_graph_name(graph, edge->from);
     const char *to = braid_graph_name(graph, edge->to);
     if (edge->from == node || edge->to == node)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "the edge from '%s' to '%s' orders a %s and a node inside it", from, to,
-                           braid_work_words[graph_nodes(graph)[node].kind].kind);
-    return braid_error(
-        BRAID_INVALID_ARGUMENT,
+        return braid_error_invalid("the edge from '%s' to '%s' orders a %s and a node inside it",
+                                   from, to, braid_work_words[graph_nodes(graph)[node].kind].kind);
+    return braid_error_invalid(
         "the edge from '%s' to '%s' orders nodes of two arms of '%s', of which one runs", from, to,
         braid_graph_name(graph, node));
 }
@@ -75,10 +72,9 @@ static braid_status check_open(const braid_graph *graph)
     if (!graph->open.num)
         return BRAID_OK;
     open += graph->open.num - 1;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "%s '%s' was begun and has not ended: braid_graph_end is missing, or an "
-                       "error left the block that adds it",
-                       kind_of(graph, open), braid_graph_name(graph, open->node));
+    return braid_error_invalid("%s '%s' was begun and has not ended: braid_graph_end is missing, "
+                               "or an error left the block that adds it",
+                               kind_of(graph, open), braid_graph_name(graph, open->node));
 }
 
 braid_status braid_graph_check_regions(const braid_graph *graph)

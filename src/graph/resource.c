@@ -10,7 +10,7 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
                                          braid_resource *out_resource)
 {
     if (graph->resources.num >= GRAPH_MAX_ITEMS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "too many resources in one graph");
+        return braid_error_invalid("too many resources in one graph");
     if (!braid_array_reserve(&graph->resources, 1, sizeof(resource)) ||
         !braid_names_reserve(&graph->names, name))
         return braid_error_no_memory("a resource");
@@ -34,7 +34,7 @@ braid_status braid_graph_check_named(const char *function, const braid_graph *gr
     if (!name)
         return braid_error_null(function, "name");
     if (!*name)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: a resource needs a name", function);
+        return braid_error_invalid("%s: a resource needs a name", function);
     return BRAID_OK;
 }
 
@@ -46,11 +46,10 @@ braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const 
     if (status)
         return status;
     if (bytes == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': its size is 0 bytes", name);
+        return braid_error_invalid("buffer '%s': its size is 0 bytes", name);
     if (bytes - 1 > UINTPTR_MAX - (uintptr_t)address)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "buffer '%s': %llu bytes at %p end beyond the address space", name,
-                           (unsigned long long)bytes, address);
+        return braid_error_invalid("buffer '%s': %llu bytes at %p end beyond the address space",
+                                   name, (unsigned long long)bytes, address);
     return braid_graph_append_resource(
         graph, name,
         (struct graph_resource){ .buffer = GRAPH_NONE, .address = address, .bytes = bytes },
@@ -62,14 +61,13 @@ static braid_status check_planned(const char *what, const char *name, uint64_t b
                                   uint64_t *alignment)
 {
     if (bytes == 0 || bytes > MOST_TRANSIENT_BYTES)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s '%s': %llu bytes, not 1 to 2^48", what, name,
-                           (unsigned long long)bytes);
+        return braid_error_invalid("%s '%s': %llu bytes, not 1 to 2^48", what, name,
+                                   (unsigned long long)bytes);
     if (*alignment == 0)
         *alignment = GRAPH_ALIGNMENT;
     if (*alignment > 65536 || (*alignment & (*alignment - 1)))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "%s '%s': its alignment %llu is not a power of two up to 65536", what,
-                           name, (unsigned long long)*alignment);
+        return braid_error_invalid("%s '%s': its alignment %llu is not a power of two up to 65536",
+                                   what, name, (unsigned long long)*alignment);
     return BRAID_OK;
 }
 
@@ -118,9 +116,8 @@ static braid_status check_own(const char *function, const braid_graph *graph,
 {
     if (resource.graph == graph->id && resource.index < graph->resources.num)
         return BRAID_OK;
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "%s: resource %u of graph %u is not a resource of this graph", function,
-                       resource.index, resource.graph);
+    return braid_error_invalid("%s: resource %u of graph %u is not a resource of this graph",
+                               function, resource.index, resource.graph);
 }
 
 braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, uint64_t offset,
@@ -139,15 +136,15 @@ braid_status braid_graph_add_range(braid_graph *graph, braid_resource buffer, ui
                        : whole->buffer != buffer.index ? "a range itself"
                                                        : NULL;
     if (what)
-        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s: ranges are of buffers", name, what);
+        return braid_error_invalid("'%s' is %s: ranges are of buffers", name, what);
     if (bytes == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "buffer '%s': a range of 0 bytes at %llu", name,
-                           (unsigned long long)offset);
+        return braid_error_invalid("buffer '%s': a range of 0 bytes at %llu", name,
+                                   (unsigned long long)offset);
     if (offset > whole->bytes || bytes > whole->bytes - offset)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "buffer '%s': a range of %llu bytes at %llu ends beyond its %llu bytes",
-                           name, (unsigned long long)bytes, (unsigned long long)offset,
-                           (unsigned long long)whole->bytes);
+        return braid_error_invalid(
+            "buffer '%s': a range of %llu bytes at %llu ends beyond its %llu bytes", name,
+            (unsigned long long)bytes, (unsigned long long)offset,
+            (unsigned long long)whole->bytes);
     struct graph_resource range = *whole;
     range.buffer = buffer.index;
     range.offset = offset;
@@ -184,8 +181,8 @@ braid_status braid_graph_set_output(braid_graph *graph, braid_resource resource)
     char name[256];
     const char *what = why_no_output(graph_resource_at(graph, resource.index));
     if (what)
-        return braid_error(
-            BRAID_INVALID_ARGUMENT, "'%s' is %s, which nobody can read after a frame",
+        return braid_error_invalid(
+            "'%s' is %s, which nobody can read after a frame",
             braid_graph_resource_name(graph, resource.index, name, sizeof(name)), what);
     size_t at = find_output(graph, resource.index), num_behind = graph->outputs.num - at;
     if (num_behind && ((const uint32_t *)graph->outputs.items)[at] == resource.index)
@@ -215,13 +212,11 @@ braid_status braid_graph_set_home(braid_graph *graph, braid_resource resource, u
                        : home->frames_before            ? "an earlier version"
                                                         : NULL;
     if (what)
-        return braid_error(BRAID_INVALID_ARGUMENT, "'%s' is %s, which has no home of its own", name,
-                           what);
+        return braid_error_invalid("'%s' is %s, which has no home of its own", name, what);
     if (place != BRAID_EVERYWHERE && place > GRAPH_MOST_PLACES)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "'%s': its home is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d) or "
-                           "BRAID_EVERYWHERE",
-                           name, place, GRAPH_MOST_PLACES - 1);
+        return braid_error_invalid(
+            "'%s': its home is %u, not BRAID_PLACE(0) to BRAID_PLACE(%d) or BRAID_EVERYWHERE", name,
+            place, GRAPH_MOST_PLACES - 1);
     home->home = place == BRAID_EVERYWHERE ? GRAPH_EVERYWHERE : place ? place - 1 : 0;
     graph->version++;
     return BRAID_OK;

@@ -13,15 +13,13 @@ static braid_status check_apart(const char *name, void *const *addresses, uint32
     for (uint32_t i = 0; i < num; i++) {
         uintptr_t begin = (uintptr_t)addresses[i];
         if (!begin || bytes - 1 > UINTPTR_MAX - begin)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "versioned buffer '%s': no %llu bytes at %p for version %u", name,
-                               (unsigned long long)bytes, addresses[i], i);
+            return braid_error_invalid("versioned buffer '%s': no %llu bytes at %p for version %u",
+                                       name, (unsigned long long)bytes, addresses[i], i);
         for (uint32_t k = 0; k < i; k++) {
             uintptr_t other = (uintptr_t)addresses[k];
             if (begin < other + bytes && other < begin + bytes)
-                return braid_error(BRAID_INVALID_ARGUMENT,
-                                   "versioned buffer '%s': versions %u and %u share bytes", name, k,
-                                   i);
+                return braid_error_invalid("versioned buffer '%s': versions %u and %u share bytes",
+                                           name, k, i);
         }
     }
     return BRAID_OK;
@@ -31,13 +29,11 @@ static braid_status check_buffer(const char *name, void *const *addresses, uint3
                                  uint64_t bytes)
 {
     if (num_versions < 2 || num_versions > MOST_VERSIONS)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "versioned buffer '%s': %u versions, not 2 to %d", name, num_versions,
-                           MOST_VERSIONS);
+        return braid_error_invalid("versioned buffer '%s': %u versions, not 2 to %d", name,
+                                   num_versions, MOST_VERSIONS);
     if (bytes == 0 || bytes > (uint64_t)1 << 48)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "versioned buffer '%s': %llu bytes, not 1 to 2^48", name,
-                           (unsigned long long)bytes);
+        return braid_error_invalid("versioned buffer '%s': %llu bytes, not 1 to 2^48", name,
+                                   (unsigned long long)bytes);
     return addresses ? check_apart(name, addresses, num_versions, bytes) : BRAID_OK;
 }
 
@@ -92,16 +88,15 @@ braid_status braid_graph_add_earlier_version(braid_graph *graph, braid_resource 
     if (versioned.graph != graph->id || versioned.index >= graph->resources.num ||
         resources[versioned.index].num_versions == 0 ||
         resources[versioned.index].frames_before != 0)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_graph_add_earlier_version: resource %u of graph %u is not a "
-                           "versioned buffer of this graph",
-                           versioned.index, versioned.graph);
+        return braid_error_invalid("braid_graph_add_earlier_version: resource %u of graph %u is "
+                                   "not a versioned buffer of this graph",
+                                   versioned.index, versioned.graph);
     struct graph_resource earlier = resources[versioned.index];
     const char *name = braid_names_at(&graph->names, earlier.name);
     if (frames_before == 0 || frames_before >= earlier.num_versions)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "versioned buffer '%s' has %u versions: none of %u frames before", name,
-                           earlier.num_versions, frames_before);
+        return braid_error_invalid(
+            "versioned buffer '%s' has %u versions: none of %u frames before", name,
+            earlier.num_versions, frames_before);
     if (find_named(graph, versioned.index, frames_before, out_resource))
         return BRAID_OK;
     char text[256];

@@ -59,10 +59,10 @@ static braid_status check_first_access(const braid_graph *graph, uint32_t node, 
     if (mode == BRAID_WRITE || mode == BRAID_EXCLUSIVE)
         return BRAID_OK;
     char name[256];
-    return braid_error(
-        BRAID_INVALID_ARGUMENT, "transient '%s': node %u '%s' %s it before any node writes it",
-        braid_graph_resource_name(graph, buffer, name, sizeof(name)), node,
-        braid_graph_name(graph, node), mode == BRAID_ACCUMULATE ? "accumulates into" : "reads");
+    return braid_error_invalid("transient '%s': node %u '%s' %s it before any node writes it",
+                               braid_graph_resource_name(graph, buffer, name, sizeof(name)), node,
+                               braid_graph_name(graph, node),
+                               mode == BRAID_ACCUMULATE ? "accumulates into" : "reads");
 }
 
 // A read before the first write would see the bytes that another buffer or frame has left there.

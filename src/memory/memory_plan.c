@@ -12,8 +12,7 @@ static braid_status add_up(const struct lifetimes *lifetimes, struct memory_info
     info->alignment = 1;
     for (uint32_t i = 0; i < lifetimes->num; i++) {
         if (lifetimes->bytes[i] > MEMORY_NONE / 2 - info->unshared_bytes)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "the transient buffers have over 2^63 bytes");
+            return braid_error_invalid("the transient buffers have over 2^63 bytes");
         info->unshared_bytes += lifetimes->bytes[i];
         if (lifetimes->alignments[i] > info->alignment)
             info->alignment = lifetimes->alignments[i];

@@ -123,7 +123,7 @@ static braid_status add_copy(struct build *build, const struct part *part)
                                 .is_return = part->is_return };
     uint32_t from, to;
     if (copy.node >= GRAPH_MAX_ITEMS - 1 || build->graph->accesses.num >= GRAPH_MAX_ITEMS - 2)
-        return braid_error(BRAID_INVALID_ARGUMENT, "too many copies between devices in one plan");
+        return braid_error_invalid("too many copies between devices in one plan");
     braid_status status = braid_place_memory_part(&build->memory, copy.resource, copy.offset,
                                                   copy.bytes, copy.from, &from);
     if (!status)

@@ -29,11 +29,10 @@ static braid_status check_homes(const struct rules *rules)
     for (uint32_t i = 0; i < graph->resources.num; i++) {
         uint32_t home = graph_resource_at(graph, i)->home;
         if (home != GRAPH_EVERYWHERE && home >= rules->num_places)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "buffer '%s' has its home on device %u, and the plan is for %u "
-                               "devices",
-                               braid_names_at(&graph->names, graph_resource_at(graph, i)->name),
-                               home, rules->num_places);
+            return braid_error_invalid(
+                "buffer '%s' has its home on device %u, and the plan is for %u devices",
+                braid_names_at(&graph->names, graph_resource_at(graph, i)->name), home,
+                rules->num_places);
     }
     return BRAID_OK;
 }
@@ -97,11 +96,10 @@ static braid_status keep_at(struct rules *rules, uint32_t node, uint32_t resourc
     }
     const char *name =
         braid_names_at(&rules->graph->names, graph_resource_at(rules->graph, resource)->name);
-    return braid_error(BRAID_INVALID_ARGUMENT,
-                       "node %s cannot be on device %u, where '%s' is, which it touches by a "
-                       "pointer of its own. Give it braid_resource_address, or the buffer another "
-                       "home",
-                       name_of(rules, node).text, home, name);
+    return braid_error_invalid(
+        "node %s cannot be on device %u, where '%s' is, which it touches by a pointer of its own. "
+        "Give it braid_resource_address, or the buffer another home",
+        name_of(rules, node).text, home, name);
 }
 
 // A loop or branch touches memory by its nodes inside, and has the address of its condition.
@@ -135,9 +133,8 @@ static braid_status find_named(const struct rules *rules, uint32_t main, uint64_
     uint64_t all = rules->num_places < 64 ? (UINT64_C(1) << rules->num_places) - 1 : UINT64_MAX;
     uint32_t named = nodes[main].place;
     if (named > rules->num_places)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node %s is to run on device %u, and the plan is for %u devices",
-                           name_of(rules, main).text, named - 1, rules->num_places);
+        return braid_error_invalid("node %s is to run on device %u, and the plan is for %u devices",
+                                   name_of(rules, main).text, named - 1, rules->num_places);
     *out_allowed = named ? UINT64_C(1) << (named - 1) : all;
     return BRAID_OK;
 }
@@ -161,8 +158,7 @@ static braid_status restrict_region(struct rules *rules, uint32_t node)
         rules->allowed[unit] = both;
         return BRAID_OK;
     }
-    return braid_error(
-        BRAID_INVALID_ARGUMENT,
+    return braid_error_invalid(
         "%s %s runs on one device, but node %s in it must be on device %d and node %s on device %d",
         braid_work_words[graph_nodes(rules->graph)[region].kind].kind, name_of(rules, region).text,
         name_of(rules, other).text, __builtin_ctzll(rules->allowed[unit]),
@@ -186,11 +182,10 @@ static braid_status join_hints(struct rules *rules)
             uint64_t *to = round ? &rules->allowed[before] : allowed;
             uint64_t both = *allowed & rules->allowed[before];
             if (!both)
-                return braid_error(BRAID_INVALID_ARGUMENT,
-                                   "nodes '%s' and '%s' have lane hint %u, and cannot be on one "
-                                   "device",
-                                   braid_plan_unit_name(plan, before),
-                                   braid_plan_unit_name(plan, unit), plan->hint_of[unit]);
+                return braid_error_invalid(
+                    "nodes '%s' and '%s' have lane hint %u, and cannot be on one device",
+                    braid_plan_unit_name(plan, before), braid_plan_unit_name(plan, unit),
+                    plan->hint_of[unit]);
             *to = both;
         }
     }

@@ -96,10 +96,9 @@ static braid_status check_numbers(const char *name, const braid_communication *g
         value = given->tag;
     }
     if (wrong)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': %llu %s", name,
-                           (unsigned long long)value, wrong);
+        return braid_error_invalid("node '%s': %llu %s", name, (unsigned long long)value, wrong);
     if (ends->has_tag && given->peer == communicator->rank)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': the rank itself as .peer", name);
+        return braid_error_invalid("node '%s': the rank itself as .peer", name);
     return BRAID_OK;
 }
 
@@ -108,15 +107,14 @@ static braid_status check_given(const braid_graph *graph, const char *name,
 {
     int operation = (int)given->operation;
     if (operation < BRAID_RANK_SEND || operation > BRAID_RANK_REDUCE_SCATTER)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': unknown operation %d", name,
-                           operation);
+        return braid_error_invalid("node '%s': unknown operation %d", name, operation);
     const braid_communicator *communicator = find_communicator(graph, given->communicator);
     if (!communicator)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': .communicator is not a communicator of this graph", name);
+        return braid_error_invalid("node '%s': .communicator is not a communicator of this graph",
+                                   name);
     if (given->node.prelude_of.graph || given->node.epilogue_of.graph)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': a communication is neither prelude nor epilogue", name);
+        return braid_error_invalid("node '%s': a communication is neither prelude nor epilogue",
+                                   name);
     *out_ends = find_ends(given, communicator->num);
     return check_numbers(name, given, out_ends, communicator);
 }
@@ -127,10 +125,9 @@ static braid_status find_end(const braid_graph *graph, const char *name, const c
                              braid_resource resource, uint64_t bytes, const void **out_address)
 {
     if (!bytes && (address || resource.graph))
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s of an operation that has none",
-                           name, end);
+        return braid_error_invalid("node '%s': .%s of an operation that has none", name, end);
     if (bytes && !address && !resource.graph)
-        return braid_error(BRAID_INVALID_ARGUMENT, "node '%s': .%s is NULL", name, end);
+        return braid_error_invalid("node '%s': .%s is NULL", name, end);
     const struct address_request request = {
         .node = name, .what = end, .options = &given->node, .resource = resource, .bytes = bytes
     };

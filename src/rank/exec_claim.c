@@ -76,10 +76,10 @@ braid_status braid_rank_exec_before_launch(struct exec_part *part, braid_exec *e
         braid_rank_watch_begin(own->ranks, &own->watch);
     if (!busy)
         return BRAID_OK;
-    return braid_error(BRAID_BUSY,
-                       "launch on %s: communicator '%s' is in flight in another exec; wait for "
-                       "that one first",
-                       exec->device->label, busy->name);
+    return braid_error(
+        BRAID_BUSY,
+        "launch on %s: communicator '%s' is in flight in another exec; wait for that one first",
+        exec->device->label, busy->name);
 }
 
 // If nothing of the launch counts, nothing is due.

@@ -64,10 +64,10 @@ static braid_status fill(const struct vendor *vendor, void *library, struct nccl
         return braid_error(BRAID_UNAVAILABLE, "%s: ncclGetVersion: %s", vendor->name,
                            api->get_error_string(result));
     if (version < NCCL_OLDEST || version >= NCCL_TOO_NEW)
-        return braid_error(BRAID_UNAVAILABLE,
-                           "%s: the library has version code %d, but Braid needs 2.13 to 2.99 "
-                           "(%d to %d)",
-                           vendor->name, version, NCCL_OLDEST, NCCL_TOO_NEW - 1);
+        return braid_error(
+            BRAID_UNAVAILABLE,
+            "%s: the library has version code %d, but Braid needs 2.13 to 2.99 (%d to %d)",
+            vendor->name, version, NCCL_OLDEST, NCCL_TOO_NEW - 1);
     return BRAID_OK;
 }
 

@@ -110,17 +110,15 @@ static braid_status check_owner(const braid_graph *graph, braid_resource communi
 {
     if (communicator.graph != graph->id || communicator.index >= graph->resources.num ||
         !graph_resource_at(graph, communicator.index)->communicator)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "owned buffer '%s': its communicator is not one of this graph", name);
+        return braid_error_invalid("owned buffer '%s': its communicator is not one of this graph",
+                                   name);
     const braid_communicator *found = graph_resource_at(graph, communicator.index)->communicator;
     if (owner >= found->num)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "owned buffer '%s': rank %u of the %u of communicator '%s'", name, owner,
-                           found->num, found->name);
+        return braid_error_invalid("owned buffer '%s': rank %u of the %u of communicator '%s'",
+                                   name, owner, found->num, found->name);
     if (braid_pointer_map_get(&rank_graph_of(graph)->owned, name_key(name)) != POINTER_MAP_NONE)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "owned buffer '%s': there is one of this name, by which ranks know it",
-                           name);
+        return braid_error_invalid(
+            "owned buffer '%s': there is one of this name, by which ranks know it", name);
     return BRAID_OK;
 }
 
@@ -185,22 +183,19 @@ static braid_status check_against(const braid_graph *graph, const char *name,
 {
     const struct graph_owner *runs = find_owner(graph, writer), *owner = find_owner(graph, access);
     if (owner->communicator != runs->communicator)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s': '%s' and '%s' are owned in two communicators", name,
-                           name_of(graph, writer), name_of(graph, access));
+        return braid_error_invalid("node '%s': '%s' and '%s' are owned in two communicators", name,
+                                   name_of(graph, writer), name_of(graph, access));
     if (owner->rank == runs->rank)
         return BRAID_OK;
     if (is_write(access))
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s' writes '%s' of rank %u and '%s' of rank %u; let it write "
-                           "another of the former's, and a task of the latter copy that",
-                           name, name_of(graph, writer), runs->rank, name_of(graph, access),
-                           owner->rank);
+        return braid_error_invalid(
+            "node '%s' writes '%s' of rank %u and '%s' of rank %u; let it write another of the "
+            "former's, and a task of the latter copy that",
+            name, name_of(graph, writer), runs->rank, name_of(graph, access), owner->rank);
     if (!find_resource(graph, access)->bytes)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "node '%s' runs on rank %u and reads '%s' of rank %u, which has no "
-                           "bytes that could be sent",
-                           name, runs->rank, name_of(graph, access), owner->rank);
+        return braid_error_invalid("node '%s' runs on rank %u and reads '%s' of rank %u, which has "
+                                   "no bytes that could be sent",
+                                   name, runs->rank, name_of(graph, access), owner->rank);
     return BRAID_OK;
 }
 
@@ -211,11 +206,10 @@ braid_status braid_graph_check_own(const braid_graph *graph, const char *name,
         const braid_access *access = &options->accesses[i];
         const struct graph_owner *owner = find_owner(graph, access);
         if (owner && (is_write(access) || !is_ours(graph, owner)))
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "node '%s' %s '%s', which rank %u owns; what other ranks do not "
-                               "hear of only reads what its own rank owns",
-                               name, is_write(access) ? "writes" : "reads", name_of(graph, access),
-                               owner->rank);
+            return braid_error_invalid("node '%s' %s '%s', which rank %u owns; what other ranks do "
+                                       "not hear of only reads what its own rank owns",
+                                       name, is_write(access) ? "writes" : "reads",
+                                       name_of(graph, access), owner->rank);
     }
     return BRAID_OK;
 }

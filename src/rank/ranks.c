@@ -122,8 +122,8 @@ static braid_status check_options(const braid_ranks_options *options, braid_rank
     if (!out_ranks)
         return braid_error_null("braid_ranks_open", "out_ranks");
     if (options && options->timeout_ms > MOST_TIMEOUT_MS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_ranks_open: a timeout of %llu ms",
-                           (unsigned long long)options->timeout_ms);
+        return braid_error_invalid("braid_ranks_open: a timeout of %llu ms",
+                                   (unsigned long long)options->timeout_ms);
     return BRAID_OK;
 }
 
@@ -240,8 +240,8 @@ braid_status braid_communicator_create(braid_ranks *ranks, const char *name, uin
                                                              : !name ? "name"
                                                                      : "out_communicator");
     if (!*name || color > INT32_MAX)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_communicator_create: %s",
-                           *name ? "a color over 2^31 - 1" : "a communicator needs a name");
+        return braid_error_invalid("braid_communicator_create: %s",
+                                   *name ? "a color over 2^31 - 1" : "a communicator needs a name");
     braid_communicator *communicator = calloc(1, sizeof(*communicator));
     uint32_t *members = braid_allocate_zeroed(ranks->num, sizeof(*members));
     if (!communicator || !members) {

@@ -214,10 +214,10 @@ static braid_status walk_wait(struct verify *verify, const braid_step *step)
 {
     struct verify_position *position = &verify->positions[step->position];
     if (position->node != step->node)
-        return braid_error(BRAID_INTERNAL,
-                           "the plan waits on lane %u for node %s, but position %u is then not "
-                           "recorded for it",
-                           step->lane, braid_verify_name(verify, step->node).text, step->position);
+        return braid_error(
+            BRAID_INTERNAL,
+            "the plan waits on lane %u for node %s, but position %u is then not recorded for it",
+            step->lane, braid_verify_name(verify, step->node).text, step->position);
     struct verify_clocks *clocks = &verify->clocks;
     verify_clock *clock = &verify->lane_clocks[step->lane];
     *clock = verify_merge(clocks, *clock, position->clock);
@@ -301,8 +301,7 @@ static braid_status check_hints(const struct verify *verify)
             continue;
         if (verify->spots[a].lane != verify->spots[b].lane)
             status = braid_error(BRAID_INTERNAL,
-                                 "the plan puts node %s and node %s on two lanes, "
-                                 "against hint %u",
+                                 "the plan puts node %s and node %s on two lanes, against hint %u",
                                  braid_verify_name(verify, a).text,
                                  braid_verify_name(verify, b).text, items[i].hint);
         else if (verify_turn_of_unit(verify, a) > verify_turn_of_unit(verify, b))

@@ -175,10 +175,10 @@ static braid_status report(const struct verify_memory *memory, uint32_t node,
     const char *name = braid_graph_resource_name(graph, buffer->resource, text, sizeof(text));
     const char *other_name =
         braid_graph_resource_name(graph, other->resource, other_text, sizeof(other_text));
-    return braid_error(BRAID_INTERNAL,
-                       "the plan lets node %u '%s' use transient '%s' while '%s', which shares its "
-                       "memory, %s",
-                       node, braid_graph_name(graph, node), name, other_name, what);
+    return braid_error(
+        BRAID_INTERNAL,
+        "the plan lets node %u '%s' use transient '%s' while '%s', which shares its memory, %s",
+        node, braid_graph_name(graph, node), name, other_name, what);
 }
 
 // The first use of a buffer takes its cells from those that had them.

@@ -33,11 +33,10 @@ static braid_status check_nodes(const struct placed *placed, const struct graph_
     for (uint32_t i = region->first; i < region->first + region->num; i++) {
         uint32_t place = placed_place(placed->graph, i);
         if (place != wanted)
-            return braid_error(BRAID_INTERNAL,
-                               "the plan puts node %s on device %u, and node %s, which it is in, "
-                               "on device %u",
-                               name_of(placed, i).text, place, name_of(placed, region->node).text,
-                               wanted);
+            return braid_error(
+                BRAID_INTERNAL,
+                "the plan puts node %s on device %u, and node %s, which it is in, on device %u",
+                name_of(placed, i).text, place, name_of(placed, region->node).text, wanted);
     }
     return BRAID_OK;
 }

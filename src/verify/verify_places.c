@@ -287,11 +287,10 @@ static braid_status check_order(const struct proof *proof, const struct graph_un
             for (uint32_t s = segments->first[access->resource];
                  s < segments->end[access->resource]; s++) {
                 if (!touch(&touched[s], access->mode, at))
-                    return braid_error(BRAID_INTERNAL,
-                                       "the plan has node %s use '%s' in another order than the "
-                                       "graph",
-                                       name_of(proof, node).text,
-                                       buffer_name(proof, access->resource));
+                    return braid_error(
+                        BRAID_INTERNAL,
+                        "the plan has node %s use '%s' in another order than the graph",
+                        name_of(proof, node).text, buffer_name(proof, access->resource));
             }
         }
     }

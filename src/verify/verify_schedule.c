@@ -139,9 +139,9 @@ braid_status braid_schedule_verify(const braid_schedule *schedule, const braid_g
     if (!schedule || !graph)
         return braid_error_null("braid_schedule_verify", schedule ? "graph" : "schedule");
     if (schedule->graph_id != graph->id || schedule->graph_version != graph->version)
-        return braid_error(BRAID_INVALID_ARGUMENT, "braid_schedule_verify: the schedule is of %s",
-                           schedule->graph_id != graph->id ? "another graph"
-                                                           : "this graph before it was changed");
+        return braid_error_invalid(
+            "braid_schedule_verify: the schedule is of %s",
+            schedule->graph_id != graph->id ? "another graph" : "this graph before it was changed");
     struct culled culled;
     braid_status status = braid_graph_cull(graph, &culled);
     if (!status)

@@ -20,7 +20,7 @@ LIMITS = "tests/structure/text_limits.txt"
 FENCE = re.compile(r"^\s*(```|~~~)")
 COMMENT = re.compile(r"^\s*//+ ?(.*)$")
 HASH_COMMENT = re.compile(r"^\s*# ?(.*)$")
-MESSAGE = re.compile(r"braid_error(?:_append)?\s*\(", re.S)
+MESSAGE = re.compile(r"braid_error(?:_append|_invalid)?\s*\(", re.S)
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 END = re.compile(r"(?<=[.!?])[)\"*_`]*\s+")
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|cf|etc|vs|No|St|approx)\.")

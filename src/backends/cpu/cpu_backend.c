@@ -166,8 +166,8 @@ static braid_status open_backend(const struct backend_driver *driver,
                            options->ordinal);
     uint32_t num_workers = choose_num_workers(options);
     if (num_workers > MAX_WORKERS)
-        return braid_error(BRAID_INVALID_ARGUMENT, "cpu: %u workers, more than the %d allowed",
-                           num_workers, MAX_WORKERS);
+        return braid_error_invalid("cpu: %u workers, more than the %d allowed", num_workers,
+                                   MAX_WORKERS);
     size_t bytes = (sizeof(struct cpu_backend) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     struct cpu_backend *backend = aligned_alloc(PAGE_BYTES, bytes);
     if (!backend)

@@ -143,10 +143,10 @@ braid_status braid_gpu_compile(const struct gpu_backend *gpu, const char *name,
     struct gpu_target target;
     gpu_result result = choose_target(gpu, &compiler->api, as_text, &target);
     if (result)
-        return braid_error(BRAID_DEVICE_ERROR,
-                           "compiling kernel '%s' (%s) failed: %s from asking for the compiler's "
-                           "targets",
-                           name, gpu->label, compiler->api.error_string(result));
+        return braid_error(
+            BRAID_DEVICE_ERROR,
+            "compiling kernel '%s' (%s) failed: %s from asking for the compiler's targets", name,
+            gpu->label, compiler->api.error_string(result));
     char *block = NULL;
     size_t bytes = 0;
     braid_status status = find_or_compile(gpu, compiler, name, code, &target, &block, &bytes);

@@ -165,13 +165,12 @@ static braid_status check_args(const struct gpu_kernel *loaded, const braid_kern
     if (!loaded->parameter_bytes)
         return BRAID_OK;
     if (num_args != num)
-        return braid_error(BRAID_INVALID_ARGUMENT, "kernel '%s' takes %u arguments and is given %u",
-                           kernel->name, num, num_args);
+        return braid_error_invalid("kernel '%s' takes %u arguments and is given %u", kernel->name,
+                                   num, num_args);
     for (uint32_t i = 0; i < num_args; i++) {
         if (arg_bytes[i] != loaded->parameter_bytes[i])
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "argument %u of kernel '%s' has %u bytes and is given %u", i,
-                               kernel->name, loaded->parameter_bytes[i], arg_bytes[i]);
+            return braid_error_invalid("argument %u of kernel '%s' has %u bytes and is given %u", i,
+                                       kernel->name, loaded->parameter_bytes[i], arg_bytes[i]);
     }
     return BRAID_OK;
 }
@@ -276,10 +275,10 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     if (use == KERNEL_NOTES)
         return load_noting(gpu, kernel, code, arg_bytes, num_args, out_kernel);
     if (!code.key)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "kernel '%s' has no code for %s: neither a function, nor an image, nor "
-                           "source",
-                           kernel->name, gpu->label);
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "kernel '%s' has no code for %s: neither a function, nor an image, nor source",
+            kernel->name, gpu->label);
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 

@@ -162,8 +162,8 @@ static braid_status check_available(const struct backend_driver *driver, uint32_
     if (num_devices == 0)
         return braid_error(BRAID_UNAVAILABLE, "%s not available: %s", driver->name, reason);
     if (ordinal >= num_devices)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s has %u device%s: there is no ordinal %u",
-                           driver->name, num_devices, num_devices == 1 ? "" : "s", ordinal);
+        return braid_error_invalid("%s has %u device%s: there is no ordinal %u", driver->name,
+                                   num_devices, num_devices == 1 ? "" : "s", ordinal);
     return BRAID_OK;
 }
 

@@ -138,10 +138,10 @@ braid_status braid_gpu_stream_check_launch(struct backend *backend, struct backe
     bool implicit = result == GPU_CAPTURE_IMPLICIT;
     status = braid_gpu_end(&call, implicit ? GPU_SUCCESS : result, &call.api->stream_is_capturing);
     if (implicit)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "launch of an exec (%s): a stream that the null stream waits for is "
-                           "being captured",
-                           gpu->label);
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "launch of an exec (%s): a stream that the null stream waits for is being captured",
+            gpu->label);
     if (capturing && !status)
         return braid_error(BRAID_UNSUPPORTED,
                            "launch of an exec (%s): its stream is being captured", gpu->label);

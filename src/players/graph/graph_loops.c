@@ -153,12 +153,11 @@ static braid_status check_devices(const struct stage *stage)
         const struct backend_task *task = &stage->frame->tasks[body->node];
         braid_device *device = places_device(stage->places, stage->device, program_place(body));
         if (device != stage->device)
-            return braid_error(BRAID_UNSUPPORTED,
-                               "%s %s runs on %s, and a driver graph has those of its first device "
-                               "only, %s",
-                               braid_work_words[task->kind].kind,
-                               braid_node_text(body->node, task->name).text, device->label,
-                               stage->device->label);
+            return braid_error(
+                BRAID_UNSUPPORTED,
+                "%s %s runs on %s, and a driver graph has those of its first device only, %s",
+                braid_work_words[task->kind].kind, braid_node_text(body->node, task->name).text,
+                device->label, stage->device->label);
     }
     return BRAID_OK;
 }
@@ -278,8 +277,8 @@ static braid_status check_condition(const struct graph_loops *loops,
     if (result || kind != GPU_PAGEABLE)
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     return braid_error(BRAID_UNSUPPORTED,
-                       "%s %s: the device reads its condition, which lies in host memory that "
-                       "the driver does not know",
+                       "%s %s: the device reads its condition, which lies in host memory that the "
+                       "driver does not know",
                        braid_work_words[task->kind].kind,
                        braid_node_text(task->node, task->name).text);
 }

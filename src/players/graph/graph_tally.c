@@ -39,11 +39,10 @@ static braid_status find_kernel(struct graph_tallies *tallies)
     braid_status status = braid_gpu_find_own(tallies->gpu, GPU_OWN_TALLY, function);
     if (status || *function)
         return status;
-    return braid_error(
-        BRAID_UNSUPPORTED,
-        "%s: nodes in loops and branches keep no times: its driver does not take the "
-        "text of the kernel that adds them up",
-        tallies->gpu->label);
+    return braid_error(BRAID_UNSUPPORTED,
+                       "%s: nodes in loops and branches keep no times: its driver does not take "
+                       "the text of the kernel that adds them up",
+                       tallies->gpu->label);
 }
 
 static size_t bytes_of(const struct graph_tallies *tallies, const struct tally_part *part)
