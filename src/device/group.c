@@ -7,11 +7,6 @@
 
 #include "base/error.h"
 
-static bool is_cpu(const braid_device *device)
-{
-    return strcmp(device->backend->ops->name, "cpu") == 0;
-}
-
 static braid_status check_member(braid_device *const *members, size_t index)
 {
     const braid_device *first = members[0], *device = members[index];
@@ -30,7 +25,7 @@ static braid_status check_member(braid_device *const *members, size_t index)
         return braid_error_invalid(
             "braid_device_open_group: member %zu is %s and member 0 is %s: a group has one backend",
             index, device->label, first->label);
-    if (is_cpu(device) && device != first)
+    if (device != first && strcmp(device->backend->ops->name, "cpu") == 0)
         return braid_error_invalid("braid_device_open_group: member %zu is another device of the "
                                    "CPU: give the same one several times",
                                    index);

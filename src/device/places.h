@@ -28,11 +28,6 @@ static inline braid_device *places_device(const struct places *places, braid_dev
     return place ? places->devices[place] : first;
 }
 
-static inline bool places_reach(const struct places *places, uint32_t from, uint32_t to)
-{
-    return from == to || (places->reaches[from] >> to & 1);
-}
-
 // Adds 1 or -1 to a count of objects that hold a device, once for each device and for the group.
 // `count` is the offset of the number in braid_device.
 void braid_places_hold(const struct places *places, size_t count, int change);

@@ -13,11 +13,6 @@
 #include "base/error.h"
 #include "base/spread.h"
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 // ready_ns: when each lane's next node is expected to begin; 0: it stands behind no other. UNKNOWN:
 // it stands behind a node that was not timed.
 #define UNKNOWN UINT64_MAX
@@ -34,7 +29,8 @@ static void walk(const struct measured_frames *frames, struct expected_delays ex
         if (step->kind == BRAID_STEP_RECORD)
             continue;
         if (step->kind == BRAID_STEP_WAIT) {
-            *ready = is_timed ? later(*ready, node->end_ns + expected.wait_ns) : UNKNOWN;
+            uint64_t passed_ns = node->end_ns + expected.wait_ns;
+            *ready = !is_timed ? UNKNOWN : passed_ns > *ready ? passed_ns : *ready;
             continue;
         }
         uint64_t delay = *ready && node->start_ns > *ready ? node->start_ns - *ready : 0;

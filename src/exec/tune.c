@@ -17,11 +17,6 @@ enum {
 
 #define DEFAULT_BUDGET_NS UINT64_C(2000000000)
 
-static struct tune_trial *first_trial(const struct tune_trials *trials)
-{
-    return trials->trials.items;
-}
-
 static uint64_t find_budget_ns(const braid_tune_options *options)
 {
     return options->budget_ns ? options->budget_ns : DEFAULT_BUDGET_NS;
@@ -48,7 +43,7 @@ static braid_status run_round(struct tune_trials *trials, size_t round)
 {
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < trials->trials.num && !status; i++) {
-        struct tune_trial *trial = &first_trial(trials)[(i + round) % trials->trials.num];
+        struct tune_trial *trial = tune_trial_at(trials, (i + round) % trials->trials.num);
         if (!trial->was_dropped)
             status = run_turn(trial, trials->stream, trials->frames_a_turn);
     }
@@ -67,16 +62,16 @@ static void drop_slower_half(struct tune_trials *trials)
 {
     size_t num = 0;
     braid_tune_sort(trials);
-    while (num < trials->trials.num && !first_trial(trials)[num].was_dropped)
+    while (num < trials->trials.num && !tune_trial_at(trials, num)->was_dropped)
         num++;
     for (size_t i = num_kept(num); i < num; i++)
-        first_trial(trials)[i].was_dropped = true;
+        tune_trial_at(trials, i)->was_dropped = true;
 }
 
 static void forget_times(struct tune_trials *trials)
 {
     for (size_t i = 0; i < trials->trials.num; i++)
-        first_trial(trials)[i].times.num = 0;
+        tune_trial_at(trials, i)->times.num = 0;
 }
 
 // Whether there is time for whole turns, as a program queues frames. Some are of all ways, some of
@@ -172,7 +167,7 @@ static braid_status open_stream(struct tune_trials *trials)
 static void report(const struct tune_trials *trials, size_t best, const braid_tune_options *options)
 {
     for (size_t i = 0; i < trials->trials.num && options->report; i++) {
-        const struct tune_trial *trial = &first_trial(trials)[i];
+        const struct tune_trial *trial = tune_trial_at(trials, i);
         const braid_tune_trial told = {
             .name = trial->name,
             .way = &trial->way,
@@ -217,7 +212,7 @@ braid_status braid_exec_tune(braid_device *device, braid_graph *graph,
         status = time_trials(&trials, options);
     if (!status) {
         size_t best = braid_tune_choose(&trials);
-        *out_way = first_trial(&trials)[best].way;
+        *out_way = tune_trial_at(&trials, best)->way;
         report(&trials, best, options);
     }
     braid_tune_trials_finish(&trials);

@@ -8,11 +8,6 @@
 
 #define ALIKE 1.01 // a median further above the fastest is slower, however few times there are
 
-static struct tune_trial *first_trial(const struct tune_trials *trials)
-{
-    return trials->trials.items;
-}
-
 static size_t square_root(size_t number)
 {
     size_t root = 0;
@@ -51,8 +46,8 @@ static int compare_trials(const void *a, const void *b)
 void braid_tune_sort(struct tune_trials *trials)
 {
     for (size_t i = 0; i < trials->trials.num; i++)
-        judge_times(&first_trial(trials)[i]);
-    qsort(first_trial(trials), trials->trials.num, sizeof(struct tune_trial), compare_trials);
+        judge_times(tune_trial_at(trials, i));
+    qsort(trials->trials.items, trials->trials.num, sizeof(struct tune_trial), compare_trials);
 }
 
 static bool may_be_as_fast(const struct tune_trial *trial, const struct tune_trial *fastest)
@@ -69,7 +64,7 @@ static bool takes_less(const struct tune_trial *trial, const struct tune_trial *
 
 size_t braid_tune_choose(const struct tune_trials *trials)
 {
-    const struct tune_trial *all = first_trial(trials);
+    const struct tune_trial *all = trials->trials.items;
     size_t best = 0;
     for (size_t i = 1; i < trials->trials.num; i++)
         if (may_be_as_fast(&all[i], &all[0]) && takes_less(&all[i], &all[best]))

@@ -36,11 +36,6 @@ static void name_trial(struct tune_trial *trial)
              frames);
 }
 
-static struct tune_trial *trial_at(const struct tune_trials *trials, size_t index)
-{
-    return &((struct tune_trial *)trials->trials.items)[index];
-}
-
 // An exec for a way. If the device or mode does not allow it, *out_made is false, without error.
 static braid_status add_trial(struct tune_trials *trials, const braid_exec_options *way,
                               bool *out_made)
@@ -70,7 +65,7 @@ static braid_status add_trial(struct tune_trials *trials, const braid_exec_optio
 
 static void remove_trial(struct tune_trials *trials, size_t index)
 {
-    struct tune_trial *trial = trial_at(trials, index);
+    struct tune_trial *trial = tune_trial_at(trials, index);
     braid_exec_destroy(trial->exec);
     braid_array_finish(&trial->times);
     memmove(trial, trial + 1, (--trials->trials.num - index) * sizeof(*trial));
@@ -79,10 +74,10 @@ static void remove_trial(struct tune_trials *trials, size_t index)
 // Whether another trial from `first` on has the same plan, as far as lanes and length tell.
 static bool is_twin(const struct tune_trials *trials, size_t first, size_t index)
 {
-    const struct tune_trial *trial = trial_at(trials, index);
+    const struct tune_trial *trial = tune_trial_at(trials, index);
     for (size_t i = first; i < index; i++)
-        if (trial_at(trials, i)->num_lanes == trial->num_lanes &&
-            trial_at(trials, i)->planned_ns == trial->planned_ns)
+        if (tune_trial_at(trials, i)->num_lanes == trial->num_lanes &&
+            tune_trial_at(trials, i)->planned_ns == trial->planned_ns)
             return true;
     return false;
 }
@@ -92,15 +87,15 @@ static void keep_promising(struct tune_trials *trials, size_t first)
 {
     uint64_t best = UINT64_MAX;
     for (size_t i = first; i < trials->trials.num; i++)
-        if (trial_at(trials, i)->planned_ns < best)
-            best = trial_at(trials, i)->planned_ns;
+        if (tune_trial_at(trials, i)->planned_ns < best)
+            best = tune_trial_at(trials, i)->planned_ns;
     for (size_t i = trials->trials.num; i-- > first + 2;)
-        if ((double)trial_at(trials, i)->planned_ns > (double)best * WORTH_TIMING)
+        if ((double)tune_trial_at(trials, i)->planned_ns > (double)best * WORTH_TIMING)
             remove_trial(trials, i);
     while (trials->trials.num > first + MOST_OF_A_MODE) {
         size_t worst = first + 2;
         for (size_t i = first + 3; i < trials->trials.num; i++)
-            if (trial_at(trials, i)->planned_ns > trial_at(trials, worst)->planned_ns)
+            if (tune_trial_at(trials, i)->planned_ns > tune_trial_at(trials, worst)->planned_ns)
                 worst = i;
         remove_trial(trials, worst);
     }
@@ -169,7 +164,7 @@ static size_t find_best(const struct tune_trials *trials, size_t first)
 {
     size_t best = first;
     for (size_t i = first; i < trials->trials.num; i++)
-        if (trial_at(trials, i)->planned_ns < trial_at(trials, best)->planned_ns)
+        if (tune_trial_at(trials, i)->planned_ns < tune_trial_at(trials, best)->planned_ns)
             best = i;
     return best;
 }
@@ -187,7 +182,7 @@ static braid_status add_depths(struct tune_trials *trials, const braid_exec_opti
         status = add_trial(trials, &deep, &made);
         if (status || !made)
             break;
-        braid_exec_get_info(trial_at(trials, trials->trials.num - 1)->exec, &info);
+        braid_exec_get_info(tune_trial_at(trials, trials->trials.num - 1)->exec, &info);
         if (info.whole_frames)
             remove_trial(trials, trials->trials.num - 1);
     }
@@ -199,7 +194,7 @@ static braid_status add_depths(struct tune_trials *trials, const braid_exec_opti
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);
-    const struct tune_trial *trial = trial_at(trials, best);
+    const struct tune_trial *trial = tune_trial_at(trials, best);
     braid_exec_info info;
     braid_exec_get_info(trial->exec, &info);
     braid_exec_options way = trial->way;

@@ -32,6 +32,11 @@ struct tune_trials {
     struct array trials; // struct tune_trial
 };
 
+static inline struct tune_trial *tune_trial_at(const struct tune_trials *trials, size_t index)
+{
+    return &((struct tune_trial *)trials->trials.items)[index];
+}
+
 // Adds the ways of every mode that the device and graph allow, those that promise most by their
 // plans. Errors: those of braid_exec_create; BRAID_UNSUPPORTED only where no mode is allowed.
 braid_status braid_tune_trials_find(struct tune_trials *trials);

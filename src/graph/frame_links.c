@@ -50,11 +50,6 @@ static enum use_class class_of(uint32_t mode)
     return mode == BRAID_READ ? USE_READ : mode == BRAID_ACCUMULATE ? USE_ACCUMULATE : USE_WRITE;
 }
 
-static uint32_t most(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 static bool add_uses(const braid_graph *graph, const struct graph_segments *segments,
                      uint32_t place, uint32_t node, struct array *uses)
 {
@@ -71,9 +66,12 @@ static bool add_uses(const braid_graph *graph, const struct graph_segments *segm
         if (!use)
             return false;
         for (uint32_t s = first; s < end; s++)
-            *use++ =
-                (struct use){ s,    resource->frames_before, most(resource->num_versions, 1), place,
-                              node, class_of(access->mode) };
+            *use++ = (struct use){ s,
+                                   resource->frames_before,
+                                   resource->num_versions ? resource->num_versions : 1,
+                                   place,
+                                   node,
+                                   class_of(access->mode) };
     }
     return true;
 }

@@ -24,14 +24,6 @@ static void write_awaits(const struct frame_waits *frames, struct program *to, u
     }
 }
 
-static void write_record(const struct frame_waits *frames, struct program *to, uint32_t lane,
-                         uint32_t node)
-{
-    if (is_awaited(frames, node))
-        to->ops[to->num_ops++] = (braid_step){ PROGRAM_RECORD_FRAME, lane, node,
-                                               frames->sources[frames->source_of[node]].position };
-}
-
 // An island stays one stretch: all waits of its calls stand before it, and all their records behind
 // it. These waits are sooner, and these records later, than necessary. A frame waits only for
 // earlier frames, so this closes no cycle.
@@ -47,8 +39,12 @@ static void write_run(const struct frame_waits *frames, struct program *to, cons
     for (uint32_t i = 0; i < num && op->node == calls[0]; i++)
         write_awaits(frames, to, op->lane, calls[i]);
     to->ops[to->num_ops++] = *op;
-    for (uint32_t i = 0; i < num && op->node == calls[num - 1]; i++)
-        write_record(frames, to, op->lane, calls[i]);
+    for (uint32_t i = 0; i < num && op->node == calls[num - 1]; i++) {
+        if (is_awaited(frames, calls[i]))
+            to->ops[to->num_ops++] =
+                (braid_step){ PROGRAM_RECORD_FRAME, op->lane, calls[i],
+                              frames->sources[frames->source_of[calls[i]]].position };
+    }
 }
 
 // In issue order, so that those of a lane rise.

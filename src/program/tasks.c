@@ -129,11 +129,6 @@ static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32
     tasks->first_address[node + 1] = tasks->num_addresses;
 }
 
-static struct node_text name_node(const braid_graph *graph, uint32_t node)
-{
-    return braid_node_text(node, braid_graph_name(graph, node));
-}
-
 static struct backend_launch describe_launch(const struct tasks *tasks,
                                              const struct graph_kernel *kernel)
 {
@@ -190,7 +185,8 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
     if (status == BRAID_UNSUPPORTED)
         status = load_for(backend, kernel, tasks, use, &slot->kernel);
     if (status)
-        return braid_error(status, "node %s: %s", name_node(graph, node).text,
+        return braid_error(status, "node %s: %s",
+                           braid_node_text(node, braid_graph_name(graph, node)).text,
                            braid_error_message());
     slot->place = place;
     braid_pointer_map_put(&maps[place], kernel->kernel, (uint32_t)tasks->num_kernels++);

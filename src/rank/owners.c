@@ -25,15 +25,9 @@ static struct graph_owner *find_owner(const braid_graph *graph, const braid_acce
     return owner ? (struct graph_owner *)rank_graph_of(graph)->owners.items + owner - 1 : NULL;
 }
 
-static const braid_communicator *communicator_of(const braid_graph *graph,
-                                                 const struct graph_owner *owner)
-{
-    return graph_resource_at(graph, owner->communicator)->communicator;
-}
-
 static bool is_ours(const braid_graph *graph, const struct graph_owner *owner)
 {
-    return owner->rank == communicator_of(graph, owner)->rank;
+    return owner->rank == graph_resource_at(graph, owner->communicator)->communicator->rank;
 }
 
 static struct graph_copy *copy_at(const braid_graph *graph, uint32_t copy)
@@ -214,11 +208,6 @@ braid_status braid_graph_check_own(const braid_graph *graph, const char *name,
     return BRAID_OK;
 }
 
-static bool is_bundled(const braid_node_options *options)
-{
-    return options->prelude_of.graph || options->epilogue_of.graph;
-}
-
 static bool is_bundled_elsewhere(const braid_graph *graph, const braid_node_options *options)
 {
     return graph_is_elsewhere(graph, options->prelude_of) ||
@@ -230,7 +219,7 @@ static braid_status choose_rank(const braid_graph *graph, const char *name,
                                 const braid_node_options *options, struct owner_task *task)
 {
     const braid_access *writer = find_writer(graph, options);
-    if (is_bundled(options) || !writer)
+    if (options->prelude_of.graph || options->epilogue_of.graph || !writer)
         return braid_graph_check_own(graph, name, options);
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < options->num_accesses && !status; i++) {

@@ -70,11 +70,6 @@ static bool allocate(struct search *search)
     return true;
 }
 
-static void finish(struct search *search)
-{
-    braid_store_finish(&search->store);
-}
-
 // How many are left.
 static uint32_t take_away(struct search *search)
 {
@@ -170,6 +165,6 @@ bool braid_rank_find_cycle(const struct rank_plan *plans, uint32_t num,
     if (*out_found)
         describe_round(&search, before, find_round(&search, before), text, size);
     free(before);
-    finish(&search);
+    braid_store_finish(&search.store);
     return made;
 }

@@ -37,15 +37,11 @@ static inline struct rank_graph *rank_graph_of(const braid_graph *graph)
     return (struct rank_graph *)graph->ranks;
 }
 
-static inline const struct rank_description *rank_graph_descriptions(const braid_graph *graph)
-{
-    return rank_graph_of(graph)->communications.items;
-}
-
 static inline const struct rank_description *rank_graph_description(const braid_graph *graph,
                                                                     uint32_t post)
 {
-    return &rank_graph_descriptions(graph)[graph_work_of(graph, post)->post.description];
+    const struct rank_description *all = rank_graph_of(graph)->communications.items;
+    return &all[graph_work_of(graph, post)->post.description];
 }
 
 // Gives the graph its table, if it has none. `rank`: the program's. Errors: BRAID_NO_MEMORY.

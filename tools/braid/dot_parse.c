@@ -175,12 +175,6 @@ static void take(struct dot_build *build, struct dot_token token)
         refuse(build, token);
 }
 
-static void refuse_direction(struct dot_build *build)
-{
-    build->status = fail_in_file(build->file->text.path, 1,
-                                 "the graph has no directions: write 'digraph' and '->'");
-}
-
 // Braid's drawing of a schedule, known by its name and its first lane. It has arrows between
 // neighbours on a lane and no costs, so it would be planned, and wrongly.
 static void refuse_schedule(struct dot_build *build)
@@ -204,7 +198,8 @@ static bool take_head(struct dot_build *build)
     if (build->is_strict)
         token = dot_token_next(&build->scanner);
     if (token.kind == DOT_TOKEN_GRAPH)
-        refuse_direction(build);
+        build->status = fail_in_file(build->file->text.path, 1,
+                                     "the graph has no directions: write 'digraph' and '->'");
     else if (token.kind != DOT_TOKEN_DIGRAPH)
         refuse(build, token);
     if (build->status == EXIT_DONE && dot_token_peek(&build->scanner) != '{') {

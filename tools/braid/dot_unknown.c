@@ -20,12 +20,6 @@ static bool is_near(const char *left, const char *right)
            (*left && *right && strcmp(left + 1, right + 1) == 0);
 }
 
-// Those of Graphviz that are near to one of ours.
-static bool is_known_elsewhere(const char *name)
-{
-    return strcmp(name, "xlabel") == 0;
-}
-
 static const char *find_near(const char *const *names, size_t num, const char *name)
 {
     const char *near = NULL;
@@ -35,7 +29,7 @@ static const char *find_near(const char *const *names, size_t num, const char *n
         if (!near && strlen(names[i]) >= LEAST_LENGTH && is_near(names[i], name))
             near = names[i];
     }
-    return is_known_elsewhere(name) ? NULL : near;
+    return strcmp(name, "xlabel") == 0 ? NULL : near; // of Graphviz, near to one of ours
 }
 
 bool dot_unknown_is_near(const char *const *names, size_t num, const char *name)

@@ -17,11 +17,6 @@
 #include "report_page.h"
 #include "run_profile.h"
 
-static const char *name_mode(braid_exec_mode mode)
-{
-    return mode == BRAID_MODE_GRAPH ? "graph" : "streams";
-}
-
 static void print_report(const struct run_arguments *arguments, const struct run *run,
                          const braid_spread *makespan, const braid_spread *launch)
 {
@@ -69,14 +64,14 @@ static json_t *make_json(const struct run_arguments *arguments, const struct run
     braid_exec_get_info(run->exec, &exec);
     braid_device_get_info(run->device, &device);
     json_t *json = plan_json_summary("run", run->file, braid_exec_schedule(run->exec), 1);
-    json_t *more = json_pack("{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I}", "cost_unit",
-                             "ns", "backend", device.backend, "ordinal", (json_int_t)device.ordinal,
-                             "device", device.name, "mode", name_mode(exec.mode), "time_scale",
-                             arguments->time_scale, "frames", (json_int_t)arguments->num_frames,
-                             "measured_makespan_ns", run_profile_spread_to_json(makespan),
-                             "launch_ns", run_profile_spread_to_json(launch), "transient_bytes",
-                             (json_int_t)exec.transient_bytes, "unshared_transient_bytes",
-                             (json_int_t)exec.unshared_transient_bytes);
+    json_t *more = json_pack(
+        "{s:s, s:s, s:I, s:s, s:s, s:f, s:I, s:o, s:o, s:I, s:I}", "cost_unit", "ns", "backend",
+        device.backend, "ordinal", (json_int_t)device.ordinal, "device", device.name, "mode",
+        exec.mode == BRAID_MODE_GRAPH ? "graph" : "streams", "time_scale", arguments->time_scale,
+        "frames", (json_int_t)arguments->num_frames, "measured_makespan_ns",
+        run_profile_spread_to_json(makespan), "launch_ns", run_profile_spread_to_json(launch),
+        "transient_bytes", (json_int_t)exec.transient_bytes, "unshared_transient_bytes",
+        (json_int_t)exec.unshared_transient_bytes);
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
         json = NULL;

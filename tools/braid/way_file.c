@@ -17,11 +17,6 @@
 enum { DIGEST_CHARACTERS = 17 };
 enum { MOST_LANES = 65535 };
 
-static void write_digest(const braid_graph *graph, char text[DIGEST_CHARACTERS])
-{
-    snprintf(text, DIGEST_CHARACTERS, "%016" PRIx64, braid_graph_digest(graph));
-}
-
 // Words of a file for numbers of the library; ended by one without a name.
 struct word {
     const char *name;
@@ -110,7 +105,7 @@ static enum exit_status check_file(const char *path, const json_t *json, const b
     braid_device_info info;
     braid_device_get_info(device, &info);
     char digest[DIGEST_CHARACTERS];
-    write_digest(graph, digest);
+    snprintf(digest, sizeof(digest), "%016" PRIx64, braid_graph_digest(graph));
     const char *kind = json_string_value(json_object_get(json, "kind"));
     if (!kind || strcmp(kind, "tuning") != 0)
         return fail(EXIT_BAD_FILE, "%s is not of 'braid tune'", path);

@@ -146,12 +146,6 @@ braid_status braid_cpu_stream_query(struct backend *base, struct backend_stream 
     return idle ? BRAID_OK : BRAID_NOT_READY;
 }
 
-static braid_status no_memory_for(const struct backend_task *task, size_t bytes)
-{
-    return braid_error(BRAID_NO_MEMORY, "cpu: out of memory to queue '%s' (%zu bytes)",
-                       task->name ? task->name : "a task", bytes);
-}
-
 // Issue lock held.
 static struct cpu_command *reserve_work(struct cpu_backend *backend, struct cpu_stream *stream,
                                         size_t more_bytes)
@@ -209,5 +203,7 @@ braid_status braid_cpu_submit(struct backend *base, struct backend_stream *base_
     bool queued = bytes <= FEW_BYTES ? submit_few(backend, stream, task, bytes)
                                      : submit_many(backend, stream, task, bytes);
     cpu_issue_unlock(backend);
-    return queued ? BRAID_OK : no_memory_for(task, bytes);
+    return queued ? BRAID_OK
+                  : braid_error(BRAID_NO_MEMORY, "cpu: out of memory to queue '%s' (%zu bytes)",
+                                task->name ? task->name : "a task", bytes);
 }

@@ -210,12 +210,6 @@ static void put_variable(struct ptx_block *block, const struct ptx_declaration *
     fputc('\n', block->file);
 }
 
-// A function of the driver's keeps its name; several modules may declare it.
-static void put_declared(struct ptx_block *block, const struct ptx_function *function)
-{
-    fprintf(block->file, ".extern %.*s\n", (int)(function->end - function->begin), function->begin);
-}
-
 static void put_needed(struct ptx_block *block)
 {
     for (size_t i = 0; i < block->symbols->items.num && !block->failed; i++) {
@@ -223,7 +217,9 @@ static void put_needed(struct ptx_block *block)
         if (!symbol->is_needed)
             continue;
         if (braid_ptx_is_of_driver(block->symbols, symbol))
-            put_declared(block, symbol->function);
+            fprintf(block->file, ".extern %.*s\n", // keeps its name; several modules may declare it
+                    (int)(symbol->function->end - symbol->function->begin),
+                    symbol->function->begin);
         else if (symbol->function)
             put_function(block, symbol->function);
         else if (!braid_ptx_word_is(symbol->declaration->space, ".shared"))

@@ -172,7 +172,7 @@ static braid_status check_reach(const struct stage *stage)
     const struct places *places = stage->places;
     for (uint32_t from = 0; places && places->num > 1 && from < places->num; from++) {
         for (uint32_t to = 0; to < places->num; to++) {
-            if (!places_reach(places, from, to))
+            if (from != to && !(places->reaches[from] >> to & 1))
                 return braid_error(BRAID_UNSUPPORTED,
                                    "%s does not reach the memory of %s, as copies in a graph must",
                                    places->devices[from]->label, places->devices[to]->label);
