@@ -6,7 +6,5 @@
 #include "backends/gpu/gpu_vendor.h"
 
 extern const struct gpu_vendor_nodes braid_cuda_nodes;
-void braid_cuda_stream_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model);
-void braid_cuda_graph_cost_model(const struct gpu_backend *gpu, braid_cost_model *out_model);
 
 #endif
