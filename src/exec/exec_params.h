@@ -1,12 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where targets of nodes stand in the master copy, and the parameters that go there.
+// The values of an exec's nodes: a master copy that setters write, and the changes that each frame
+// slot has not taken yet. Where parameters go in it.
+//
+// A setter writes the master copy (tasks.h) and puts its node in front of a list, with a number
+// that grows. A launch takes the nodes from the front whose number is higher than that of its slot.
+// These are all that changed since the slot's last launch, each once.
 #ifndef BRAID_EXEC_EXEC_PARAMS_H
 #define BRAID_EXEC_EXEC_PARAMS_H
 
 #include "base/store.h"
-#include "exec/exec_values.h"
 #include "graph/graph.h"
 #include "program/frame.h"
+
+struct exec_values {
+    uint64_t now;                        // the number of the latest change
+    uint64_t num_controls;               // how often the program wrote a control
+    uint64_t *changed_at;                // by task: of its latest change; 0: it has not changed
+    uint32_t *newer, *older;             // by task, and of the list's end: neighbours in the list
+    const struct backend_task **changed; // room for what one launch hands to the player
+};
+
+// Bytes of a slot of the master copy that get another value.
+struct value_edit {
+    const unsigned char *from;
+    uint64_t offset; // in the slot
+    uint32_t slot;   // enum task_slot
+    uint32_t node;   // whose they are
+    uint32_t bytes;
+};
+
+// Of arrays in the store. Errors: BRAID_NO_MEMORY.
+braid_status braid_exec_values_create(uint32_t num_tasks, struct store *store,
+                                      struct exec_values *out_values);
+
+// Has each slot take the values of the node, and of the kernel that fetches for it, with its next
+// launch.
+void braid_exec_values_mark(struct exec_values *values, const struct tasks *tasks, uint32_t node);
 
 // The bytes of a node's target (braid_target) that is no argument, without `from` and `bytes`.
 struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target);
