@@ -220,7 +220,7 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_running(braid_exec *exec,
 // Ends launched frames. Loops stop within two tests. The CPU begins no node, islands at most three
 // a lane. Launches return BRAID_BUSY until all has ended, on_frame_end included.
 // Errors: BRAID_NOT_READY (something runs), BRAID_UNSUPPORTED (communicators, no black_box),
-// BRAID_DEVICE_ERROR.
+// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 // Thread-safety: any thread outside host calls.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_cancel(braid_exec *exec);
 
