@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of an iteration of a loop whose body is a chain of kernels: Braid's loop as it comes, in
-// a graph without islands, and on streams; a graph by hand with a WHILE node; and a loop of the
-// host that launches the body as a graph and reads the word after each iteration. Behind that, all
-// nodes but the last in an arm of a branch, or in a loop of ten iterations.
+// a graph without islands, on streams, and with times; a graph by hand with a WHILE node; and a
+// loop of the host that launches the body as a graph and reads the word after each iteration.
+// Behind that, all nodes but the last in an arm of a branch, or in a loop of ten iterations.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -196,22 +196,25 @@ static void check_planned(const struct planned *planned)
     exit(1);
 }
 
-enum { CHOSEN, AS_GRAPH, ON_STREAMS, BY_HAND, ON_HOST, NUM_WAYS };
+enum { CHOSEN, AS_GRAPH, ON_STREAMS, TIMED, BY_HAND, ON_HOST, NUM_WAYS };
 
 static void measure_body(braid_device *device, const struct hand *hand,
                          const struct kernels *kernels, const struct iteration *body)
 {
     const braid_exec_options without = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     const braid_exec_options as_streams = { .mode = BRAID_MODE_STREAMS };
+    const braid_exec_options with_times = { .profile = 1 };
     struct planned chosen = make_planned(device, body, NULL);
     struct planned graph = make_planned(device, body, &without);
     struct planned streams = make_planned(device, body, &as_streams);
+    struct planned timed = make_planned(device, body, &with_times);
     struct hand_loop by_hand = make_while(hand, kernels, body);
     struct hand_loop alone = make_body(hand, kernels, body);
     const struct system systems[NUM_WAYS] = {
         [CHOSEN] = { .launch = launch_planned, .wait = wait_for_planned, .user = &chosen },
         [AS_GRAPH] = { .launch = launch_planned, .wait = wait_for_planned, .user = &graph },
         [ON_STREAMS] = { .launch = launch_planned, .wait = wait_for_planned, .user = &streams },
+        [TIMED] = { .launch = launch_planned, .wait = wait_for_planned, .user = &timed },
         [BY_HAND] = { .launch = launch_while, .wait = wait_for_hand, .user = &by_hand },
         [ON_HOST] = { .launch = loop_on_host, .wait = wait_for_hand, .user = &alone },
     };
@@ -220,17 +223,21 @@ static void measure_body(braid_device *device, const struct hand *hand,
     check_planned(&chosen);
     check_planned(&graph);
     check_planned(&streams);
+    check_planned(&timed);
     printf("| %u | %u |", body->num_nodes, body->num_blocks);
     for (int way = 0; way < NUM_WAYS; way++)
         printf(" %.2f |", timings[way].total_us / ITERATIONS);
-    printf(" %.2f | %.2f | %.2f | %.2f |\n", timings[CHOSEN].total_us / timings[BY_HAND].total_us,
+    printf(" %.2f | %.2f | %.2f | %.2f | %.2f |\n",
+           timings[CHOSEN].total_us / timings[BY_HAND].total_us,
            timings[AS_GRAPH].total_us / timings[BY_HAND].total_us,
            timings[ON_STREAMS].total_us / timings[BY_HAND].total_us,
-           timings[ON_HOST].total_us / timings[CHOSEN].total_us);
+           timings[ON_HOST].total_us / timings[CHOSEN].total_us,
+           timings[TIMED].total_us / timings[CHOSEN].total_us);
     fflush(stdout);
     braid_exec_destroy(chosen.exec);
     braid_exec_destroy(graph.exec);
     braid_exec_destroy(streams.exec);
+    braid_exec_destroy(timed.exec);
     hand_free_graph(&by_hand.made);
     hand_free_graph(&alone.made);
 }
@@ -299,9 +306,11 @@ int main(void)
     kernels.count = load_kernel(&driver, &count, &kernels.modules[1]);
     struct iteration body = { .values = allocate(device, sizeof(float) * MOST_BLOCKS * THREADS),
                               .left = allocate(device, sizeof(*body.left)) };
-    printf("| nodes | blocks | Braid, us an iteration | without islands | on streams | WHILE node "
-           "by hand | host loop | Braid to by hand | without islands to by hand | streams to by "
-           "hand | host loop to Braid |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf(
+        "| nodes | blocks | Braid, us an iteration | without islands | on streams | with times | "
+        "WHILE node by hand | host loop | Braid to by hand | without islands to by hand | "
+        "streams to by hand | host loop to Braid | with times to Braid "
+        "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 4; k++) {
             body.num_nodes = nodes[k];
