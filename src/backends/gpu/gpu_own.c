@@ -62,30 +62,42 @@
     "    ret;\n"                                                                                   \
     "}\n"
 
-// The loads do not wait for each other.
-#define LOOP_NEXT(wait)                                                                            \
-    ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 iterations,\n"              \
-    "    .param .u64 condition, .param .u64 word, .param .u64 most,\n"                             \
-    "    .param .u64 cancelled)\n"                                                                 \
-    "{\n"                                                                                          \
-    "    .reg .pred %p<3>;\n"                                                                      \
-    "    .reg .b32 %r<3>;\n"                                                                       \
-    "    .reg .b64 %d<7>;\n" wait "    ld.param.u64 %d0, [counters];\n"                            \
-    "    ld.param.u64 %d1, [iterations];\n"                                                        \
-    "    ld.param.u64 %d2, [condition];\n"                                                         \
-    "    ld.param.u64 %d3, [word];\n"                                                              \
-    "    ld.param.u64 %d4, [most];\n"                                                              \
+// The bound, and whether the frame was cancelled; a loop without a condition has no word.
+#define LOOP_CHECK                                                                                 \
+    "check:\n"                                                                                     \
     "    mov.u32 %r0, 1;\n"                                                                        \
     "    setp.ne.u64 %p1, %d3, 0;\n"                                                               \
     "    @%p1 ld.global.u32 %r0, [%d3];\n"                                                         \
-    "    ld.global.v2.u64 {%d5, %d6}, [%d0];\n"                                                    \
+    "    ld.param.u64 %d4, [most];\n"                                                              \
+    "    atom.global.add.u64 %d5, [%d0], 1;\n"                                                     \
     "    add.u64 %d5, %d5, 1;\n"                                                                   \
-    "    add.u64 %d6, %d6, 1;\n"                                                                   \
-    "    st.global.v2.u64 [%d0], {%d5, %d6};\n"                                                    \
     "    setp.ge.u64 %p0, %d5, %d4;\n"                                                             \
-    "    @%p0 mov.u32 %r0, 0;\n" LOOP_CANCEL(                                                      \
-        "%r0") "    setp.eq.u32 %p2, %r0, 0;\n"                                                    \
-               "    @%p2 st.global.u64 [%d1], %d6;\n" LOOP_SET("%d2", "%r0") LOOP_TAIL
+    "    @%p0 mov.u32 %r0, 0;\n" LOOP_CANCEL("%r0") "    bra decided;\n"
+
+// Without checks the word alone decides, and the thread loads nothing else. The thread adds to the
+// counter before it loads it, in the last iteration only.
+#define LOOP_NEXT(wait)                                                                            \
+    ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 iterations,\n"              \
+    "    .param .u64 condition, .param .u64 word, .param .u64 most,\n"                             \
+    "    .param .u64 cancelled, .param .u32 checks)\n"                                             \
+    "{\n"                                                                                          \
+    "    .reg .pred %p<2>;\n"                                                                      \
+    "    .reg .b32 %r<3>;\n"                                                                       \
+    "    .reg .b64 %d<6>;\n" wait "    ld.param.u64 %d0, [counters];\n"                            \
+    "    ld.param.u64 %d2, [condition];\n"                                                         \
+    "    ld.param.u64 %d3, [word];\n"                                                              \
+    "    ld.param.u32 %r1, [checks];\n"                                                            \
+    "    red.global.add.u64 [%d0+8], 1;\n"                                                         \
+    "    setp.ne.u32 %p0, %r1, 0;\n"                                                               \
+    "    @%p0 bra check;\n"                                                                        \
+    "    ld.global.u32 %r0, [%d3];\n"                                                              \
+    "decided:\n" LOOP_SET("%d2", "%r0") "    setp.ne.u32 %p0, %r0, 0;\n"                           \
+                                        "    @%p0 bra goes_on;\n"                                  \
+                                        "    ld.param.u64 %d1, [iterations];\n"                    \
+                                        "    ld.volatile.global.u64 %d5, [%d0+8];\n"               \
+                                        "    st.global.u64 [%d1], %d5;\n"                          \
+                                        "goes_on:\n"                                               \
+                                        "    ret;\n" LOOP_CHECK "}\n"
 
 // Old versions and targets: the driver compiles them for any device. HIP's runtime compiles no
 // text, so HIP goes without these kernels.

@@ -54,7 +54,8 @@ struct loop_launch {
     const uint32_t *cancelled;
     uint32_t num;
     uint64_t most;
-    void *args[6];
+    uint32_t checks; // besides the word
+    void *args[7];
 };
 
 static void fill_in(const struct graph_loops *loops, const struct backend_task *task, int kernel,
@@ -72,6 +73,7 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
         .cancelled = task->cancelled,
         .num = loop->num_cleared,
         .most = how->most,
+        .checks = !how->condition || how->most != UINT64_MAX || task->cancelled,
     };
     void *const args[] = { &launch->counters,
                            &launch->iterations,
@@ -79,13 +81,14 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
                            &launch->word,
                            kernel == NEXT ? (void *)&launch->most : (void *)&launch->num,
                            kernel == CHOOSE ? (void *)&launch->otherwise
-                                            : (void *)&launch->cancelled };
+                                            : (void *)&launch->cancelled,
+                           &launch->checks };
     memcpy(launch->args, args, sizeof(args));
     launch->launch = (struct backend_launch){
         .kernel = (struct backend_kernel *)(uintptr_t)&loops->kernels[kernel].base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
-        .num_args = sizeof(args) / sizeof(args[0]),
+        .num_args = kernel == NEXT ? 7 : 6,
         .args = launch->args,
     };
 }
