@@ -97,8 +97,9 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
     return status;
 }
 
-// Where no launch has been made meanwhile.
-void braid_exec_settle(braid_exec *exec)
+// Behind the last launch's end, where no launch has been made meanwhile: settles parts that failed
+// launches left so.
+static void settle(braid_exec *exec)
 {
     if (!exec->parts)
         return;
@@ -117,7 +118,7 @@ static braid_status wait_for_all(braid_exec *exec)
         status = braid_exec_await_launch("braid_exec_wait", exec);
     if (status)
         return status;
-    braid_exec_settle(exec);
+    settle(exec);
     return braid_exec_parts_wait(exec->parts, exec);
 }
 

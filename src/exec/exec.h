@@ -212,9 +212,6 @@ void braid_exec_return_queues(braid_exec *exec);
 // do. Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
 
-// Behind the last launch's end: settles parts that failed launches left so. Takes the lock.
-void braid_exec_settle(braid_exec *exec);
-
 // exec_launch.c: queues frames that the player launches at once, with the lock held, and records
 // their end.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames);

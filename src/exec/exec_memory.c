@@ -25,9 +25,9 @@ static uint64_t place_begin(const struct memory_plan *plan, uint32_t place)
     return place < plan->num_places ? plan->begins[place] : plan->info.arena_bytes;
 }
 
-// Drivers align memory enough for most buffers; other arenas begin further on.
-braid_status braid_exec_allocate_arena(const braid_device *device, const char *what, uint64_t bytes,
-                                       uint64_t alignment, struct exec_arena *out_arena)
+// `what` needs it. Drivers align memory enough for most buffers; other arenas begin further on.
+static braid_status allocate_arena(const braid_device *device, const char *what, uint64_t bytes,
+                                   uint64_t alignment, struct exec_arena *out_arena)
 {
     struct exec_arena arena = { .bytes = bytes };
     if (!arena.bytes)
@@ -74,7 +74,7 @@ braid_status braid_exec_run_now(braid_device *device, const struct backend_task 
 braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
                                        uint64_t alignment, struct exec_arena *out_arena)
 {
-    braid_status status = braid_exec_allocate_arena(device, what, bytes, alignment, out_arena);
+    braid_status status = allocate_arena(device, what, bytes, alignment, out_arena);
     return status || !bytes ? status : zero(device, what, out_arena->begin, bytes);
 }
 
@@ -103,8 +103,8 @@ static braid_status make_arenas(const braid_exec *exec, const struct memory_plan
     for (uint32_t i = 0; i < exec->frames.num * num && !status; i++) {
         uint32_t place = i % num;
         uint64_t bytes = place_begin(plan, place + 1) - place_begin(plan, place);
-        status = braid_exec_allocate_arena(exec->places.devices[place], "transient buffers", bytes,
-                                           plan->info.alignment, &arenas[i]);
+        status = allocate_arena(exec->places.devices[place], "transient buffers", bytes,
+                                plan->info.alignment, &arenas[i]);
     }
     if (status)
         free_arenas(exec, arenas);

@@ -27,10 +27,8 @@ void braid_exec_drop_memory(braid_exec *exec);
 // Where the arenas of a slot begin, by place.
 void braid_exec_find_arenas(const braid_exec *exec, uint32_t slot, unsigned char **out_begins);
 
-// `what` needs it. Errors: BRAID_NO_MEMORY (says how much), BRAID_DEVICE_ERROR.
-braid_status braid_exec_allocate_arena(const braid_device *device, const char *what, uint64_t bytes,
-                                       uint64_t alignment, struct exec_arena *out_arena);
-// Likewise, with zeros in it. If it fails, *out_arena is to be freed.
+// `what` needs it. It has zeros. If it fails, *out_arena is to be freed. Errors: BRAID_NO_MEMORY
+// (says how much), BRAID_DEVICE_ERROR.
 braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
                                        uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena);

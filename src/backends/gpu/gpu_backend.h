@@ -243,8 +243,6 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
                                   const void *slot, const struct backend_task *task,
                                   const char *detail);
 
-braid_status braid_gpu_status(gpu_result result);
-
 int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 
 // Why a launch was refused, as far as its numbers tell; "" when they do not.

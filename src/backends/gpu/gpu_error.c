@@ -8,7 +8,7 @@
 #include "base/failure.h"
 #include "base/node_text.h"
 
-braid_status braid_gpu_status(gpu_result result)
+static braid_status status_of(gpu_result result)
 {
     switch (result) {
     case GPU_SUCCESS:
@@ -63,10 +63,9 @@ static braid_status report(const struct gpu_backend *gpu, gpu_result result, con
     gpu->vendor->describe(gpu->api, result, &name, &text);
     if (detail && *detail)
         text = detail;
-    braid_status status =
-        braid_error(braid_gpu_status(result), "%s (%s) failed: %s (%d) from %s%s%s", what, where,
-                    name ? name : "unknown error", result, call_name(gpu, slot), text ? ": " : "",
-                    text ? text : "");
+    braid_status status = braid_error(status_of(result), "%s (%s) failed: %s (%d) from %s%s%s",
+                                      what, where, name ? name : "unknown error", result,
+                                      call_name(gpu, slot), text ? ": " : "", text ? text : "");
     if (stays(result))
         note(gpu);
     return status;
