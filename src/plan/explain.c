@@ -262,15 +262,14 @@ static braid_status check(const braid_schedule *schedule, const braid_node *node
                                           : !out_text ? "out_text"
                                                       : "nodes");
     if (size == 0)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: size is 0", function);
+        return braid_error_invalid("%s: size is 0", function);
     if (num_nodes > 2)
-        return braid_error(BRAID_INVALID_ARGUMENT, "%s: %zu nodes, and two at most are explained",
-                           function, num_nodes);
+        return braid_error_invalid("%s: %zu nodes, and two at most are explained", function,
+                                   num_nodes);
     for (size_t i = 0; i < num_nodes; i++) {
         if (nodes[i].graph != schedule->graph_id || nodes[i].index >= schedule->info.num_nodes)
-            return braid_error(BRAID_INVALID_ARGUMENT,
-                               "%s: node %u of graph %u is not in this schedule", function,
-                               nodes[i].index, nodes[i].graph);
+            return braid_error_invalid("%s: node %u of graph %u is not in this schedule", function,
+                                       nodes[i].index, nodes[i].graph);
     }
     return BRAID_OK;
 }

@@ -45,9 +45,8 @@ static braid_status check_range(const struct plan_graph *plan, struct plan_costs
         overflow |= __builtin_add_overflow(sum, part, &sum);
     }
     if (overflow || sum > INT64_MAX)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "the costs of %u node%s add up to more than 2^63 ns", plan->num_nodes,
-                           plan->num_nodes == 1 ? "" : "s");
+        return braid_error_invalid("the costs of %u node%s add up to more than 2^63 ns",
+                                   plan->num_nodes, plan->num_nodes == 1 ? "" : "s");
     return BRAID_OK;
 }
 

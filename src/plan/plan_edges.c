@@ -121,7 +121,7 @@ braid_status braid_plan_edges_create(const braid_graph *graph, struct plan_graph
 {
     size_t most = graph->edges.num + plan->num_links + (plan->hint_before ? plan->num_units : 0);
     if (most > PLAN_BY_HINT - 1)
-        return braid_error(BRAID_INVALID_ARGUMENT, "a graph of %zu edges is too big to plan", most);
+        return braid_error_invalid("a graph of %zu edges is too big to plan", most);
     braid_status status = check_inner_edges(graph, plan);
     if (status)
         return status;

@@ -15,7 +15,7 @@
 braid_status braid_plan_check_options(const braid_schedule_options *options)
 {
     if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
-        return braid_error(BRAID_INVALID_ARGUMENT, "no planning policy %d", (int)options->policy);
+        return braid_error_invalid("no planning policy %d", (int)options->policy);
     return BRAID_OK;
 }
 

@@ -121,10 +121,10 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
         return braid_error_null("braid_schedule_get_placement",
                                 schedule ? "out_placement" : "schedule");
     if (node.graph != schedule->graph_id || node.index >= schedule->info.num_nodes)
-        return braid_error(BRAID_INVALID_ARGUMENT,
-                           "braid_schedule_get_placement: node %u of graph %u is not in this "
-                           "schedule",
-                           node.index, node.graph);
+        return braid_error_invalid(
+            "braid_schedule_get_placement: node %u of graph %u is not in this "
+            "schedule",
+            node.index, node.graph);
     if (schedule_left_out(schedule, node.index)) {
         *out_placement = (braid_placement){ .lane = BRAID_NO_LANE, .island = BRAID_NO_ISLAND };
         return BRAID_OK;
