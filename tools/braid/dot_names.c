@@ -27,12 +27,13 @@ struct dot_name_chunk {
 static struct dot_name_slot read_slot(const char *name)
 {
     struct dot_name_slot slot = { 0 };
-    uint64_t hash = hash_of_nothing;
-    for (size_t i = 0; name[i]; i++) {
-        if (i < sizeof(slot.start))
-            slot.start |= (uint64_t)(unsigned char)name[i] << 8 * i;
-        hash = hash_more(hash, &name[i], 1);
-    }
+    size_t i = 0;
+    for (; i < sizeof(slot.start) && name[i]; i++)
+        slot.start |= (uint64_t)(unsigned char)name[i] << 8 * i;
+    uint64_t hash = (slot.start ^ slot.start >> 32) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+    if (i == sizeof(slot.start))
+        hash = hash_more(hash, name + i, strlen(name + i));
     slot.hash = (uint32_t)((hash * 0x9e3779b97f4a7c15) >> 32);
     return slot;
 }
