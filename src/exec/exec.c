@@ -98,7 +98,7 @@ static braid_status ask_for_end(braid_exec *exec, braid_status (*ask)(struct bac
 }
 
 // Behind the last launch's end, where no launch has been made meanwhile: settles parts that failed
-// launches left so.
+// launches left so. Takes the lock.
 static void settle(braid_exec *exec)
 {
     if (!exec->parts)

@@ -122,9 +122,8 @@ braid_status braid_schedule_get_placement(const braid_schedule *schedule, braid_
                                 schedule ? "out_placement" : "schedule");
     if (node.graph != schedule->graph_id || node.index >= schedule->info.num_nodes)
         return braid_error_invalid(
-            "braid_schedule_get_placement: node %u of graph %u is not in this "
-            "schedule",
-            node.index, node.graph);
+            "braid_schedule_get_placement: node %u of graph %u is not in this schedule", node.index,
+            node.graph);
     if (schedule_left_out(schedule, node.index)) {
         *out_placement = (braid_placement){ .lane = BRAID_NO_LANE, .island = BRAID_NO_ISLAND };
         return BRAID_OK;

@@ -41,8 +41,9 @@ enum gpu_own_index {
     // in host memory: if that is not 0, the condition is 0.
     GPU_OWN_LOOP_BEGIN,
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint64_t most,
-    // cancelled): counts an iteration. The condition is as before, and 0 behind the last of `most`.
-    // Where it is 0 it writes how many iterations the frame has had.
+    // cancelled, uint32_t checks): counts an iteration. The condition is as before, and 0 behind
+    // the last of `most`. Where it is 0 it writes how many iterations the frame has had. If
+    // `checks` is 0, there is a word, and neither a bound nor `cancelled`.
     GPU_OWN_LOOP_NEXT,
     GPU_OWN_LOOP_NEXT_EARLY, // the same, which waits for its predecessors first
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,

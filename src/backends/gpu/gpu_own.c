@@ -74,8 +74,8 @@
     "    setp.ge.u64 %p0, %d5, %d4;\n"                                                             \
     "    @%p0 mov.u32 %r0, 0;\n" LOOP_CANCEL("%r0") "    bra decided;\n"
 
-// Without checks the word alone decides, and the thread loads nothing else. The thread adds to the
-// counter before it loads it, in the last iteration only.
+// Without checks the word alone decides, and the thread loads nothing else. Each iteration adds to
+// the counter. Only the last one loads it.
 #define LOOP_NEXT(wait)                                                                            \
     ".visible .entry braid_loop_next(.param .u64 counters, .param .u64 iterations,\n"              \
     "    .param .u64 condition, .param .u64 word, .param .u64 most,\n"                             \
