@@ -17,8 +17,8 @@ struct audit_order_finding {
 };
 
 // Runs frames. Buffers have their contents of before behind it. `out_findings` has
-// struct audit_order_finding, also if it fails. Errors: BRAID_NO_MEMORY,
-// BRAID_IO_ERROR, BRAID_UNSUPPORTED (too many nodes), those of the nodes and of copies.
+// struct audit_order_finding, also if it fails. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR,
+// BRAID_UNSUPPORTED (too many nodes), those of the nodes and of copies.
 braid_status braid_audit_orders(const struct audit_reach *reach, struct array *out_findings);
 
 // audit_orders_report.c

@@ -308,7 +308,7 @@ uint64_t braid_cpu_memory_bytes(void); // of the machine; 0: not known
 // Fills in the call of a work of this kernel, and the place for the time of its blocks.
 void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
 
-// The operations of a backend that files of their own have.
+// Operations of struct backend_ops, each of which some file defines.
 #define CPU_OPERATIONS(X)                                                                          \
     X(cpu, allocate)                                                                               \
     X(cpu, release)                                                                                \

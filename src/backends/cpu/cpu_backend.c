@@ -135,7 +135,7 @@ static const struct backend_ops cpu_ops = {
     .get_cost_model = get_cost_model,
     .get_link = get_link,
     .rank_engine = RANK_ENGINE_HOST,
-    CPU_OPERATIONS(BACKEND_FILLS) // of other files
+    CPU_OPERATIONS(BACKEND_FILLS) // defined in other files
 };
 
 // Workers and host threads hold the locks for tens of nanoseconds: spinning a little before

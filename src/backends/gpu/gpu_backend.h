@@ -335,7 +335,7 @@ braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_
 braid_status braid_gpu_open(const struct backend_driver *driver,
                             const braid_device_options *options, struct backend **out_backend);
 
-// The operations of a backend that files of their own have.
+// Operations of struct backend_ops, each of which some file defines.
 #define GPU_OPERATIONS(X)                                                                          \
     X(gpu, allocate)                                                                               \
     X(gpu, release)                                                                                \

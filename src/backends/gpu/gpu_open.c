@@ -234,7 +234,7 @@ static const struct backend_ops common_ops = {
     .get_info = get_info,
     .get_cost_model = get_cost_model,
     .call_current = call_current,
-    GPU_OPERATIONS(BACKEND_FILLS) // of other files
+    GPU_OPERATIONS(BACKEND_FILLS) // defined in other files
 };
 
 braid_status braid_gpu_open(const struct backend_driver *driver,
