@@ -150,8 +150,11 @@ uint64_t braid_exec_num_frames(braid_exec *exec)
 braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64_t *out_num)
 {
     static const char function[] = "braid_exec_get_iterations";
-    if (!exec || !out_num)
-        return braid_error_null(function, exec ? "out_num" : "exec");
+    braid_status status = braid_exec_check(function, exec);
+    if (status)
+        return status;
+    if (!out_num)
+        return braid_error_null(function, "out_num");
     if (loop.graph != exec->schedule->graph_id || loop.index >= exec->tasks.num ||
         !work_has_body(exec->tasks.items[loop.index].kind))
         return braid_error_invalid(
@@ -163,9 +166,7 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
     pthread_mutex_unlock(&exec->turn.lock);
     if (num == 0)
         return braid_error_invalid("%s: no frame was launched", function);
-    braid_status status = braid_exec_check_devices(function, exec);
-    if (!status && atomic_load(&exec->turn.is_unrecorded))
-        status = BRAID_NOT_READY;
+    status = atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
     if (!status) // and not the parts: a failure that they tell is for those who wait
         status = braid_exec_ask_frames(exec, exec->device->backend->ops->event_query);
     if (status)
