@@ -147,6 +147,25 @@ uint64_t braid_exec_num_frames(braid_exec *exec)
     return exec ? atomic_load(&exec->frames.num_launched) : 0;
 }
 
+// Of the last frame. With the lock held, so that there is no launch meanwhile, and a frame that
+// counts has its end recorded.
+static braid_status read_iterations(const char *function, braid_exec *exec, uint32_t loop,
+                                    uint64_t *out_num)
+{
+    uint64_t num = braid_exec_num_frames(exec);
+    if (num == 0)
+        return braid_error_invalid("%s: no frame was launched", function);
+    braid_status status = atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
+    if (!status) // and not the parts: a failure that they tell is for those who wait
+        status = braid_exec_ask_frames(exec, exec->device->backend->ops->event_query);
+    if (status)
+        return status;
+    const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
+    *out_num = exec->player->num_iterations ? exec->player->num_iterations(slot->playing, loop)
+                                            : atomic_load(&slot->frame.iterations[loop]);
+    return BRAID_OK;
+}
+
 braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64_t *out_num)
 {
     static const char function[] = "braid_exec_get_iterations";
@@ -160,24 +179,12 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
         return braid_error_invalid(
             "%s: node %u of graph %u is no loop or branch of the exec's graph", function,
             loop.index, loop.graph);
-    // With the lock: a frame counts before its end is recorded.
-    pthread_mutex_lock(&exec->turn.lock);
-    uint64_t num = braid_exec_num_frames(exec);
-    pthread_mutex_unlock(&exec->turn.lock);
-    if (num == 0)
-        return braid_error_invalid("%s: no frame was launched", function);
-    status = atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : BRAID_OK;
-    if (!status) // and not the parts: a failure that they tell is for those who wait
-        status = braid_exec_ask_frames(exec, exec->device->backend->ops->event_query);
-    if (status)
-        return status;
     const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
     const union work *work = (const void *)(works + exec->tasks.offsets[loop.index]);
-    const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
-    uint32_t number = work->loop.number;
-    *out_num = exec->player->num_iterations ? exec->player->num_iterations(slot->playing, number)
-                                            : atomic_load(&slot->frame.iterations[number]);
-    return BRAID_OK;
+    pthread_mutex_lock(&exec->turn.lock);
+    status = read_iterations(function, exec, work->loop.number, out_num);
+    pthread_mutex_unlock(&exec->turn.lock);
+    return status;
 }
 
 const braid_schedule *braid_exec_schedule(const braid_exec *exec)
