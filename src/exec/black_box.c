@@ -86,22 +86,27 @@ static braid_status clear_cancelled(const braid_exec *exec, struct black_box *bo
     return status;
 }
 
+// The ends of all slots tell of failed launches, too, which get no mark.
+static braid_status clear_once_ended(braid_exec *exec, struct black_box *box)
+{
+    braid_status status = braid_exec_ask_frames(exec, exec->device->backend->ops->event_query);
+    if (status == BRAID_NOT_READY)
+        return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
+                           exec->device->label);
+    return status ? status : clear_cancelled(exec, box);
+}
+
 static braid_status before_launch(struct exec_part *part, braid_exec *exec,
                                   const struct exec_launch *launch)
 {
     struct black_box *box = (struct black_box *)part;
     uint32_t slot = (uint32_t)(launch->slot - exec->frames.slots);
-    bool was_cancelled = atomic_load(&box->is_cancelled);
     uint64_t num_ended = launch->first;
     braid_status status = BRAID_OK;
-    if (was_cancelled || has_rows_of_lanes(exec))
+    if (atomic_load(&box->is_cancelled))
+        status = clear_once_ended(exec, box);
+    if (!status && has_rows_of_lanes(exec))
         status = braid_exec_ask_ended(exec, &num_ended);
-    if (status)
-        return status;
-    if (was_cancelled && num_ended < launch->first)
-        return braid_error(BRAID_BUSY, "launch on %s: frames that were cancelled have not ended",
-                           exec->device->label);
-    status = was_cancelled ? clear_cancelled(exec, box) : BRAID_OK;
     if (status)
         return status;
     // Else the last node of the frame before may be taken for one of this frame.

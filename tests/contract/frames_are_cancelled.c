@@ -122,6 +122,48 @@ static void a_queued_loop_runs_no_iteration(void **state)
     check_queued_loop(*state, 3, true);
 }
 
+static braid_status fail_if_told(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    return *(const bool *)user ? BRAID_DEVICE_ERROR : BRAID_OK;
+}
+
+// The part of it that was queued runs on.
+static void a_cancelled_launch_that_failed_ends_before_the_next(void **state)
+{
+    struct contract *contract = *state;
+    if (contract->mode != BRAID_MODE_STREAMS)
+        skip_because("a graph's queue calls are made before launches");
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *numbers = contract_host_numbers(contract, 1);
+    struct gate gate = contract_gate(contract);
+    bool fails = true;
+    braid_resource number;
+    braid_node loop;
+    check_ok(braid_graph_add_buffer(graph, "number", numbers, sizeof(*numbers), &number));
+    check_ok(
+        braid_graph_begin_loop(graph, &(braid_loop){ .node.name = "loop", .times = 50 }, &loop));
+    add_gate(graph, (braid_node_options){ USES({ number, BRAID_READ_WRITE }) }, gate);
+    add_axpy(graph, (braid_node_options){ USES({ number, BRAID_READ_WRITE }) }, numbers, numbers, 1,
+             1, 1);
+    check_ok(braid_graph_end(graph));
+    add_queue_call(graph, (braid_node_options){ AFTER(loop) }, fail_if_told, &fails);
+    braid_exec *exec = make_exec(contract, graph);
+    check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "");
+    fails = false;
+    gate_wait_until_entered(gate);
+    assert_int_equal(braid_exec_cancel(exec), BRAID_NOT_READY);
+    check_fails(braid_exec_launch(exec, NULL), BRAID_BUSY, "cancelled");
+    gate_open(gate);
+    check_ok(braid_exec_wait(exec));
+    assert_in_range(numbers[0], 0, 2);
+    numbers[0] = 0;
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(numbers[0], 50);
+}
+
 struct canceller {
     braid_exec *exec;
     atomic_bool is_over;
@@ -175,6 +217,7 @@ int run_cancelling(void)
         contract_test(a_queued_loop_runs_no_iteration),
         contract_test(frames_behind_a_cancel_that_met_a_launch_run),
         contract_test(a_queued_frame_runs_no_more_than_the_device_has_taken),
+        contract_test(a_cancelled_launch_that_failed_ends_before_the_next),
     };
     return contract_run("frames are cancelled", tests);
 }
