@@ -157,6 +157,42 @@ static void the_frame_is_known_of_more_than_marks_stand_for(void **state)
     check_ok(braid_exec_wait(diamond.exec));
 }
 
+static braid_status fail_if_told(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    return *(const bool *)user ? BRAID_DEVICE_ERROR : BRAID_OK;
+}
+
+// As the first launch of the exec, and behind a frame.
+static void a_launch_that_failed_names_the_part_that_runs(void **state)
+{
+    struct contract *contract = *state;
+    if (contract->mode != BRAID_MODE_STREAMS)
+        skip_because("a graph's queue calls are made before launches");
+    braid_graph *graph = contract_graph(contract);
+    struct gate gate = contract_gate(contract);
+    bool fails = true;
+    braid_node stuck = add_gate(graph, (braid_node_options){ .name = stuck_name }, gate);
+    add_queue_call(graph, (braid_node_options){ AFTER(stuck) }, fail_if_told, &fails);
+    braid_exec *exec = make_exec(contract, graph);
+    for (int i = 0; i < 2; i++) {
+        *gate.open = 0;
+        *gate.report = 0;
+        fails = true;
+        check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "");
+        braid_running_node node = find_only(exec, gate);
+        assert_int_equal(node.node.index, stuck.index);
+        assert_int_equal(node.frame, i);
+        gate_open(gate);
+        check_ok(braid_exec_wait(exec));
+        check_none(exec);
+        fails = false;
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+    }
+}
+
 static void check_host_call(struct contract *contract, bool blocks)
 {
     braid_graph *graph = contract_graph(contract);
@@ -235,6 +271,7 @@ int run_running(void)
         contract_test(a_wait_that_times_out_names_it),
         contract_test(the_frame_is_the_one_that_does_not_end),
         contract_test(the_frame_is_known_of_more_than_marks_stand_for),
+        contract_test(a_launch_that_failed_names_the_part_that_runs),
         contract_test(a_host_call_that_does_not_return_is_named),
         contract_test(a_node_of_a_loop_tells_its_iteration),
         contract_test(without_a_black_box_nothing_is_known),
