@@ -144,10 +144,10 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                const braid_param_rows *rows,
                                                                size_t num_rows);
 
-// Tells how many iterations of a loop the last launched frame ran. Of a branch: how often its first
-// arm ran. Of one inside a loop: all together.
-// Errors: BRAID_INVALID_ARGUMENT (no frame was launched), BRAID_NOT_READY (the frame has not
-// ended).
+// Tells how many iterations of a loop the last frame ran. Of a branch: how often its first arm ran.
+// Inside a loop: all together.
+// Errors: BRAID_INVALID_ARGUMENT (no frame was launched, or a later launch failed), BRAID_NOT_READY
+// (the frame runs).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
 

@@ -161,6 +161,8 @@ static braid_status read_iterations(const char *function, braid_exec *exec, uint
     if (status)
         return status;
     const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
+    if (slot->is_partial)
+        return braid_error_invalid("%s: a launch after the last frame failed half-way", function);
     *out_num = exec->player->num_iterations ? exec->player->num_iterations(slot->playing, loop)
                                             : atomic_load(&slot->frame.iterations[loop]);
     return BRAID_OK;

@@ -28,6 +28,7 @@ struct frame_slot {
     uint64_t number;   // of a frame that has the versions which the tasks are given
     uint64_t seen;     // the latest change of values that it has taken
     bool is_refused;   // its last update failed
+    bool is_partial;   // the last launch that queued something of it failed
     // Leased once needed. Recorded behind the frames that may use the first `num_marked` replaced
     // values.
     braid_event *mark;

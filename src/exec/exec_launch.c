@@ -86,6 +86,8 @@ static braid_status play(braid_exec *exec, struct exec_launch *launch)
     if (result.unjoined)
         atomic_store(&exec->turn.is_unrecorded, true);
     launch->queued = !status || result.queued;
+    if (launch->queued)
+        slot->is_partial = status;
     launch->num_launched = status ? 0 : launch->num_frames;
     exec->frames.num_launched += launch->num_launched;
     return status;

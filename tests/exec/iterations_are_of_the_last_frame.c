@@ -112,10 +112,50 @@ static void a_launch_beside_waits_until_they_are_told(void **state)
     tear_down(&beside.fixture);
 }
 
+static void launch_in_vain(struct fixture *fixture, uint64_t times)
+{
+    check_ok(braid_exec_set(fixture->exec, fixture->loop, BRAID_TARGET_TIMES, 0, &times));
+    fixture->fails = true;
+    check_fails(braid_exec_launch(fixture->exec, NULL), BRAID_DEVICE_ERROR, "");
+    fixture->fails = false;
+    check_ok(braid_exec_wait(fixture->exec));
+}
+
+static void those_of_a_failed_launch_are_not_told(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    uint64_t num;
+    set_up(&fixture, 1);
+    run(&fixture, 3);
+    launch_in_vain(&fixture, 7);
+    check_fails(braid_exec_get_iterations(fixture.exec, fixture.loop, &num), BRAID_INVALID_ARGUMENT,
+                "a launch after the last frame failed half-way");
+    run(&fixture, 5);
+    check_iterations(&fixture, 5);
+    tear_down(&fixture);
+}
+
+// With more frames in flight, the failed launch counts elsewhere.
+static void a_failed_launch_in_another_slot_changes_nothing(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, 2);
+    run(&fixture, 3);
+    launch_in_vain(&fixture, 7);
+    check_iterations(&fixture, 3);
+    run(&fixture, 5);
+    check_iterations(&fixture, 5);
+    tear_down(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_launch_beside_waits_until_they_are_told),
+        cmocka_unit_test(those_of_a_failed_launch_are_not_told),
+        cmocka_unit_test(a_failed_launch_in_another_slot_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
