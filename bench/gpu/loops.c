@@ -11,7 +11,8 @@
 
 enum {
     ITERATIONS = 1000,
-    FRAMES = 9,
+    FRAMES = 5,
+    TURNS = 8,
     THREADS = 256,
     MOST_BLOCKS = 1056,
 };
@@ -196,50 +197,79 @@ static void check_planned(const struct planned *planned)
     exit(1);
 }
 
-enum { CHOSEN, AS_GRAPH, ON_STREAMS, TIMED, BY_HAND, ON_HOST, NUM_WAYS };
+enum { CHOSEN, AS_GRAPH, ON_STREAMS, TIMED, NUM_PLANNED, BY_HAND = NUM_PLANNED, ON_HOST, NUM_WAYS };
+
+static const braid_exec_options options[NUM_PLANNED] = {
+    [AS_GRAPH] = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER },
+    [ON_STREAMS] = { .mode = BRAID_MODE_STREAMS },
+    [TIMED] = { .profile = 1 },
+};
+
+struct way {
+    struct planned planned;
+    struct hand_loop hand;
+};
+
+static struct system make_way(braid_device *device, const struct hand *hand,
+                              const struct kernels *kernels, const struct iteration *body, int way,
+                              struct way *made)
+{
+    if (way < NUM_PLANNED) {
+        made->planned = make_planned(device, body, &options[way]);
+        return (struct system){ .launch = launch_planned,
+                                .wait = wait_for_planned,
+                                .user = &made->planned };
+    }
+    made->hand = way == BY_HAND ? make_while(hand, kernels, body) : make_body(hand, kernels, body);
+    return (struct system){ .launch = way == BY_HAND ? launch_while : loop_on_host,
+                            .wait = wait_for_hand,
+                            .user = &made->hand };
+}
+
+static void free_way(int way, struct way *made)
+{
+    if (way >= NUM_PLANNED) {
+        hand_free_graph(&made->hand.made);
+        return;
+    }
+    check_planned(&made->planned);
+    braid_exec_destroy(made->planned.exec);
+}
+
+// The same graph takes up to 6 % longer if the driver has put it elsewhere in memory. So each way
+// is made several times, in another order each time. Adds up the microseconds.
+static void measure_once(braid_device *device, const struct hand *hand,
+                         const struct kernels *kernels, const struct iteration *body, int turn,
+                         double *sums)
+{
+    struct way ways[NUM_WAYS];
+    struct system systems[NUM_WAYS];
+    struct timing timings[NUM_WAYS];
+    for (int i = 0; i < NUM_WAYS; i++) {
+        int way = (turn % 2 ? NUM_WAYS - 1 - i : i) + turn / 2;
+        way %= NUM_WAYS;
+        systems[way] = make_way(device, hand, kernels, body, way, &ways[way]);
+    }
+    measure(systems, NUM_WAYS, FRAMES, timings);
+    for (int way = 0; way < NUM_WAYS; way++) {
+        sums[way] += timings[way].total_us;
+        free_way(way, &ways[way]);
+    }
+}
 
 static void measure_body(braid_device *device, const struct hand *hand,
                          const struct kernels *kernels, const struct iteration *body)
 {
-    const braid_exec_options without = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
-    const braid_exec_options as_streams = { .mode = BRAID_MODE_STREAMS };
-    const braid_exec_options with_times = { .profile = 1 };
-    struct planned chosen = make_planned(device, body, NULL);
-    struct planned graph = make_planned(device, body, &without);
-    struct planned streams = make_planned(device, body, &as_streams);
-    struct planned timed = make_planned(device, body, &with_times);
-    struct hand_loop by_hand = make_while(hand, kernels, body);
-    struct hand_loop alone = make_body(hand, kernels, body);
-    const struct system systems[NUM_WAYS] = {
-        [CHOSEN] = { .launch = launch_planned, .wait = wait_for_planned, .user = &chosen },
-        [AS_GRAPH] = { .launch = launch_planned, .wait = wait_for_planned, .user = &graph },
-        [ON_STREAMS] = { .launch = launch_planned, .wait = wait_for_planned, .user = &streams },
-        [TIMED] = { .launch = launch_planned, .wait = wait_for_planned, .user = &timed },
-        [BY_HAND] = { .launch = launch_while, .wait = wait_for_hand, .user = &by_hand },
-        [ON_HOST] = { .launch = loop_on_host, .wait = wait_for_hand, .user = &alone },
-    };
-    struct timing timings[NUM_WAYS];
-    measure(systems, NUM_WAYS, FRAMES, timings);
-    check_planned(&chosen);
-    check_planned(&graph);
-    check_planned(&streams);
-    check_planned(&timed);
+    double sums[NUM_WAYS] = { 0 };
+    for (int turn = 0; turn < TURNS; turn++)
+        measure_once(device, hand, kernels, body, turn, sums);
     printf("| %u | %u |", body->num_nodes, body->num_blocks);
     for (int way = 0; way < NUM_WAYS; way++)
-        printf(" %.2f |", timings[way].total_us / ITERATIONS);
-    printf(" %.2f | %.2f | %.2f | %.2f | %.2f |\n",
-           timings[CHOSEN].total_us / timings[BY_HAND].total_us,
-           timings[AS_GRAPH].total_us / timings[BY_HAND].total_us,
-           timings[ON_STREAMS].total_us / timings[BY_HAND].total_us,
-           timings[ON_HOST].total_us / timings[CHOSEN].total_us,
-           timings[TIMED].total_us / timings[CHOSEN].total_us);
+        printf(" %.2f |", sums[way] / TURNS / ITERATIONS);
+    printf(" %.2f | %.2f | %.2f | %.2f | %.2f |\n", sums[CHOSEN] / sums[BY_HAND],
+           sums[AS_GRAPH] / sums[BY_HAND], sums[ON_STREAMS] / sums[BY_HAND],
+           sums[ON_HOST] / sums[CHOSEN], sums[TIMED] / sums[CHOSEN]);
     fflush(stdout);
-    braid_exec_destroy(chosen.exec);
-    braid_exec_destroy(graph.exec);
-    braid_exec_destroy(streams.exec);
-    braid_exec_destroy(timed.exec);
-    hand_free_graph(&by_hand.made);
-    hand_free_graph(&alone.made);
 }
 
 static void measure_scope(braid_device *device, const struct iteration *body)
