@@ -41,11 +41,12 @@ enum gpu_own_index {
     // in host memory: if that is not 0, the condition is 0.
     GPU_OWN_LOOP_BEGIN,
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint64_t most,
-    // cancelled, uint32_t checks): counts an iteration. The condition is as before, and 0 behind
-    // the last of `most`. Where it is 0 it writes how many iterations the frame has had. If
-    // `checks` is 0, there is a word, and neither a bound nor `cancelled`.
+    // cancelled): counts an iteration. The condition is as before, and 0 behind the last of `most`.
+    // Where it is 0 it writes how many iterations the frame has had. It ignores `cancelled`.
     GPU_OWN_LOOP_NEXT,
-    GPU_OWN_LOOP_NEXT_EARLY, // the same, which waits for its predecessors first
+    GPU_OWN_LOOP_NEXT_EARLY,   // the same, which waits for its predecessors first
+    GPU_OWN_LOOP_CANCEL,       // as LOOP_NEXT, but it reads `cancelled`
+    GPU_OWN_LOOP_CANCEL_EARLY, // as that, but it waits first
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,
     // uint64_t otherwise): clears counters as LOOP_BEGIN does. If the word is not 0, it counts the
     // branch. The condition is the word. `otherwise` is a second condition, the opposite; or 0.

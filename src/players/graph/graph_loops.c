@@ -30,11 +30,17 @@ struct graph_loop {
     uint32_t num_cleared;   // counters that it clears: with those of loops inside; 0: the outer's
 };
 
-enum { BEGIN, NEXT, CHOOSE, NUM_KERNELS };
+// An iteration ends with CANCEL if the host may cancel the frame, else with NEXT.
+enum { BEGIN, NEXT, CANCEL, CHOOSE, NUM_KERNELS };
 
-static const enum gpu_own_index own_kernels[NUM_KERNELS] = { GPU_OWN_LOOP_BEGIN,
-                                                             GPU_OWN_LOOP_NEXT_EARLY,
-                                                             GPU_OWN_BRANCH };
+static const struct {
+    enum gpu_own_index index, otherwise; // the second if the device does not start kernels early
+} own_kernels[NUM_KERNELS] = {
+    [BEGIN] = { GPU_OWN_LOOP_BEGIN, GPU_OWN_LOOP_BEGIN },
+    [NEXT] = { GPU_OWN_LOOP_NEXT_EARLY, GPU_OWN_LOOP_NEXT },
+    [CANCEL] = { GPU_OWN_LOOP_CANCEL_EARLY, GPU_OWN_LOOP_CANCEL },
+    [CHOOSE] = { GPU_OWN_BRANCH, GPU_OWN_BRANCH },
+};
 
 struct graph_loops {
     struct gpu_backend *gpu;
@@ -54,8 +60,7 @@ struct loop_launch {
     const uint32_t *cancelled;
     uint32_t num;
     uint64_t most;
-    uint32_t checks; // besides the word
-    void *args[7];
+    void *args[6];
 };
 
 static void fill_in(const struct graph_loops *loops, const struct backend_task *task, int kernel,
@@ -73,24 +78,28 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
         .cancelled = task->cancelled,
         .num = loop->num_cleared,
         .most = how->most,
-        .checks = !how->condition || how->most != UINT64_MAX || task->cancelled,
     };
-    void *const args[] = { &launch->counters,
-                           &launch->iterations,
-                           &launch->condition,
-                           &launch->word,
-                           kernel == NEXT ? (void *)&launch->most : (void *)&launch->num,
-                           kernel == CHOOSE ? (void *)&launch->otherwise
-                                            : (void *)&launch->cancelled,
-                           &launch->checks };
+    void *const args[] = {
+        &launch->counters,
+        &launch->iterations,
+        &launch->condition,
+        &launch->word,
+        kernel == BEGIN || kernel == CHOOSE ? (void *)&launch->num : (void *)&launch->most,
+        kernel == CHOOSE ? (void *)&launch->otherwise : (void *)&launch->cancelled
+    };
     memcpy(launch->args, args, sizeof(args));
     launch->launch = (struct backend_launch){
         .kernel = (struct backend_kernel *)(uintptr_t)&loops->kernels[kernel].base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
-        .num_args = kernel == NEXT ? 7 : 6,
+        .num_args = 6,
         .args = launch->args,
     };
+}
+
+static int last_kernel(const struct backend_task *task)
+{
+    return task->cancelled ? CANCEL : NEXT;
 }
 
 static int first_kernel(const struct backend_task *task)
@@ -183,12 +192,11 @@ static braid_status find_kernels(const struct stage *stage, struct graph_loops *
 {
     for (int i = 0; i < NUM_KERNELS; i++) {
         gpu_function *function = &loops->kernels[i].function;
-        braid_status status = braid_gpu_find_own(loops->gpu, own_kernels[i], function);
-        if (i == NEXT) {
-            loops->kernels[i].base.waits_first = *function != NULL;
-            if (!status && !*function)
-                status = braid_gpu_find_own(loops->gpu, GPU_OWN_LOOP_NEXT, function);
-        }
+        braid_status status = braid_gpu_find_own(loops->gpu, own_kernels[i].index, function);
+        loops->kernels[i].base.waits_first =
+            *function && own_kernels[i].index != own_kernels[i].otherwise;
+        if (!status && !*function)
+            status = braid_gpu_find_own(loops->gpu, own_kernels[i].otherwise, function);
         if (status || !*function)
             return status ? status : refuse_driver(stage);
     }
@@ -349,10 +357,12 @@ braid_status braid_graph_loops_add_next(struct graph_loops *loops, const struct 
     const struct gpu_api *api = loops->gpu->api;
     struct gpu_behind at = *behind;
     gpu_node *next = &loops->items[task->work.loop.number].next;
-    *starts_early = *starts_early && loops->kernels[NEXT].base.waits_first && api->graph_add_edges;
+    int kernel = last_kernel(task);
+    *starts_early =
+        *starts_early && loops->kernels[kernel].base.waits_first && api->graph_add_edges;
     if (*starts_early)
         at.num_after = 0;
-    braid_status status = add_kernel(loops, &at, task, NEXT, next);
+    braid_status status = add_kernel(loops, &at, task, kernel, next);
     if (status || !*starts_early)
         return status;
     gpu_result result = api->graph_add_edges(behind->graph, behind->after, next, &early, 1);
@@ -366,7 +376,8 @@ static gpu_result set_kernel(const struct graph_loops *loops, gpu_executable exe
     struct loop_launch launch;
     fill_in(loops, task, kernel, &launch);
     return loops->gpu->vendor->nodes->set_kernel(
-        loops->gpu, executable, kernel == NEXT ? loop->next : loop->begin, &launch.launch);
+        loops->gpu, executable, kernel == last_kernel(task) ? loop->next : loop->begin,
+        &launch.launch);
 }
 
 braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executable executable,
@@ -375,7 +386,7 @@ braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executab
     const struct gpu_backend *gpu = loops->gpu;
     gpu_result result = set_kernel(loops, executable, task, first_kernel(task));
     if (!result && task->kind == WORK_LOOP)
-        result = set_kernel(loops, executable, task, NEXT);
+        result = set_kernel(loops, executable, task, last_kernel(task));
     return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
 }
 
