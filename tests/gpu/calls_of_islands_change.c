@@ -95,6 +95,14 @@ static braid_exec *make(const struct setup *setup, braid_islands islands, uint32
     return exec;
 }
 
+static braid_parameter add_use(braid_graph *graph, const char *name, braid_parameter_use use)
+{
+    braid_parameter parameter;
+    check_ok(braid_graph_add_parameter(graph, name, 4, &parameter));
+    check_ok(braid_graph_use_parameter(graph, parameter, &use));
+    return parameter;
+}
+
 static void check_sums(const struct setup *setup)
 {
     for (uint32_t i = 0; i < NUM_NODES; i++)
@@ -167,7 +175,6 @@ static void only_the_first_change_makes_it_again(void **state)
 {
     (void)state;
     struct setup setup = set_up(&count);
-    braid_parameter enabled;
     braid_exec *exec = make(&setup, BRAID_ISLANDS_ALWAYS, 1);
     long before = standin_calls("cuModuleLoadData");
     for (uint32_t i = 0; i < NUM_NODES; i++)
@@ -180,10 +187,8 @@ static void only_the_first_change_makes_it_again(void **state)
     assert_int_equal(standin_calls("cuModuleLoadData"), before + 1);
     memset(setup.sums, 0, sizeof(setup.expected));
     braid_exec_destroy(exec);
-    check_ok(braid_graph_add_parameter(setup.graph, "enabled", 4, &enabled));
-    check_ok(braid_graph_use_parameter(
-        setup.graph, enabled,
-        &(braid_parameter_use){ .node = setup.nodes[4], .target = BRAID_TARGET_ENABLED }));
+    add_use(setup.graph, "enabled",
+            (braid_parameter_use){ .node = setup.nodes[4], .target = BRAID_TARGET_ENABLED });
     exec = make(&setup, BRAID_ISLANDS_WHOLE, 1);
     before = standin_calls("cuModuleLoadData");
     for (uint32_t i = 0; i < NUM_NODES; i++)
@@ -204,15 +209,12 @@ static void parameters_change_frames_of_one_launch(void **state)
     enum { FRAMES = 30 };
     uint32_t rows[FRAMES], columns[FRAMES];
     struct setup setup = set_up(&count);
-    braid_parameter enabled, grid;
-    check_ok(braid_graph_add_parameter(setup.graph, "enabled", 4, &enabled));
-    check_ok(braid_graph_add_parameter(setup.graph, "grid", 4, &grid));
-    check_ok(braid_graph_use_parameter(
-        setup.graph, enabled,
-        &(braid_parameter_use){ .node = setup.nodes[2], .target = BRAID_TARGET_ENABLED }));
-    check_ok(braid_graph_use_parameter(
-        setup.graph, grid,
-        &(braid_parameter_use){ .node = setup.nodes[5], .target = BRAID_TARGET_GRID_X }));
+    const braid_parameter enabled =
+        add_use(setup.graph, "enabled",
+                (braid_parameter_use){ .node = setup.nodes[2], .target = BRAID_TARGET_ENABLED });
+    const braid_parameter grid =
+        add_use(setup.graph, "grid",
+                (braid_parameter_use){ .node = setup.nodes[5], .target = BRAID_TARGET_GRID_X });
     braid_exec *exec = make(&setup, BRAID_ISLANDS_WHOLE, 1);
     for (uint32_t i = 0; i < FRAMES; i++) {
         rows[i] = i % 3 != 0;
@@ -223,6 +225,55 @@ static void parameters_change_frames_of_one_launch(void **state)
     const braid_param_rows values[] = { { enabled, rows, FRAMES }, { grid, columns, FRAMES } };
     check_ok(braid_exec_launch_many(exec, NULL, FRAMES, values, 2));
     check_ok(braid_exec_wait(exec));
+    check_sums(&setup);
+    braid_exec_destroy(exec);
+    tear_down(&setup);
+}
+
+#define USES(resource, as) .accesses = &(braid_access){ resource, as }, .num_accesses = 1
+
+static braid_node add_count(braid_graph *graph, unsigned *sums, unsigned sum,
+                            braid_node_options node)
+{
+    braid_node added;
+    const braid_kernel_node launch = { .node = node,
+                                       .kernel = &count,
+                                       BRAID_ARGS(BRAID_ARG(sums), BRAID_ARG(sum)) };
+    check_ok(braid_graph_add_kernel(graph, &launch, &added));
+    return added;
+}
+
+// An empty node, which is no call, reads what a call makes. While a parameter disables that node,
+// the call rests.
+static void a_call_that_rests_keeps_the_rows_of_earlier_frames(void **state)
+{
+    (void)state;
+    const uint32_t enables[] = { 1, 0 }, sums[] = { 0, 1 };
+    struct setup setup = set_up(&count);
+    braid_graph *graph;
+    braid_resource made, output;
+    braid_node reader, last;
+    braid_exec *exec;
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "made", setup.sums, 4, &made));
+    check_ok(braid_graph_add_buffer(graph, "output", setup.sums + 2, 8, &output));
+    check_ok(braid_graph_set_output(graph, output));
+    add_count(graph, setup.sums, 0, (braid_node_options){ USES(made, BRAID_WRITE) });
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node = { USES(made, BRAID_READ) } },
+                                   &reader));
+    last = add_count(graph, setup.sums + 2, 0,
+                     (braid_node_options){ AFTER(reader), USES(output, BRAID_READ_WRITE) });
+    const braid_parameter_use uses[] = { { .node = reader, .target = BRAID_TARGET_ENABLED },
+                                         { .node = last, .argument = 1 } };
+    const braid_param_rows rows[] = { { add_use(graph, "enables", uses[0]), enables, 2 },
+                                      { add_use(graph, "sum", uses[1]), sums, 2 } };
+    braid_graph_destroy(setup.graph);
+    setup.graph = graph;
+    check_ok(braid_exec_create(setup.device, graph,
+                               &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec));
+    check_ok(braid_exec_launch_many(exec, NULL, 2, rows, 2));
+    check_ok(braid_exec_wait(exec));
+    setup.expected[0] = setup.expected[2] = setup.expected[3] = 1;
     check_sums(&setup);
     braid_exec_destroy(exec);
     tear_down(&setup);
@@ -427,6 +478,7 @@ int main(void)
         cmocka_unit_test(every_frame_has_the_grids_of_its_launch),
         cmocka_unit_test(only_the_first_change_makes_it_again),
         cmocka_unit_test(parameters_change_frames_of_one_launch),
+        cmocka_unit_test(a_call_that_rests_keeps_the_rows_of_earlier_frames),
         cmocka_unit_test(what_an_island_cannot_run_is_refused),
         cmocka_unit_test(copies_and_fills_are_calls),
         cmocka_unit_test(large_copies_stay_outside),

@@ -277,9 +277,10 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
                                      bool chain, struct gpu_island **out_island)
 {
     bool vary = false;
-    for (uint32_t i = 0; i < lists->num_calls; i++)
-        vary =
-            vary || (lists->calls[i].task && lists->calls[i].task->varies & ISLAND_SHAPE_TARGETS);
+    for (uint32_t i = 0; i < lists->num_calls; i++) {
+        const struct backend_task *task = lists->calls[i].task;
+        vary = vary || (task && (task->may_idle || task->varies & ISLAND_SHAPE_TARGETS));
+    }
     return braid_gpu_island_make(gpu, lists, chain, vary, out_island);
 }
 

@@ -46,9 +46,10 @@ braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *is
 // is disabled. Then the island must be made again first.
 bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
                                   const struct backend_task *task);
-// Makes it again, so that grids may vary, with the present values of its tasks. Compiles, unless an
-// island had the same text. Frames in flight keep the old island, which lives as long. The device
-// is current. Errors: as for braid_gpu_island_create; then *island is as it was.
+// Makes it again, so that grids may vary, with the present values of its tasks. No frame has rows.
+// Compiles, unless an island had the same text. Frames in flight keep the old island, which lives
+// as long. The device is current. Errors: as for braid_gpu_island_create; then *island is as it
+// was.
 braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island);
 
 // The launch that runs it, for one frame or several with equal arguments; its args are read when it

@@ -3,7 +3,7 @@
 //
 // If grids may vary, each call's grid stands before its arguments, among the launch's parameters of
 // a frame. A grid without blocks skips the call. That costs each call a little. So islands are made
-// so if a parameter asks for it, and made again when a program changes a call directly.
+// so if a parameter may change a call, and made again when a program changes a call directly.
 #include <string.h>
 
 #include "backends/gpu/gpu_island.h"
