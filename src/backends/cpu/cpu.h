@@ -158,6 +158,8 @@ void braid_cpu_seat_init(struct cpu_seat *seat);
 // From here on the calling thread is at work, until it leaves.
 void braid_cpu_seat_take(struct cpu_backend *backend, struct cpu_seat *seat);
 void braid_cpu_seat_leave(struct cpu_backend *backend);
+// False: the calling thread is one of the program's.
+bool braid_cpu_seat_is_a_workers(void);
 // Whether another thread at work was last seen on the caller's core.
 bool braid_cpu_seat_is_shared(struct cpu_backend *backend);
 // Moves a worker away, if the caller shares its core. False: it goes on sharing it.

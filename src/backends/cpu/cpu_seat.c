@@ -78,6 +78,11 @@ void braid_cpu_seat_leave(struct cpu_backend *backend)
     own_seat = own_seat->outer;
 }
 
+bool braid_cpu_seat_is_a_workers(void)
+{
+    return own_seat && atomic_load_explicit(&own_seat->thread, memory_order_relaxed);
+}
+
 bool braid_cpu_seat_is_shared(struct cpu_backend *backend)
 {
     if (!own_seat)
@@ -166,7 +171,7 @@ static struct cpu_seat *find_worker(struct cpu_backend *backend, int core)
         if (seat != own_seat && core_of(seat) == core)
             return seat;
     }
-    return atomic_load_explicit(&own_seat->thread, memory_order_relaxed) ? own_seat : NULL;
+    return braid_cpu_seat_is_a_workers() ? own_seat : NULL;
 }
 
 bool braid_cpu_seat_part(struct cpu_backend *backend)
