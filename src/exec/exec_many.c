@@ -47,36 +47,45 @@ static braid_status put_rows(braid_exec *exec, const struct many *many, size_t f
     return BRAID_OK;
 }
 
-// Some frames by one launch of the player's.
-static braid_status launch_some(braid_exec *exec, const struct many *many, size_t first,
-                                uint32_t num_frames)
+// As many frames as one launch of the player's may have, but no more than *num_frames.
+static void limit(const braid_exec *exec, const struct many *many, uint32_t *num_frames)
 {
+    uint32_t most = 1;
+    bool differ = exec->frames.version_period > 1 || braid_exec_parts_need_each_frame(exec->parts);
+    if (exec->player->most_frames && exec->frames.num == 1 && !differ)
+        most = exec->player->most_frames(exec->frames.slots[0].playing, many->num_rows > 0);
+    *num_frames = *num_frames < most ? *num_frames : most;
+}
+
+// Some frames by one launch of the player's: *num_frames or fewer.
+static braid_status launch_some(braid_exec *exec, const struct many *many, size_t first,
+                                uint32_t *num_frames)
+{
+    limit(exec, many, num_frames);
     // Before its row is put in place: while this waits, others may set the parameter.
     braid_status status = braid_exec_make_room(exec);
-    if (!status && num_frames > 1)
+    if (!status && *num_frames > 1)
         status = exec->player->update(exec->frames.slots[0].playing, NULL, 0, 0);
-    for (uint32_t i = 0; i < num_frames && many->num_rows && !status; i++) {
+    for (uint32_t i = 0; i < *num_frames && many->num_rows && !status; i++) {
         status = put_rows(exec, many, first + i);
-        if (!status && num_frames > 1)
+        if (!status && *num_frames > 1)
             status = braid_exec_update(exec, &exec->frames.slots[0], exec->frames.num_launched, i);
+        if (i == 0)
+            limit(exec, many, num_frames); // a node's change may leave room for fewer
     }
     if (status)
         return braid_exec_explain_launch(exec, status);
-    status = braid_exec_launch_frames(exec, many->stream, num_frames);
+    status = braid_exec_launch_frames(exec, many->stream, *num_frames);
     return braid_exec_explain_launch(exec, status);
 }
 
 static braid_status launch_all(braid_exec *exec, const struct many *many)
 {
     size_t num_frames = many->num_frames;
-    uint32_t most = 1;
-    bool differ = exec->frames.version_period > 1 || braid_exec_parts_need_each_frame(exec->parts);
-    if (exec->player->most_frames && exec->frames.num == 1 && !differ)
-        most = exec->player->most_frames(exec->frames.slots[0].playing, many->num_rows > 0);
     for (size_t done = 0; done < num_frames;) {
         size_t left = num_frames - done;
-        uint32_t num = left < most ? (uint32_t)left : most;
-        braid_status status = launch_some(exec, many, done, num);
+        uint32_t num = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+        braid_status status = launch_some(exec, many, done, &num);
         if (status && num == 1)
             return braid_error(status, "frame %zu of %zu: %s", done, num_frames,
                                braid_error_message());

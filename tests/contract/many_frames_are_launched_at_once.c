@@ -12,6 +12,7 @@ struct frames {
     uint32_t *x;
     braid_graph *graph;
     braid_parameter addend;
+    braid_node last;
 };
 
 static struct frames make_frames(struct contract *contract)
@@ -37,6 +38,7 @@ static struct frames make_frames(struct contract *contract)
         ends[0] = add_add(frames.graph, (braid_node_options){ .after = after, .num_after = 2 },
                           frames.x, frames.x, frames.x + chain, 1);
     }
+    frames.last = ends[0];
     return frames;
 }
 
@@ -119,6 +121,22 @@ static void each_frame_takes_its_row(void **state)
     expect(expected, rows, MANY);
     for (int i = 0; i < 3; i++)
         expect(expected, &rows[MANY - 1], 1);
+    check_frames(contract, &frames, expected);
+}
+
+// More rows than one launch takes. The last node needs one block.
+static void rows_come_with_a_change_of_a_node(void **state)
+{
+    enum { num_frames = 300 };
+    struct contract *contract = *state;
+    struct frames frames = make_frames(contract);
+    braid_exec *exec = contract_exec(contract, frames.graph);
+    uint32_t rows[num_frames], expected[NUM_CHAINS] = { 0 };
+    fill_rows(rows, num_frames, 70);
+    check_ok(braid_exec_set(exec, frames.last, BRAID_TARGET_GRID, 0, &(braid_dim3){ 1 }));
+    launch_rows(exec, NULL, &frames, rows, num_frames);
+    check_ok(braid_exec_wait(exec));
+    expect(expected, rows, num_frames);
     check_frames(contract, &frames, expected);
 }
 
@@ -284,6 +302,7 @@ int run_many_frames(void)
         contract_test(frames_follow_each_other),
         contract_test(no_frames_are_no_work),
         contract_test(each_frame_takes_its_row),
+        contract_test(rows_come_with_a_change_of_a_node),
         contract_test(frames_in_flight_keep_their_rows),
         contract_test(frames_in_flight_at_once_keep_their_rows),
         contract_test(each_frame_of_a_call_tells_of_its_end),
