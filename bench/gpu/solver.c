@@ -234,11 +234,12 @@ static void put_matrix(braid_device *device, struct problem *problem)
     free(right);
 }
 
-static struct problem make_problem(braid_device *device, uint32_t side)
+// Each thread has so many unknowns, or more beyond the most blocks.
+static struct problem make_problem(braid_device *device, uint32_t side, uint32_t each)
 {
     struct problem problem = { .side = side, .num = side * side, .most = MOST };
     const uint64_t vector = sizeof(double) * problem.num;
-    problem.num_blocks = (problem.num + THREADS - 1) / THREADS;
+    problem.num_blocks = (problem.num + THREADS * each - 1) / (THREADS * each);
     problem.num_blocks = problem.num_blocks < MOST_BLOCKS ? problem.num_blocks : MOST_BLOCKS;
     for (int i = 0; i < NUM_BUFFERS; i++) {
         problem.bytes[i] = i == FIRST     ? 4 * (problem.num + 1ull)
@@ -394,9 +395,9 @@ static void wait_for_planned(void *user)
 enum { AS_GRAPH, ON_STREAMS, BY_HAND, ON_HOST, ON_HOST_SELDOM, NUM_WAYS };
 
 static void measure_problem(braid_device *device, const struct hand *hand,
-                            const gpu_function *functions, uint32_t side)
+                            const gpu_function *functions, uint32_t side, uint32_t each)
 {
-    struct problem problem = make_problem(device, side);
+    struct problem problem = make_problem(device, side, each);
     struct planned graph = make_planned(device, &problem, BRAID_MODE_GRAPH);
     struct planned streams = make_planned(device, &problem, BRAID_MODE_STREAMS);
     struct hand_solver by_hand = make_while(hand, functions, &problem);
@@ -419,7 +420,7 @@ static void measure_problem(braid_device *device, const struct hand *hand,
                (unsigned long long)num_streams);
         exit(1);
     }
-    printf("| %u | %llu |", problem.num, (unsigned long long)num);
+    printf("| %u | %u | %llu |", problem.num, problem.num_blocks, (unsigned long long)num);
     for (int way = 0; way < NUM_WAYS; way++)
         printf(" %.2f (%.2f) |", timings[way].total_us / (double)num,
                timings[way].total_us / timings[BY_HAND].total_us);
@@ -439,7 +440,7 @@ static void measure_problem(braid_device *device, const struct hand *hand,
 
 int main(void)
 {
-    static const uint32_t sides[] = { 32, 100, 316, 1000 };
+    static const uint32_t sides[] = { 32, 32, 100, 316, 1000 }, each[] = { 1, 4, 1, 1, 1 };
     braid_device *device;
     if (braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device)) {
         printf("skipped: %s\n", braid_error_message());
@@ -455,12 +456,12 @@ int main(void)
     gpu_function functions[NUM_KERNELS];
     for (int i = 0; i < NUM_KERNELS; i++)
         functions[i] = load_kernel(&driver, &kernels[i], &modules[i]);
-    printf(
-        "| unknowns | iterations | Braid, as a graph | on streams | WHILE by hand | the host reads "
-        "each iteration | each %d |\n|---|---|---|---|---|---|---|\n",
-        SELDOM);
-    for (int i = 0; i < 4; i++)
-        measure_problem(device, &hand, functions, sides[i]);
+    printf("| unknowns | blocks | iterations | Braid, as a graph | on streams | WHILE by hand | "
+           "the host reads "
+           "each iteration | each %d |\n|---|---|---|---|---|---|---|---|\n",
+           SELDOM);
+    for (int i = 0; i < 5; i++)
+        measure_problem(device, &hand, functions, sides[i], each[i]);
     for (int i = 0; i < NUM_KERNELS; i++)
         must_call(driver.api->module_unload(modules[i]), "cuModuleUnload");
     hand_close(&hand);
