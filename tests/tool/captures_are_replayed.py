@@ -193,7 +193,9 @@ def damaged_chains_of_buffers_are_refused():
     refused(patched(whole, (high, "<I", 99)), "resource 4 is not alone behind a buffer")
     refused(patched(whole, (low, "<I", 3), (high, "<I", 3)), "is not alone behind a buffer")
     refused(patched(whole, (size, "<Q", 29)), "29 bytes reach beyond resource 5")
-    refused(patched(whole, (size, "<Q", 64), (low, "<I", 4)), "follow each other in a circle")
+    circle = patched(whole, (low, "<I", 4))
+    for data in (circle, patched(circle[:-8], (size, "<Q", 2 ** 63 - 1))):
+        refused(data, "buffer 'high' stands behind itself, in a circle")
 
 
 def nested(depth):

@@ -63,6 +63,21 @@ static void check_resource(struct capture_reader *reader, uint32_t index)
         capture_refuse(reader, "resource %" PRIu32 " has %" PRIu64 " bytes", index, it->bytes);
 }
 
+static void check_chains(struct capture_reader *reader)
+{
+    struct capture_resource *resources = reader->file->resources;
+    uint32_t num = reader->file->num_resources;
+    for (uint32_t i = 0; i < num; i++) {
+        bool is_first = resources[i].kind == CAPTURE_BUFFER && resources[i].buffer == i;
+        for (uint32_t at = is_first ? i : CAPTURE_NONE; at != CAPTURE_NONE; at = resources[at].next)
+            resources[at].is_reached = true;
+    }
+    for (uint32_t i = 0; i < num && reader->status == EXIT_DONE; i++)
+        if (resources[i].kind == CAPTURE_BUFFER && !resources[i].is_reached)
+            capture_refuse(reader, "buffer '%.150s' stands behind itself, in a circle",
+                           resources[i].name);
+}
+
 static void link_buffers(struct capture_reader *reader)
 {
     struct capture_file *file = reader->file;
@@ -78,6 +93,8 @@ static void link_buffers(struct capture_reader *reader)
         else
             capture_refuse(reader, "resource %" PRIu32 " is not alone behind a buffer", i);
     }
+    if (reader->status == EXIT_DONE)
+        check_chains(reader);
 }
 
 static void read_resources(struct capture_reader *reader)

@@ -23,6 +23,7 @@ struct capture_resource {
     enum capture_resource_kind kind;
     uint32_t buffer; // of a range; of a buffer itself, or the one right before it
     uint32_t next;   // the one right behind a buffer; CAPTURE_NONE: there is none
+    bool is_reached; // from a buffer that stands behind none
     bool is_glued;   // a node uses bytes of the one before and this one together
     uint64_t offset, bytes;
     uint32_t alignment;

@@ -98,23 +98,6 @@ static bool glue(struct capture_file *file, const struct capture_word *word, uin
     return true;
 }
 
-// Glued buffers have a first one.
-static void check_glued(struct capture_reader *reader)
-{
-    const struct capture_resource *resources = reader->file->resources;
-    uint32_t num = 0, num_reached = 0;
-    for (uint32_t i = 0; i < reader->file->num_resources; i++) {
-        num += resources[i].is_glued;
-        for (uint32_t at = resources[i].next;
-             !resources[i].is_glued && at != CAPTURE_NONE && resources[at].is_glued;
-             at = resources[at].next)
-            num_reached++;
-    }
-    if (num_reached < num)
-        capture_refuse(reader, "%" PRIu32 " buffers follow each other in a circle",
-                       num - num_reached);
-}
-
 static void check_ends(struct capture_reader *reader, const struct capture_node *node,
                        uint64_t bytes)
 {
@@ -322,7 +305,5 @@ void capture_read_nodes(struct capture_reader *reader)
         read_node(reader, i);
     if (reader->status == EXIT_DONE)
         find_bodies(reader);
-    if (reader->status == EXIT_DONE)
-        check_glued(reader);
     capture_end_section(reader);
 }
