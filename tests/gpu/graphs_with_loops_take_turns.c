@@ -2,9 +2,12 @@
 // A driver's graph with conditional nodes waits for the one launched before it on the GPU, also by
 // another device. Other graphs do not.
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
+
+enum { UNKNOWN_ERROR = 999 };
 
 static void add_nodes(braid_graph *graph, bool with_loop)
 {
@@ -71,7 +74,18 @@ static const braid_kernel holding = {
                  "ret;\n}\n"
 };
 
-static braid_exec *make_held(braid_device *device, uint32_t *word)
+// words[0] counts those that run at once. If another one runs, words[1] becomes 1.
+static const braid_kernel alone = {
+    .name = "alone",
+    .cuda.data = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                 ".visible .entry alone(.param .u64 words)\n{\n.reg .pred %p;\n"
+                 ".reg .b32 %r<2>;\n.reg .b64 %d;\nld.param.u64 %d, [words];\n"
+                 "atom.global.add.u32 %r0, [%d], 1;\nsetp.ne.u32 %p, %r0, 0;\n"
+                 "mov.u32 %r1, 1;\n@%p st.global.u32 [%d+4], %r1;\n"
+                 "nanosleep.u32 1000000;\nred.global.add.u32 [%d], -1;\nret;\n}\n"
+};
+
+static braid_exec *make_loop(braid_device *device, const braid_kernel *kernel, uint32_t *word)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     braid_graph *graph;
@@ -80,7 +94,7 @@ static braid_exec *make_held(braid_device *device, uint32_t *word)
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
     check_ok(braid_graph_add_kernel(
         graph,
-        &(braid_kernel_node){ .kernel = &holding, BRAID_ARGS({ &word, BRAID_UNCHECKED_POINTER }) },
+        &(braid_kernel_node){ .kernel = kernel, BRAID_ARGS({ &word, BRAID_UNCHECKED_POINTER }) },
         NULL));
     check_ok(braid_graph_end(graph));
     check_ok(braid_exec_create(device, graph, &options, &exec));
@@ -109,7 +123,7 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
         check_ok(braid_memory_allocate(devices[i], BRAID_MEMORY_HOST, 4, &memory));
         words[i] = memory;
         set(words[i], i);
-        execs[i] = make_held(devices[i], words[i]);
+        execs[i] = make_loop(devices[i], &holding, words[i]);
         check_ok(braid_stream_create(devices[i], NULL, &streams[i]));
         check_ok(braid_exec_launch(execs[i], streams[i]));
     }
@@ -123,6 +137,54 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
         check_ok(braid_device_close(devices[i]));
     }
     check_nothing_is_left();
+}
+
+// The nth record of a launch fails, if it has so many. Whether it has.
+static bool fail_record(int nth)
+{
+    char rule[64];
+    braid_device *device;
+    braid_exec *execs[2];
+    braid_stream *streams[2];
+    uint32_t *words;
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 8, (void **)&words));
+    words[0] = words[1] = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        execs[i] = make_loop(device, &alone, words);
+        check_ok(braid_stream_create(device, NULL, &streams[i]));
+        check_ok(braid_exec_launch(execs[i], streams[i]));
+        check_ok(braid_exec_wait(execs[i]));
+    }
+    snprintf(rule, sizeof(rule), "cuEventRecord:%d=%d", nth, UNKNOWN_ERROR);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    const long before = standin_calls("cuEventRecord");
+    const braid_status status = braid_exec_launch(execs[0], streams[0]);
+    const bool has_so_many = standin_calls("cuEventRecord") - before >= nth;
+    assert_int_equal(status, has_so_many ? BRAID_DEVICE_ERROR : BRAID_OK);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    check_ok(braid_exec_launch(execs[1], streams[1]));
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ok(braid_exec_wait(execs[i]));
+        braid_exec_destroy(execs[i]);
+        braid_stream_destroy(streams[i]);
+    }
+    assert_int_equal(words[1], 0);
+    braid_memory_free(device, BRAID_MEMORY_HOST, words);
+    check_ok(braid_device_close(device));
+    check_nothing_is_left();
+    return has_so_many;
+}
+
+static void they_do_not_run_at_once_if_an_event_is_not_recorded(void **state)
+{
+    (void)state;
+    int nth = 1;
+    while (fail_record(nth))
+        nth++;
+    assert_true(nth > 2);
 }
 
 // The last launch was one of a device that is closed.
@@ -160,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_they_wait_for_each_other),
         cmocka_unit_test(devices_on_one_gpu_wait_for_each_other),
+        cmocka_unit_test(they_do_not_run_at_once_if_an_event_is_not_recorded),
         cmocka_unit_test(nobody_waits_for_a_closed_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,9 +29,15 @@ static gpu_result launch_behind(struct gpu_backend *gpu, gpu_executable executab
     *out_queued = true;
     *out_slot = &api->event_record;
     result = api->event_record(gpu->turn_event, queue);
-    if (!result)
+    if (!result) {
         gpu->turn->latest = gpu->turn_event;
-    return result;
+        return GPU_SUCCESS;
+    }
+    // Without that event, the next launch cannot wait for this one.
+    const gpu_result waited = api->stream_synchronize(queue);
+    if (waited)
+        *out_slot = &api->stream_synchronize;
+    return waited ? waited : result;
 }
 
 gpu_result braid_gpu_launch_in_turn(struct gpu_backend *gpu, gpu_executable executable,
