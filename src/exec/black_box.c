@@ -264,9 +264,8 @@ static uint64_t find_iteration(const braid_exec *exec, const struct running_node
     find_loop(tasks, &exec->program, node->node, &loop);
     if (!loop)
         return 0;
-    uint32_t number = tasks[loop->node].work.loop.number;
-    return exec->player->num_iterations ? exec->player->num_iterations(slot->playing, number)
-                                        : atomic_load(&slot->frame.iterations[number]);
+    return braid_exec_count_iterations(exec, slot, tasks[loop->node].work.loop.number,
+                                       ITERATIONS_SINCE_ENTRY);
 }
 
 // Each argument begins a word. With the lock held.

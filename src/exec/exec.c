@@ -147,6 +147,13 @@ uint64_t braid_exec_num_frames(braid_exec *exec)
     return exec ? atomic_load(&exec->frames.num_launched) : 0;
 }
 
+uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_slot *slot,
+                                     uint32_t loop, enum iterations which)
+{
+    return exec->player->num_iterations ? exec->player->num_iterations(slot->playing, loop, which)
+                                        : atomic_load(&slot->frame.iterations[loop][which]);
+}
+
 // Of the last frame. With the lock held, so that there is no launch meanwhile, and a frame that
 // counts has its end recorded.
 static braid_status read_iterations(const char *function, braid_exec *exec, uint32_t loop,
@@ -163,8 +170,7 @@ static braid_status read_iterations(const char *function, braid_exec *exec, uint
     const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
     if (slot->is_partial)
         return braid_error_invalid("%s: a launch after the last frame failed half-way", function);
-    *out_num = exec->player->num_iterations ? exec->player->num_iterations(slot->playing, loop)
-                                            : atomic_load(&slot->frame.iterations[loop]);
+    *out_num = braid_exec_count_iterations(exec, slot, loop, ITERATIONS_OF_FRAME);
     return BRAID_OK;
 }
 

@@ -114,6 +114,9 @@ struct braid_exec {
 
 // exec.c: whether one of its devices has failed.
 bool braid_exec_has_failed(const braid_exec *exec);
+// Of a loop by number, in the slot's latest frame. Takes no lock.
+uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_slot *slot,
+                                     uint32_t loop, enum iterations which);
 // Whether the exec may be used: it is not NULL, its devices work, and the call would not wait for
 // itself. If a device has failed, the message has the first error, and the tasks that were running
 // then. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.

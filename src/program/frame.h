@@ -11,6 +11,9 @@
 #include "program/host_calls.h"
 #include "program/tasks.h"
 
+// The counts of a loop's iterations, or of how often the first arm of a branch ran.
+enum iterations { ITERATIONS_OF_FRAME, ITERATIONS_SINCE_ENTRY, NUM_ITERATIONS };
+
 struct frame {
     unsigned char *arguments;   // of all kernels, laid out as in the master copy
     unsigned char *room;        // for the arguments of any one task
@@ -24,8 +27,8 @@ struct frame {
     const struct places *places;        // as those of its tasks
     unsigned char *arenas[MOST_PLACES]; // by place; NULL: there is none
     uint64_t num_launches;              // of this frame's slot, begun so far
-    _Atomic uint64_t
-        *iterations; // by loop: how many have run in the frame at hand, or the last one
+    // By loop, of the frame at hand, or of the last one.
+    _Atomic uint64_t (*iterations)[NUM_ITERATIONS];
     struct host_calls host_calls;
     struct backend_task *replaced; // whose detours and host calls frames in flight may still use
     uint32_t num_replaced, room_replaced;

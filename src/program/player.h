@@ -110,9 +110,10 @@ struct player {
     // As launch, for several frames in a row. Each has the values that `update` gave it.
     braid_status (*launch_many)(struct playing *playing, braid_stream *stream, uint32_t num_frames,
                                 struct play_result *out_result);
-    // Optional, for players that count iterations elsewhere than in the frame: how many a loop has
-    // had in the frame that has ended last. The loop is a number of work_loop.
-    uint64_t (*num_iterations)(const struct playing *playing, uint32_t loop);
+    // Optional, for players that count iterations elsewhere than in the frame. Those of a frame are
+    // told once it has ended, and those since the entry where there is a black box. The loop is a
+    // number of work_loop.
+    uint64_t (*num_iterations)(const struct playing *playing, uint32_t loop, enum iterations which);
     // Optional: after the device failed, adds the tasks that ran in islands, as far as known.
     void (*find_running)(const struct playing *playing, struct running *running);
     // Optional: waits for each stream of its own, also if others fail. Then it waits for work that

@@ -416,10 +416,12 @@ static bool test(struct walk *walk, uint32_t kind, struct scope *scope)
         goes_on = is_set(walk, scope->condition);
     if (kind == CHOOSE)
         scope->sum += goes_on;
-    if (kind != 0)
-        atomic_store_explicit((_Atomic uint64_t *)scope->counter,
-                              scope->sum + (scope->kind & 2 ? *scope->total : 0),
+    if (kind != 0) {
+        _Atomic uint64_t *counters = (_Atomic uint64_t *)scope->counter;
+        atomic_store_explicit(&counters[0], scope->sum + (scope->kind & 2 ? *scope->total : 0),
                               memory_order_relaxed);
+        atomic_store_explicit(&counters[1], scope->most - scope->left, memory_order_relaxed);
+    }
     return goes_on;
 }
 

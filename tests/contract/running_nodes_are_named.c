@@ -251,6 +251,42 @@ static void a_node_of_a_loop_tells_its_iteration(void **state)
     }
 }
 
+// The gate is met in the second iteration of the inner loop, once the outer one has entered it for
+// the second time.
+static void a_node_of_a_loop_inside_tells_the_innermost_iteration(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    struct gate gate = contract_gate(contract);
+    uint32_t *left = contract_numbers(contract, 1);
+    const uint32_t outer_times = 2, inner_times = 3, num_before = 4;
+    braid_resource before;
+    braid_node branch;
+    check_ok(braid_graph_add_buffer(graph, "left", left, sizeof(*left), &before));
+    add_fill(graph, (braid_node_options){ USES({ before, BRAID_WRITE }) }, left, num_before + 1, 1);
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = outer_times }, NULL));
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = inner_times }, NULL));
+    add_axpy(graph, (braid_node_options){ USES({ before, BRAID_READ_WRITE }) }, left, left, 1,
+             UINT32_MAX, 1);
+    check_ok(braid_graph_begin_if(graph, &(braid_if){ .condition = before }, &branch));
+    add_empty(graph, (braid_node_options){ 0 });
+    check_ok(braid_graph_else(graph));
+    braid_node stuck = add_gate(graph, (braid_node_options){ 0 }, gate);
+    for (int i = 0; i < 3; i++)
+        check_ok(braid_graph_end(graph));
+    braid_exec *exec = make_exec(contract, graph);
+    for (int frame = 0; frame < 2; frame++) {
+        *gate.open = 0;
+        *gate.report = 0;
+        check_ok(braid_exec_launch(exec, contract_stream(contract)));
+        braid_running_node node = find_only(exec, gate);
+        assert_int_equal(node.node.index, stuck.index);
+        assert_int_equal(node.iteration, num_before % inner_times);
+        gate_open(gate);
+        check_ok(braid_exec_wait(exec));
+    }
+}
+
 static void without_a_black_box_nothing_is_known(void **state)
 {
     struct contract *contract = *state;
@@ -274,6 +310,7 @@ int run_running(void)
         contract_test(a_launch_that_failed_names_the_part_that_runs),
         contract_test(a_host_call_that_does_not_return_is_named),
         contract_test(a_node_of_a_loop_tells_its_iteration),
+        contract_test(a_node_of_a_loop_inside_tells_the_innermost_iteration),
         contract_test(without_a_black_box_nothing_is_known),
     };
     return contract_run("running nodes are named", tests);

@@ -38,7 +38,8 @@ enum gpu_own_index {
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint32_t num,
     // cancelled): clears the loop's count, and all counters of `num` loops from this one on. The
     // condition is the word, or 1 where that is NULL. `cancelled` is NULL, or points to a uint32_t
-    // in host memory: if that is not 0, the condition is 0.
+    // in host memory: if that is not 0, the condition is 0. Each loop has two `iterations`, by enum
+    // iterations. If `cancelled` is not NULL, the second is written too, also by LOOP_CANCEL.
     GPU_OWN_LOOP_BEGIN,
     // (counters, uint64_t *iterations, uint64_t condition, const uint32_t *word, uint64_t most,
     // cancelled): counts an iteration. The condition is as before, and 0 behind the last of `most`.

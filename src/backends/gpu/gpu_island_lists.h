@@ -67,7 +67,7 @@ struct island_scope {
     const uint32_t *condition; // on the device; NULL: `most` alone ends the loop
     uint64_t most;             // iterations
     uint64_t *total;           // on the device: iterations of the frame, or runs of the first arm
-    uint64_t *counter;         // in host memory: the same
+    uint64_t *counter;         // in host memory: the same, and those since the entry
     uint32_t kind;             // ISLAND_SCOPE_*
     uint32_t unused[3];
     uint64_t left, sum; // the walker's own, 0

@@ -32,9 +32,9 @@
     "    setp.eq.u32 %p0, %r0, 0;\n"                                                               \
     "    @%p0 bra cleared;\n"                                                                      \
     "    st.global.v2.u64 [%d0], {%d4, %d4};\n"                                                    \
-    "    st.global.u64 [%d1], %d4;\n"                                                              \
+    "    st.global.v2.u64 [%d1], {%d4, %d4};\n"                                                    \
     "    add.u64 %d0, %d0, 16;\n"                                                                  \
-    "    add.u64 %d1, %d1, 8;\n"                                                                   \
+    "    add.u64 %d1, %d1, 16;\n"                                                                  \
     "    sub.u32 %r0, %r0, 1;\n"                                                                   \
     "    bra next_loop;\n"                                                                         \
     "cleared:\n"                                                                                   \
@@ -49,7 +49,8 @@
     "    st.param.b32 [value], " to_value ";\n"                                                    \
     "    call.uni cudaGraphSetConditional, (to, value);\n"                                         \
     "    }\n"
-// If the word at `cancelled` is not 0, there is no further iteration.
+// If the word at `cancelled` is not 0, there is no further iteration. Where there is such a word,
+// the host is told how many there were since the loop was entered: %d4.
 #define LOOP_CANCEL(goes_on)                                                                       \
     "    ld.param.u64 %d3, [cancelled];\n"                                                         \
     "    setp.eq.u64 %p1, %d3, 0;\n"                                                               \
@@ -57,6 +58,8 @@
     "    ld.volatile.global.u32 %r2, [%d3];\n"                                                     \
     "    setp.ne.u32 %p1, %r2, 0;\n"                                                               \
     "    @%p1 mov.u32 " goes_on ", 0;\n"                                                           \
+    "    ld.param.u64 %d1, [iterations];\n"                                                        \
+    "    st.volatile.global.u64 [%d1+8], %d4;\n"                                                   \
     "not_cancelled:\n"
 #define LOOP_TAIL                                                                                  \
     "    ret;\n"                                                                                   \

@@ -302,9 +302,10 @@ static braid_status read_clock(struct playing *base, struct profile *profile)
     return braid_graph_times_read_clock(((const struct graph_playing *)base)->times, profile);
 }
 
-static uint64_t num_iterations(const struct playing *base, uint32_t loop)
+static uint64_t num_iterations(const struct playing *base, uint32_t loop, enum iterations which)
 {
-    return braid_graph_loops_num_iterations(((const struct graph_playing *)base)->loops, loop);
+    return braid_graph_loops_num_iterations(((const struct graph_playing *)base)->loops, loop,
+                                            which);
 }
 
 static void find_running(const struct playing *base, struct running *running)

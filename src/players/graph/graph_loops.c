@@ -44,9 +44,9 @@ static const struct {
 
 struct graph_loops {
     struct gpu_backend *gpu;
-    struct graph_loop *items;        // by number, like the next two
-    struct graph_counters *counters; // on the device
-    uint64_t *iterations;            // in host memory
+    struct graph_loop *items;               // by number, like the next two
+    struct graph_counters *counters;        // on the device
+    uint64_t (*iterations)[NUM_ITERATIONS]; // in host memory
     struct gpu_kernel kernels[NUM_KERNELS];
 };
 
@@ -71,7 +71,7 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
     struct loop_launch *launch = out_launch;
     *launch = (struct loop_launch){
         .counters = loops->counters + how->number,
-        .iterations = loops->iterations + how->number,
+        .iterations = loops->iterations[how->number],
         .condition = loop->conditions[0],
         .otherwise = loop->conditions[1],
         .word = kernel == BEGIN && !how->tests_first ? NULL : how->condition,
@@ -304,7 +304,7 @@ braid_status braid_graph_loops_describe(const struct graph_loops *loops,
         .most = how->most,
         .kind = how->tests_first ? ISLAND_SCOPE_TESTS_FIRST : 0,
         .total = &loops->counters[how->number].total,
-        .counter = &loops->iterations[how->number],
+        .counter = loops->iterations[how->number],
     };
     return check_condition(loops, task);
 }
@@ -390,9 +390,10 @@ braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executab
     return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, task, NULL);
 }
 
-uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop)
+uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop,
+                                          enum iterations which)
 {
     // The device may write it now.
-    return atomic_load_explicit((const _Atomic uint64_t *)&loops->iterations[loop],
+    return atomic_load_explicit((const _Atomic uint64_t *)&loops->iterations[loop][which],
                                 memory_order_relaxed);
 }

@@ -43,6 +43,7 @@ braid_status braid_graph_loops_set(const struct graph_loops *loops, gpu_executab
                                    const struct backend_task *task);
 
 // See player.num_iterations.
-uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop);
+uint64_t braid_graph_loops_num_iterations(const struct graph_loops *loops, uint32_t loop,
+                                          enum iterations which);
 
 #endif

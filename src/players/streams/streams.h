@@ -86,7 +86,8 @@ braid_status braid_streams_played_check_task(const struct playing *playing,
 // Adds the times of nodes inside to the last frames of a profile, those of a playing with times.
 braid_status braid_streams_played_read_tallies(const struct streams_playing *streams,
                                                struct profile *profile);
-uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop);
+uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop,
+                                             enum iterations which);
 
 // streams_times.c
 // Keeps the times of the last `num_frames` frames of a playing that has its lanes, and its bodies.

@@ -165,13 +165,14 @@ braid_status braid_streams_played_check_task(const struct playing *playing,
 }
 
 // Each loop counts those of its own and of the loops inside, and has 0 of all others.
-uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop)
+uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop,
+                                             enum iterations which)
 {
     const struct streams_played *played = ((const struct streams_playing *)playing)->played;
     uint64_t num = 0;
     for (uint32_t i = 0; i < played->num; i++)
         if (played->loops[i].playing)
-            num += played->player->num_iterations(played->loops[i].playing, loop);
+            num += played->player->num_iterations(played->loops[i].playing, loop, which);
     return num;
 }
 

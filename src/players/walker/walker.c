@@ -153,7 +153,7 @@ static braid_status create_program(const struct stage *stage, struct cpu_program
         program->cancelled = stage->frame->tasks[stage->program->node].cancelled;
     if (around)
         program->iterations =
-            &stage->frame->iterations[stage->frame->tasks[stage->program->node].work.loop.number];
+            stage->frame->iterations[stage->frame->tasks[stage->program->node].work.loop.number];
     pthread_mutex_init(&program->patch_lock, NULL);
     braid_status status = fill_program(stage, program);
     if (status != BRAID_OK)

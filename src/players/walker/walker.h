@@ -117,8 +117,7 @@ struct cpu_program {
     uint32_t num_bodies;
     // Of a body, written by the thread that walks the lane of its loop:
     struct cpu_program *around;   // the program that has the loop; NULL: this is no body
-    uint64_t num_run;             // iterations since the loop was entered
-    _Atomic uint64_t *iterations; // those of the frame
+    _Atomic uint64_t *iterations; // of the loop, by enum iterations
     const uint32_t *cancelled;    // see backend_task
     bool is_entered;
     bool is_else;              // the second arm of a branch, which is not counted

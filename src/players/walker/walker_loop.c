@@ -3,20 +3,30 @@
 // of a branch is a loop of at most one iteration.
 #include "players/walker/walker.h"
 
-static void count(struct cpu_program *body)
+static uint64_t get(const struct cpu_program *body, enum iterations which)
 {
-    uint64_t num = atomic_load_explicit(body->iterations, memory_order_relaxed);
-    if (body->profile)
-        braid_cpu_profile_tally(body);
-    body->num_run++;
-    if (!body->is_else)
-        atomic_store_explicit(body->iterations, num + 1, memory_order_relaxed);
+    return atomic_load_explicit(&body->iterations[which], memory_order_relaxed);
 }
 
-// Counts are of a frame, so those of loops inside go on when the loop around them does.
+// One thread at a time sets them.
+static void set(struct cpu_program *body, enum iterations which, uint64_t num)
+{
+    atomic_store_explicit(&body->iterations[which], num, memory_order_relaxed);
+}
+
+static void count(struct cpu_program *body)
+{
+    if (body->profile)
+        braid_cpu_profile_tally(body);
+    set(body, ITERATIONS_SINCE_ENTRY, get(body, ITERATIONS_SINCE_ENTRY) + 1);
+    if (!body->is_else)
+        set(body, ITERATIONS_OF_FRAME, get(body, ITERATIONS_OF_FRAME) + 1);
+}
+
+// Counts of a frame go on in loops inside when the loop around them does.
 static void clear_counts(struct cpu_program *body)
 {
-    atomic_store_explicit(body->iterations, 0, memory_order_relaxed);
+    set(body, ITERATIONS_OF_FRAME, 0);
     if (body->profile)
         braid_cpu_profile_clear(body);
     for (uint32_t i = 0; i < body->num_bodies; i++)
@@ -26,7 +36,7 @@ static void clear_counts(struct cpu_program *body)
 static void enter(struct cpu_program *body, const struct cpu_step *step)
 {
     body->is_entered = true;
-    body->num_run = 0;
+    set(body, ITERATIONS_SINCE_ENTRY, 0);
     if (body->around->around)
         return;
     clear_counts(step->body);
@@ -49,8 +59,9 @@ static bool goes_on(const struct cpu_program *body, const struct work_loop *loop
 {
     if (note_is_cancelled(body->cancelled))
         return false;
-    bool tests = loop->condition && !body->is_else && (body->num_run > 0 || loop->tests_first);
-    return body->num_run < loop->most && (!tests || *(const volatile uint32_t *)loop->condition);
+    uint64_t num_run = get(body, ITERATIONS_SINCE_ENTRY);
+    bool tests = loop->condition && !body->is_else && (num_run > 0 || loop->tests_first);
+    return num_run < loop->most && (!tests || *(const volatile uint32_t *)loop->condition);
 }
 
 struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lane *lane,
