@@ -143,12 +143,50 @@ static void costs_are_those_of_a_run(void **state)
     braid_schedule_destroy(schedule);
 }
 
+static braid_status fail_if_told(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    return *(const bool *)user ? BRAID_DEVICE_ERROR : BRAID_OK;
+}
+
+// The launch fails before it comes to the loop.
+static void frames_before_a_failed_launch_keep_their_runs(void **state)
+{
+    struct contract *contract = *state;
+    if (contract->mode != BRAID_MODE_STREAMS || contract_frames() > 1)
+        skip_because("the queue call is not made by each launch, or slots keep their own frames");
+    bool fails = false;
+    struct counting counting = begin_counting(contract, 0);
+    braid_node call =
+        add_queue_call(counting.graph, (braid_node_options){ 0 }, fail_if_told, &fails);
+    braid_node loop =
+        begin_loop(counting.graph, (braid_loop){ .node = { AFTER(call) }, .times = 1 });
+    braid_node step =
+        add_axpy(counting.graph, (braid_node_options){ USES({ counting.sum, BRAID_READ_WRITE }) },
+                 counting.numbers + 1, counting.numbers + 1, 1, 1, 1);
+    check_ok(braid_graph_end(counting.graph));
+    braid_exec *exec = exec_with_times(contract, counting.graph);
+    const uint64_t times[kept + 1] = { 1, 2, 40, 3 };
+    for (int i = 0; i <= kept; i++) {
+        fails = i == 2;
+        check_ok(braid_exec_set(exec, loop, BRAID_TARGET_TIMES, 0, &times[i]));
+        assert_int_equal(braid_exec_launch(exec, NULL), fails ? BRAID_DEVICE_ERROR : BRAID_OK);
+        check_ok(braid_exec_wait(exec));
+    }
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, kept - 1);
+    assert_int_equal(timings.nodes[step.index].num_runs, times[1] + times[3]);
+}
+
 int run_timed_loops(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(nodes_inside_have_the_times_of_their_runs),
         contract_test(lanes_are_busy_with_their_loops),
         contract_test(costs_are_those_of_a_run),
+        contract_test(frames_before_a_failed_launch_keep_their_runs),
     };
     return contract_run("loops_are_timed", tests);
 }

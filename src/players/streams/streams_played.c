@@ -13,6 +13,8 @@ struct played_loop {
     uint32_t lane_op;
     struct places places;
     struct playing *playing;
+    uint64_t *frames; // of the latest launches, from 1; NULL: nobody asked for times
+    uint64_t num_launches;
 };
 
 struct streams_played {
@@ -83,6 +85,11 @@ static braid_status make_loop(struct streams_played *played, const struct stage 
     own.device = places_device(stage->places, stage->device, program_place(body));
     own.places = fill_places(stage->places, own.device, &loop->places);
     own.beside = index ? played->loops[0].playing : NULL;
+    if (stage->num_profiled) {
+        loop->frames = braid_allocate_zeroed(stage->num_profiled, sizeof(*loop->frames));
+        if (!loop->frames)
+            return braid_error_no_memory("the times of frames");
+    }
     braid_status status = played->player->check(&own);
     return status ? status : played->player->create(&own, &loop->playing);
 }
@@ -120,6 +127,7 @@ void braid_streams_played_destroy(struct streams_played *played)
     for (uint32_t i = played->num; i-- > 0;) {
         if (played->loops[i].playing)
             played->player->destroy(played->loops[i].playing);
+        free(played->loops[i].frames);
     }
     free(played->loops);
     free(played->loop_of);
@@ -130,8 +138,12 @@ braid_status braid_streams_played_launch(struct streams_playing *streams, const 
                                          const struct stream_lane *lane)
 {
     const struct streams_played *played = streams->played;
+    struct played_loop *loop = &played->loops[op->position];
     struct play_result result = { 0 };
-    return played->player->launch(played->loops[op->position].playing, lane->stream, &result);
+    braid_status status = played->player->launch(loop->playing, lane->stream, &result);
+    if (loop->frames && (!status || result.queued))
+        loop->frames[loop->num_launches++ % streams->times->room] = streams->times->num_frames;
+    return status;
 }
 
 // NULL: the task is in no loop.
@@ -190,23 +202,29 @@ static void take_tallies(const struct streams_played *played, uint32_t loop,
     }
 }
 
-// The player of the loop has the times of each launch, the latest last. If a launch of the frame
-// failed before it came to the loop, those before are told of the frame behind.
+// The player of the loop has the times of each launch, the latest last. A frame that failed may not
+// have come to the loop.
 static braid_status read_loop(const struct streams_playing *streams, uint32_t loop,
                               struct profile *profile)
 {
     const struct streams_times *times = streams->times;
     const struct streams_played *played = streams->played;
-    struct playing *playing = played->loops[loop].playing;
+    const struct played_loop *from = &played->loops[loop];
     struct profile own;
-    braid_status status = braid_profile_create(&played->loops[loop].program, times->room, &own);
+    braid_status status = braid_profile_create(&from->program, times->room, &own);
     if (status)
         return status;
-    status = played->player->read_times(playing, &own);
-    uint32_t to = profile->num_frames;
-    for (uint64_t i = 1; i <= own.num_frames && i <= times->num_frames && !status; i++) {
-        if (times->is_whole[(times->num_frames - i) % times->room])
-            take_tallies(played, loop, &own, own.num_frames - i, profile, --to);
+    status = played->player->read_times(from->playing, &own);
+    uint64_t num = times->num_frames, num_launches = from->num_launches;
+    uint32_t left = own.num_frames, to = profile->num_frames;
+    for (uint64_t frame = num; frame > 0 && num - frame < times->room && !status; frame--) {
+        bool is_whole = times->is_whole[(frame - 1) % times->room];
+        bool is_there = left && from->frames[(num_launches - 1) % times->room] == frame;
+        to -= is_whole;
+        left -= is_there;
+        num_launches -= is_there;
+        if (is_whole && is_there)
+            take_tallies(played, loop, &own, left, profile, to);
     }
     braid_profile_finish(&own);
     return status;
