@@ -53,12 +53,14 @@ static braid_status run_frames(struct auditing *auditing, const braid_audit_opti
     braid_status status = braid_exec_part_memory(auditing->exec, auditing->exec->culled.graph);
     if (!status)
         status = braid_audit_reach_open(auditing->exec, &auditing->reach);
+    braid_audit_lock();
     is_auditing = true;
     if (!status && options && options->orders)
         status = braid_audit_orders(&auditing->reach, &auditing->orders);
     if (!status)
         status = judge_frame(auditing);
     is_auditing = false;
+    braid_audit_unlock();
     return status;
 }
 

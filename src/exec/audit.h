@@ -94,6 +94,11 @@ void braid_audit_waits_report(const struct audit_waits *waits, const braid_audit
 
 struct audit_way;
 
+// audit_trap.c. One audit runs at a time: it may close pages, and another would take their rights
+// for those of the program.
+void braid_audit_lock(void);
+void braid_audit_unlock(void);
+
 struct auditing {
     const struct audit_way *way;
     braid_exec *exec;

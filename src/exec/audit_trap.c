@@ -47,7 +47,7 @@ static void set_trap(ucontext_t *thread, bool is_set)
 // get its signal afterwards.
 static union {
     struct {
-        pthread_mutex_t lock;            // of the one audit that runs
+        pthread_mutex_t lock;            // of braid_audit_lock
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
         struct sigaction fault_before, trap_before;
@@ -239,12 +239,21 @@ static void block_signals(struct audit *audit)
     pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
 }
 
+void braid_audit_lock(void)
+{
+    pthread_mutex_lock(&shared.lock);
+}
+
+void braid_audit_unlock(void)
+{
+    pthread_mutex_unlock(&shared.lock);
+}
+
 braid_status braid_audit_start(struct audit *audit)
 {
     if (!CAN_STEP)
         return braid_error(BRAID_UNSUPPORTED, "braid_exec_audit: it needs Linux on x86-64");
     const stack_t stack = { .ss_sp = audit->stack, .ss_size = sizeof(audit->stack) };
-    pthread_mutex_lock(&shared.lock);
     atomic_store(&shared.running, audit);
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
@@ -270,7 +279,6 @@ void braid_audit_stop(struct audit *audit)
         audit_system(SYS_sched_yield, 0, 0, 0);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
-    pthread_mutex_unlock(&shared.lock);
 }
 
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)

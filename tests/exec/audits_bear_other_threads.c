@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An audit answers the faults of threads that use data in a buffer's page, of an access that
 // reaches into the next buffer, of a program that mends its own faults, and of threads that learn
-// of their fault late.
+// of their fault late. Another thread's audit waits until it has ended.
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -200,6 +200,64 @@ static void an_audit_ends_behind_the_faults_of_all_threads(void **state)
     sem_destroy(&late.begins);
 }
 
+// An audit by another thread, which begins while one runs.
+struct second {
+    struct site site;
+    sem_t begins;
+    struct findings findings;
+};
+
+static void *audit_second(void *user)
+{
+    struct second *second = user;
+    sem_wait(&second->begins);
+    audit_frames(second->site.device, second->site.graph, true, &second->findings);
+    return NULL;
+}
+
+static void let_begin(void *user)
+{
+    struct second *second = user;
+    sem_post(&second->begins);
+    nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL); // so that it could read rights
+}
+
+static void write_eight(void *user)
+{
+    *(volatile uint32_t *)user = 8;
+}
+
+// Both have buffers in one page, which the first closes. The nodes of the second have no order.
+static void two_audits_do_not_disturb_each_other(void **state)
+{
+    struct site *site = *state;
+    skip_without_audits();
+    struct second second = { .site.page = site->page + 512 };
+    struct findings findings;
+    braid_resource buffer;
+    pthread_t thread;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &second.site.device));
+    check_ok(braid_graph_create(&second.site.graph));
+    check_ok(braid_graph_add_buffer(site->graph, "first", site->page, 64, &buffer));
+    check_ok(braid_graph_add_buffer(second.site.graph, "second", second.site.page, 64, &buffer));
+    check_ok(braid_graph_add_host_call(
+        site->graph, &(braid_host_call){ .call = let_begin, .user = &second }, NULL));
+    add_call(&second.site, write_word, (braid_node_options){ 0 });
+    add_call(&second.site, write_eight, (braid_node_options){ 0 });
+    assert_int_equal(sem_init(&second.begins, 0, 0), 0);
+    assert_int_equal(pthread_create(&thread, NULL, audit_second, &second), 0);
+    audit(site->device, site->graph, &findings);
+    pthread_join(thread, NULL);
+    assert_int_equal(findings.num, 0);
+    assert_int_equal(second.findings.num, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(second.findings.items[i].told.kind,
+                         i < 2 ? BRAID_AUDIT_WRITES : BRAID_AUDIT_ORDER);
+    sem_destroy(&second.begins);
+    braid_graph_destroy(second.site.graph);
+    check_ok(braid_device_close(second.site.device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +266,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_handler_of_the_program_may_mend_its_fault, open_site,
                                         close_site),
         cmocka_unit_test_setup_teardown(an_audit_ends_behind_the_faults_of_all_threads, open_site,
+                                        close_site),
+        cmocka_unit_test_setup_teardown(two_audits_do_not_disturb_each_other, open_site,
                                         close_site),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
