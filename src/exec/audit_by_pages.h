@@ -16,6 +16,7 @@
 
 enum {
     AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
+    AUDIT_SAME_OPENED = 256,       // further ones, before each opens twice as many pages
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
     AUDIT_STACK_BYTES = 64 * 1024, // of the handlers
 };
@@ -37,6 +38,7 @@ struct audit {
     uint32_t num_declared;
     uint32_t *noted; // buffers
     uint32_t num_noted;
+    bool is_unseen; // in part, since the system refused to open single pages
 
     atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one
                       // more: the thread has it beyond its faults

@@ -114,19 +114,48 @@ static int find_rights(const struct audit *audit, uintptr_t page)
                                                                         : PROT_READ;
 }
 
-// Behind many undeclared accesses to a buffer each further one would take a fault, and tell little.
-static int find_counted_rights(struct audit *audit, uintptr_t address, uintptr_t page)
+static uintptr_t round_down(uintptr_t address, uint64_t bytes)
 {
+    return address / bytes * bytes;
+}
+
+// The pages of the buffer, around this one, that no declared access reaches.
+static struct audit_extent find_undeclared(const struct audit *audit,
+                                           const struct audit_buffer *buffer, uintptr_t page)
+{
+    struct audit_extent found = { round_down(buffer->begin + AUDIT_PAGE - 1, AUDIT_PAGE),
+                                  round_down(buffer->end, AUDIT_PAGE) };
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        uintptr_t behind = round_down(access->end + AUDIT_PAGE - 1, AUDIT_PAGE);
+        if (access->begin >= page + AUDIT_PAGE && access->begin < found.end)
+            found.end = round_down(access->begin, AUDIT_PAGE);
+        else if (access->begin < page + AUDIT_PAGE && behind > found.begin)
+            found.begin = behind; // behind this page, if the access reaches it
+    }
+    return found;
+}
+
+// Behind many undeclared accesses to a buffer each further one would take a fault, and tell little.
+// Single pages would be more mappings than the system allows. So faults open ever more pages.
+static int open_counted(struct audit *audit, uintptr_t address, struct audit_extent *pages)
+{
+    enum { MOST_DOUBLED = 40 };
     struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
-    if (!buffer || page < buffer->begin || page + AUDIT_PAGE > buffer->end)
+    if (!buffer)
         return PROT_NONE;
-    for (uint32_t i = 0; i < audit->num_declared; i++)
-        if (overlaps(&audit->declared[i], page, page + AUDIT_PAGE))
-            return PROT_NONE;
+    bool writes = buffer->counts[true].num >= AUDIT_MOST_COUNTED;
+    struct audit_extent most = find_undeclared(audit, buffer, pages->begin);
+    if (buffer->counts[writes].num < AUDIT_MOST_COUNTED || pages->begin < most.begin ||
+        pages->end > most.end)
+        return PROT_NONE;
+    uint64_t doubled = (buffer->counts[writes].num - AUDIT_MOST_COUNTED) / AUDIT_SAME_OPENED;
+    uint64_t bytes = (uint64_t)AUDIT_PAGE << (doubled < MOST_DOUBLED ? doubled : MOST_DOUBLED);
+    uintptr_t begin = round_down(address, bytes);
+    pages->begin = begin > most.begin ? begin : most.begin;
+    pages->end = begin + bytes < most.end ? begin + bytes : most.end;
     buffer->is_open = true;
-    return buffer->counts[true].num >= AUDIT_MOST_COUNTED    ? READS_AND_WRITES
-           : buffer->counts[false].num >= AUDIT_MOST_COUNTED ? PROT_READ
-                                                             : PROT_NONE;
+    return writes ? READS_AND_WRITES : PROT_READ;
 }
 
 bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
@@ -145,8 +174,11 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++)
         if (overlaps(&audit->declared[i], begin, end))
             audit->declared[i].is_open = true;
-    if (!(rights & wanted))
-        rights = find_counted_rights(audit, address, begin);
+    if (!(rights & wanted)) {
+        struct audit_extent pages = { begin, end };
+        rights = open_counted(audit, address, &pages);
+        begin = pages.begin, end = pages.end;
+    }
     return (rights & wanted) &&
            braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
                                    rights | PROT_EXEC);

@@ -97,11 +97,28 @@ static void leave(struct audit *audit, bool keeps)
 // read of the same page.
 static bool step(struct audit *audit, uintptr_t address, size_t page, bool writes)
 {
-    if (audit->num_steps == AUDIT_MOST_STEPPED)
+    int before = audit->pages.now[page];
+    if (audit->num_steps == AUDIT_MOST_STEPPED ||
+        !braid_audit_pages_allow(&audit->pages, address, 1,
+                                 PROT_READ | PROT_EXEC | (writes ? PROT_WRITE : 0)))
         return false;
-    audit->steps[audit->num_steps++] = (struct audit_step){ address, audit->pages.now[page] };
-    return braid_audit_pages_allow(&audit->pages, address, 1,
-                                   PROT_READ | PROT_EXEC | (writes ? PROT_WRITE : 0));
+    audit->steps[audit->num_steps++] = (struct audit_step){ address, before };
+    return true;
+}
+
+static bool open_all(struct audit *audit)
+{
+    audit->is_open = true;
+    return braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+// The rest of the node is not seen. All pages together are few mappings.
+static bool give_up(struct audit *audit)
+{
+    audit->is_unseen = true;
+    for (uint32_t i = 0; i < audit->num_declared; i++)
+        audit->declared[i].was_read = audit->declared[i].was_written = true;
+    return open_all(audit);
 }
 
 // False: the fault is none of the audit's. *out_steps: the next instruction is to trap.
@@ -116,18 +133,13 @@ static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *ou
     take(audit, false);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes);
-        done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes);
+        done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
+               give_up(audit);
     }
     *out_steps = audit->num_steps;
     if (!*out_steps)
         leave(audit, false);
     return done;
-}
-
-static void open_all(struct audit *audit)
-{
-    audit->is_open = true;
-    braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 void braid_audit_pause(struct audit *audit)
@@ -202,7 +214,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
     }
     while (audit->num_steps) {
         const struct audit_step *last = &audit->steps[--audit->num_steps];
-        braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
+        if (!audit->is_open)
+            braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
     }
     set_trap(context, false);
     leave(audit, false);
@@ -286,7 +299,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     take(audit, true);
     if (audit->is_open)
         braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
-    audit->is_open = false;
+    audit->is_open = audit->is_unseen = false;
     audit->declared = audit->memory.accesses + node->first_access;
     audit->num_declared = node->num_accesses;
     audit->runs = true;
