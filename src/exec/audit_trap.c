@@ -162,27 +162,33 @@ static bool may_be_late(uintptr_t address)
 }
 
 // To the handler from before the audits, or to the system's own, which is called behind this one.
-static void pass_on(const struct sigaction *before, int number, siginfo_t *info, void *context)
+static void pass_on(struct sigaction *action, int number, siginfo_t *info, void *context)
 {
-    if (before->sa_flags & SA_SIGINFO) {
-        before->sa_sigaction(number, info, context);
-    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
-        before->sa_handler(number);
-    } else if (before->sa_handler == SIG_DFL || info->si_code > 0) {
+    const struct sigaction before = *action;
+    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+        if (before.sa_handler == SIG_IGN && info->si_code <= 0)
+            return;
         sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
         raise(number);
+        return;
     }
+    if (before.sa_flags & (int)SA_RESETHAND)
+        action->sa_handler = SIG_DFL;
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else
+        before.sa_handler(number);
 }
 
 // The program's handler finds all pages open, and may leave by a jump.
-static void pass_on_open(struct audit *audit, const struct sigaction *before, int number,
-                         siginfo_t *info, void *context)
+static void pass_on_open(struct audit *audit, struct sigaction *action, int number, siginfo_t *info,
+                         void *context)
 {
     bool opens = audit && !audit->is_open;
     if (opens)
         open_all(audit);
     leave_handler();
-    pass_on(before, number, info, context);
+    pass_on(action, number, info, context);
     if (opens && enter_handler() == audit) {
         audit->is_open = false;
         braid_audit_pages_allow_all(&audit->pages, PROT_NONE);

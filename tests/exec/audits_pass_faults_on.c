@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behind audits a fault of the program reaches the program's handler as if there had been none.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exec/audit_testing.h"
+
+enum { TOO_OFTEN = 9, MOST_CALLS = 5 };
+
+static uint32_t *buffer, *closed; // a page each
+static atomic_int *num_calls;     // of each handler; a child shares it
+
+static int map_all(void **state)
+{
+    (void)state;
+    buffer = map_pages(1);
+    closed = map_pages(1);
+    mprotect(closed, PAGE, PROT_NONE);
+    num_calls = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(num_calls != MAP_FAILED);
+    return 0;
+}
+
+static int unmap_all(void **state)
+{
+    (void)state;
+    munmap(buffer, PAGE);
+    munmap(closed, PAGE);
+    munmap(num_calls, PAGE);
+    return 0;
+}
+
+static void write_buffer(void *user)
+{
+    *(volatile uint32_t *)user = 7;
+}
+
+static void audit_one_node(void)
+{
+    static struct findings findings;
+    braid_device *device;
+    braid_graph *graph;
+    braid_resource resource;
+    check_ok(
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 1 }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "buffer", buffer, PAGE, &resource));
+    check_ok(braid_graph_add_host_call(graph,
+                                       &(braid_host_call){
+                                           BRAID_ACCESSES({ resource, BRAID_WRITE }),
+                                           .call = write_buffer,
+                                           .user = buffer,
+                                       },
+                                       NULL));
+    audit(device, graph, &findings);
+    assert_int_equal(findings.num, 0);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
+static void set_handler(void (*handler)(int), int flags)
+{
+    struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+    sigaddset(&action.sa_mask, SIGUSR1);
+    assert_int_equal(sigaction(SIGSEGV, &action, NULL), 0);
+}
+
+static void fault(void)
+{
+    *(volatile uint32_t *)closed = 1;
+}
+
+// How a child ends that does this, as wait() tells.
+static int run_child(void (*act)(void))
+{
+    skip_without_audits();
+#if defined(UNDER_TSAN)
+    skip_because("the child of a program with threads cannot start any under the sanitizer");
+#endif
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        act();
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void count_call(int handler)
+{
+    if (atomic_fetch_add(&num_calls[handler], 1) == MOST_CALLS)
+        _exit(TOO_OFTEN);
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+    count_call(0);
+}
+
+static void fault_with_handler_that_resets_itself(void)
+{
+    set_handler(do_nothing, (int)SA_RESETHAND);
+    audit_one_node();
+    fault();
+}
+
+static void a_handler_that_resets_itself_is_called_once(void **state)
+{
+    (void)state;
+    int status = run_child(fault_with_handler_that_resets_itself);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(num_calls[0], 1);
+}
+
+#define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, map_all, unmap_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAULT_TEST(a_handler_that_resets_itself_is_called_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
