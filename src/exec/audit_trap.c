@@ -162,6 +162,7 @@ static bool may_be_late(uintptr_t address)
 }
 
 // To the handler from before the audits, or to the system's own, which is called behind this one.
+// The flags and the mask hold as if the system called it.
 static void pass_on(struct sigaction *action, int number, siginfo_t *info, void *context)
 {
     const struct sigaction before = *action;
@@ -174,10 +175,16 @@ static void pass_on(struct sigaction *action, int number, siginfo_t *info, void 
     }
     if (before.sa_flags & (int)SA_RESETHAND)
         action->sa_handler = SIG_DFL;
+    sigset_t own, wanted;
+    sigorset(&wanted, &((const ucontext_t *)context)->uc_sigmask, &before.sa_mask);
+    if (!(before.sa_flags & SA_NODEFER))
+        sigaddset(&wanted, number);
+    pthread_sigmask(SIG_SETMASK, &wanted, &own);
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
     else
         before.sa_handler(number);
+    pthread_sigmask(SIG_SETMASK, &own, NULL);
 }
 
 // The program's handler finds all pages open, and may leave by a jump.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Behind audits a fault of the program reaches the program's handler as if there had been none.
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,12 +117,42 @@ static void a_handler_that_resets_itself_is_called_once(void **state)
     assert_int_equal(num_calls[0], 1);
 }
 
+static jmp_buf before_fault;
+
+// SIGUSR1 is blocked by the action, SIGTERM by nobody.
+static void jump_back(int number)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    if (sigismember(&blocked, SIGUSR1) && !sigismember(&blocked, SIGTERM) &&
+        !sigismember(&blocked, number))
+        count_call(0);
+    longjmp(before_fault, 1);
+}
+
+static void fault_twice(void)
+{
+    set_handler(jump_back, SA_NODEFER);
+    audit_one_node();
+    for (volatile int i = 0; i < 2; i++)
+        if (!setjmp(before_fault))
+            fault();
+}
+
+static void a_handler_has_its_mask_and_may_jump_again(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(fault_twice), 0);
+    assert_int_equal(num_calls[0], 2);
+}
+
 #define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, map_all, unmap_all)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FAULT_TEST(a_handler_that_resets_itself_is_called_once),
+        FAULT_TEST(a_handler_has_its_mask_and_may_jump_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
