@@ -18,6 +18,13 @@ static bool fault_writes(const ucontext_t *thread)
     return thread->uc_mcontext.gregs[REG_ERR] & FAULT_WRITES;
 }
 
+// A handler that the system calls has its frame right before the context. A handler of the program,
+// which found this one before, may hand its own context on.
+static bool is_from_system(const void *frame, const void *context)
+{
+    return (const char *)frame + 2 * sizeof(void *) == context;
+}
+
 static void set_trap(ucontext_t *thread, bool is_set)
 {
     greg_t *flags = &thread->uc_mcontext.gregs[REG_EFL];
@@ -34,12 +41,26 @@ static bool fault_writes(const ucontext_t *thread)
     return false;
 }
 
+static bool is_from_system(const void *frame, const void *context)
+{
+    (void)frame, (void)context;
+    return true;
+}
+
 static void set_trap(ucontext_t *thread, bool is_set)
 {
     (void)thread, (void)is_set;
 }
 
 #endif
+
+// The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
+// fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.
+struct behind {
+    struct sigaction actions[2]; // from before Braid's, and found by a later audit
+    bool is_known;
+    bool is_later; // the second is in force
+};
 
 // In a page of its own: the handlers read it, so that page must never be closed.
 //
@@ -50,7 +71,7 @@ static union {
         pthread_mutex_t lock;            // of braid_audit_lock
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
-        struct sigaction fault_before, trap_before;
+        struct behind fault, trap;
         _Atomic uintptr_t late_address; // of the last fault that no audit answered
         atomic_int late_thread;
     };
@@ -149,15 +170,15 @@ void braid_audit_pause(struct audit *audit)
     leave(audit, true);
 }
 
-// The instruction is repeated once. The fault of a late signal comes again behind another audit at
-// the earliest.
+// The instruction is repeated once, also if a handler of the program hands the fault on to here.
+// The fault of a late signal comes again behind another audit at the earliest.
 static bool may_be_late(uintptr_t address)
 {
     int thread = this_thread();
     bool is_repeated =
         atomic_load(&shared.late_thread) == thread && atomic_load(&shared.late_address) == address;
     atomic_store(&shared.late_address, address);
-    atomic_store(&shared.late_thread, is_repeated ? 0 : thread);
+    atomic_store(&shared.late_thread, thread);
     return !is_repeated;
 }
 
@@ -188,14 +209,15 @@ static void pass_on(struct sigaction *action, int number, siginfo_t *info, void 
 }
 
 // The program's handler finds all pages open, and may leave by a jump.
-static void pass_on_open(struct audit *audit, struct sigaction *action, int number, siginfo_t *info,
-                         void *context)
+static void pass_on_open(struct audit *audit, struct behind *behind, const void *frame, int number,
+                         siginfo_t *info, void *context)
 {
+    bool is_later = behind->is_later && is_from_system(frame, context);
     bool opens = audit && !audit->is_open;
     if (opens)
         open_all(audit);
     leave_handler();
-    pass_on(action, number, info, context);
+    pass_on(&behind->actions[is_later], number, info, context);
     if (opens && enter_handler() == audit) {
         audit->is_open = false;
         braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
@@ -215,14 +237,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     if (is_own || (is_access && may_be_late(address)))
         leave_handler();
     else
-        pass_on_open(audit, &shared.fault_before, number, info, context);
+        pass_on_open(audit, &shared.fault, __builtin_frame_address(0), number, info, context);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
     struct audit *audit = enter_handler();
     if (!audit || atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
-        pass_on_open(audit, &shared.trap_before, number, info, context);
+        pass_on_open(audit, &shared.trap, __builtin_frame_address(0), number, info, context);
         return;
     }
     while (audit->num_steps) {
@@ -236,7 +258,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 }
 
 static void handle(int number, void (*handler)(int number, siginfo_t *info, void *context),
-                   struct sigaction *before)
+                   struct behind *behind)
 {
     struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigfillset(&action.sa_mask);
@@ -244,7 +266,10 @@ static void handle(int number, void (*handler)(int number, siginfo_t *info, void
     sigaction(number, NULL, &found);
     if ((found.sa_flags & SA_SIGINFO) && found.sa_sigaction == handler)
         return;
-    *before = found;
+    behind->is_later =
+        behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
+    behind->is_known = true;
+    behind->actions[behind->is_later] = found;
     sigaction(number, &action, NULL);
 }
 
@@ -283,8 +308,8 @@ braid_status braid_audit_start(struct audit *audit)
     atomic_store(&shared.running, audit);
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
-    handle(SIGSEGV, on_fault, &shared.fault_before);
-    handle(SIGTRAP, on_trap, &shared.trap_before);
+    handle(SIGSEGV, on_fault, &shared.fault);
+    handle(SIGTRAP, on_trap, &shared.trap);
     take(audit, true);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);

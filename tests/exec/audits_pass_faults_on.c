@@ -146,6 +146,50 @@ static void a_handler_has_its_mask_and_may_jump_again(void **state)
     assert_int_equal(num_calls[0], 2);
 }
 
+static struct sigaction found;
+
+static void hand_on(int number, siginfo_t *info, void *context)
+{
+    count_call(1);
+    if (found.sa_flags & SA_SIGINFO)
+        found.sa_sigaction(number, info, context);
+    else
+        signal(number, SIG_DFL);
+}
+
+static void audit_round_handler_that_hands_on(void)
+{
+    audit_one_node();
+    const struct sigaction action = { .sa_sigaction = hand_on, .sa_flags = SA_SIGINFO };
+    assert_int_equal(sigaction(SIGSEGV, &action, &found), 0);
+    audit_one_node();
+    fault();
+}
+
+static void mend(int number)
+{
+    (void)number;
+    count_call(0);
+    mprotect(closed, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void mend_behind_handler_that_hands_on(void)
+{
+    set_handler(mend, 0);
+    audit_round_handler_that_hands_on();
+}
+
+static void a_handler_between_two_audits_may_hand_on(void **state)
+{
+    (void)state;
+    int status = run_child(audit_round_handler_that_hands_on);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(num_calls[1], 1);
+    assert_int_equal(run_child(mend_behind_handler_that_hands_on), 0);
+    assert_int_equal(num_calls[1], 2);
+    assert_int_equal(num_calls[0], 1);
+}
+
 #define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, map_all, unmap_all)
 
 int main(void)
@@ -153,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FAULT_TEST(a_handler_that_resets_itself_is_called_once),
         FAULT_TEST(a_handler_has_its_mask_and_may_jump_again),
+        FAULT_TEST(a_handler_between_two_audits_may_hand_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
