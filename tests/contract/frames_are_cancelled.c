@@ -7,11 +7,15 @@
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
+// Loops are those of the driver, except in island mode.
 static braid_exec *make_exec_of(struct contract *contract, const braid_graph *graph,
                                 uint32_t frames)
 {
     braid_exec *exec;
+    const bool is_island = contract_islands() == BRAID_ISLANDS_WHOLE;
     const braid_exec_options options = { .mode = contract->mode,
+                                         .islands =
+                                             is_island ? BRAID_ISLANDS_AUTO : BRAID_ISLANDS_NEVER,
                                          .frames = frames,
                                          .black_box = true };
     braid_status status = contract_create_exec(contract, graph, &options, &exec);
