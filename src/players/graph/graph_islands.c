@@ -320,12 +320,9 @@ braid_status braid_graph_islands_set(struct graph_islands *islands, struct gpu_b
                                      const struct backend_task *task)
 {
     struct graph_island *item = &islands->items[islands->island_of[task->node]];
-    braid_status status = work_has_body((enum work_kind)task->kind)
-                              ? enter_to_set_scope(islands, item, gpu, task)
-                              : set_call(islands, item, gpu, task);
-    if (!status)
-        item->changed = islands->changed = true;
-    return status;
+    item->changed = islands->changed = true; // also if it fails half-way
+    return work_has_body((enum work_kind)task->kind) ? enter_to_set_scope(islands, item, gpu, task)
+                                                     : set_call(islands, item, gpu, task);
 }
 
 braid_status braid_graph_islands_apply(struct graph_islands *islands, const struct gpu_backend *gpu,
