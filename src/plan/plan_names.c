@@ -5,57 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/pointer_map.h"
 #include "graph/changes.h"
-
-// Offsets of derived names by the address of the string they were derived from.
-struct derived {
-    const char **keys; // NULL: free
-    uint32_t *offsets;
-    size_t num, capacity; // a power of two, at most half full
-};
-
-static size_t find_slot(const struct derived *table, const char *key)
-{
-    size_t mask = table->capacity - 1;
-    size_t slot = (size_t)(((uintptr_t)key >> 3) * 0x9e3779b97f4a7c15u >> 20) & mask;
-    while (table->keys[slot] && table->keys[slot] != key)
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
-static bool allocate_table(struct derived *table, size_t capacity)
-{
-    *table = (struct derived){
-        .keys = calloc(capacity, sizeof(*table->keys)),
-        .offsets = calloc(capacity, sizeof(*table->offsets)),
-        .capacity = capacity,
-    };
-    return table->keys && table->offsets;
-}
-
-static void finish_table(struct derived *table)
-{
-    free(table->keys);
-    free(table->offsets);
-}
-
-static bool grow_table(struct derived *table)
-{
-    struct derived bigger;
-    bool done = allocate_table(&bigger, table->capacity * 2);
-    for (size_t i = 0; done && i < table->capacity; i++) {
-        if (!table->keys[i])
-            continue;
-        size_t slot = find_slot(&bigger, table->keys[i]);
-        bigger.keys[slot] = table->keys[i];
-        bigger.offsets[slot] = table->offsets[i];
-    }
-    bigger.num = table->num;
-    finish_table(done ? table : &bigger);
-    if (done)
-        *table = bigger;
-    return done;
-}
 
 static bool append_text(struct array *text, const char *name, uint32_t *out_offset)
 {
@@ -69,31 +20,30 @@ static bool append_text(struct array *text, const char *name, uint32_t *out_offs
     return to;
 }
 
-static bool derive_name(struct derived *table, struct array *text, const char *name,
+// `offsets_of` has the offset of each derived name by the address that it was derived from.
+static bool derive_name(struct pointer_map *offsets_of, struct array *text, const char *name,
                         uint32_t *out_offset)
 {
-    size_t slot = find_slot(table, name);
-    if (!table->keys[slot]) {
-        if (!append_text(text, name, &table->offsets[slot]))
-            return false;
-        table->keys[slot] = name;
-        table->num++;
-    }
-    *out_offset = table->offsets[slot];
-    return table->num * 2 < table->capacity || grow_table(table);
+    *out_offset = braid_pointer_map_get(offsets_of, name);
+    if (*out_offset != POINTER_MAP_NONE)
+        return true;
+    if (!braid_pointer_map_reserve(offsets_of) || !append_text(text, name, out_offset))
+        return false;
+    braid_pointer_map_put(offsets_of, name, *out_offset);
+    return true;
 }
 
 static bool copy_node_names(const braid_graph *graph, struct array *text, uint32_t *offsets)
 {
     const struct graph_node *nodes = graph_nodes(graph);
-    struct derived table;
-    bool done = allocate_table(&table, 64);
+    struct pointer_map offsets_of = { 0 };
+    bool done = true;
     for (uint32_t i = 0; done && i < graph_num_nodes(graph); i++) {
         const char *name = braid_graph_name(graph, i);
-        done = nodes[i].name == NAMES_NONE ? derive_name(&table, text, name, &offsets[i])
+        done = nodes[i].name == NAMES_NONE ? derive_name(&offsets_of, text, name, &offsets[i])
                                            : append_text(text, name, &offsets[i]);
     }
-    finish_table(&table);
+    braid_pointer_map_finish(&offsets_of);
     return done;
 }
 
