@@ -16,13 +16,14 @@
 struct audit_count {
     uint64_t num;
     uintptr_t lowest, highest;
-    uintptr_t first; // in time; 0: not known
+    uintptr_t first;     // in time; 0: not known
+    uint64_t num_opened; // of those that opened pages behind many others, on the CPU
 };
 
 struct audit_buffer {
     uintptr_t begin, end;
     uint32_t resource;
-    bool is_noted, is_open;       // by the node at hand, on the CPU
+    bool is_noted;                // by the node at hand, on the CPU
     struct audit_count counts[2]; // its reads, and its writes
 };
 

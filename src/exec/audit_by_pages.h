@@ -16,7 +16,7 @@
 
 enum {
     AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
-    AUDIT_SAME_OPENED = 256,       // further ones, before each opens twice as many pages
+    AUDIT_SAME_OPENED = 256,       // further ones open as many pages, and the next ones twice
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
     AUDIT_STACK_BYTES = 64 * 1024, // of the handlers
 };

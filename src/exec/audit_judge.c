@@ -138,24 +138,24 @@ static struct audit_extent find_undeclared(const struct audit *audit,
 
 // Behind many undeclared accesses to a buffer each further one would take a fault, and tell little.
 // Single pages would be more mappings than the system allows. So faults open ever more pages.
-static int open_counted(struct audit *audit, uintptr_t address, struct audit_extent *pages)
+static int open_counted(struct audit *audit, uintptr_t address, bool writes,
+                        struct audit_extent *pages)
 {
     enum { MOST_DOUBLED = 40 };
     struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
     if (!buffer)
         return PROT_NONE;
-    bool writes = buffer->counts[true].num >= AUDIT_MOST_COUNTED;
+    bool opens_writes = buffer->counts[true].num >= AUDIT_MOST_COUNTED;
     struct audit_extent most = find_undeclared(audit, buffer, pages->begin);
-    if (buffer->counts[writes].num < AUDIT_MOST_COUNTED || pages->begin < most.begin ||
-        pages->end > most.end)
+    struct audit_count *count = &buffer->counts[opens_writes || writes];
+    if (count->num < AUDIT_MOST_COUNTED || pages->begin < most.begin || pages->end > most.end)
         return PROT_NONE;
-    uint64_t doubled = (buffer->counts[writes].num - AUDIT_MOST_COUNTED) / AUDIT_SAME_OPENED;
+    uint64_t doubled = count->num_opened++ / AUDIT_SAME_OPENED;
     uint64_t bytes = (uint64_t)AUDIT_PAGE << (doubled < MOST_DOUBLED ? doubled : MOST_DOUBLED);
     uintptr_t begin = round_down(address, bytes);
     pages->begin = begin > most.begin ? begin : most.begin;
     pages->end = begin + bytes < most.end ? begin + bytes : most.end;
-    buffer->is_open = true;
-    return writes ? READS_AND_WRITES : PROT_READ;
+    return opens_writes ? READS_AND_WRITES : PROT_READ;
 }
 
 bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
@@ -176,7 +176,7 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
             audit->declared[i].is_open = true;
     if (!(rights & wanted)) {
         struct audit_extent pages = { begin, end };
-        rights = open_counted(audit, address, &pages);
+        rights = open_counted(audit, address, writes, &pages);
         begin = pages.begin, end = pages.end;
     }
     return (rights & wanted) &&
@@ -200,9 +200,8 @@ void braid_audit_close(struct audit *audit)
         access->is_open = false;
     }
     for (uint32_t i = 0; i < audit->num_noted; i++) {
-        struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
-        if (buffer->is_open)
+        const struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
+        if (buffer->counts[false].num_opened || buffer->counts[true].num_opened)
             close_bytes(audit, buffer->begin, buffer->end);
-        buffer->is_open = false;
     }
 }

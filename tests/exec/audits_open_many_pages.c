@@ -52,11 +52,16 @@ static void audit_large(struct large *large)
     check_ok(braid_device_close(large->device));
 }
 
+static void read_pages(const struct large *large, size_t bytes, size_t step)
+{
+    for (size_t at = 0; at < bytes; at += step)
+        (void)large->memory[at];
+}
+
 static void read_every_second_page(void *user)
 {
     const struct large *large = user;
-    for (size_t at = 0; at < large->bytes; at += 2 * PAGE)
-        (void)large->memory[at];
+    read_pages(large, large->bytes, 2 * PAGE);
 }
 
 static void more_pages_are_read_than_there_are_mappings(void **state)
@@ -71,6 +76,60 @@ static void more_pages_are_read_than_there_are_mappings(void **state)
     assert_int_equal(found->begin, 0);
     assert_in_range(found->end, large->bytes - large->bytes / 100, large->bytes);
     assert_true(found->num > 4096);
+}
+
+// The page with the header never opens, since the node declares a part of it. The next page does
+// not open for these writes.
+static void read_header_often_and_half_the_pages(void *user)
+{
+    struct large *large = user;
+    for (int i = 0; i < 9000; i++)
+        (void)large->memory[0];
+    (void)large->memory[64];
+    for (int i = 0; i < 4000; i++)
+        large->memory[PAGE] = 1;
+    read_pages(large, large->bytes / 2, PAGE);
+}
+
+static void accesses_that_open_no_page_make_no_opening_larger(void **state)
+{
+    struct large *large = *state;
+    braid_resource declared;
+    check_ok(braid_graph_add_range(large->graph, large->buffer, 64, 64, &declared));
+    check_ok(braid_graph_add_host_call(
+        large->graph,
+        &(braid_host_call){ BRAID_ACCESSES({ declared, BRAID_READ }),
+                            .call = read_header_often_and_half_the_pages, .user = large },
+        NULL));
+    audit_large(large);
+    assert_int_equal(large->findings.num, 2);
+    const braid_audit_finding *found = &large->findings.items[0].told;
+    assert_int_equal(found->kind, BRAID_AUDIT_READS);
+    assert_int_equal(found->begin, 0);
+    assert_in_range(found->end, large->bytes / 2 - large->bytes / 100, large->bytes / 2);
+}
+
+static void write_often_and_read_every_second_page(void *user)
+{
+    struct large *large = user;
+    for (int i = 0; i < 4096; i++)
+        large->memory[0] = 1;
+    read_every_second_page(user);
+}
+
+static void reads_behind_many_writes_open_ever_more_pages(void **state)
+{
+    struct large *large = *state;
+    check_ok(braid_graph_add_host_call(
+        large->graph,
+        &(braid_host_call){ .call = write_often_and_read_every_second_page, .user = large }, NULL));
+    audit_large(large);
+    assert_int_equal(large->findings.num, 2);
+    const braid_audit_finding *reads = &large->findings.items[0].told;
+    assert_int_equal(reads->kind, BRAID_AUDIT_READS);
+    assert_in_range(reads->end, large->bytes - large->bytes / 100, large->bytes);
+    assert_int_equal(large->findings.items[1].told.kind, BRAID_AUDIT_WRITES);
+    assert_int_equal(large->findings.items[1].told.end, 1);
 }
 
 // Pages that are declared stay closed, so that the one write to them is found.
@@ -187,6 +246,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LARGE_TEST(more_pages_are_read_than_there_are_mappings),
+        LARGE_TEST(accesses_that_open_no_page_make_no_opening_larger),
+        LARGE_TEST(reads_behind_many_writes_open_ever_more_pages),
         LARGE_TEST(declared_pages_stay_closed_among_open_ones),
         LARGE_TEST(a_node_is_unseen_where_the_system_opens_no_page),
     };
