@@ -18,13 +18,6 @@ static bool fault_writes(const ucontext_t *thread)
     return thread->uc_mcontext.gregs[REG_ERR] & FAULT_WRITES;
 }
 
-// A handler that the system calls has its frame right before the context. A handler of the program,
-// which found this one before, may hand its own context on.
-static bool is_from_system(const void *frame, const void *context)
-{
-    return (const char *)frame + 2 * sizeof(void *) == context;
-}
-
 static void set_trap(ucontext_t *thread, bool is_set)
 {
     greg_t *flags = &thread->uc_mcontext.gregs[REG_EFL];
@@ -39,12 +32,6 @@ static bool fault_writes(const ucontext_t *thread)
 {
     (void)thread;
     return false;
-}
-
-static bool is_from_system(const void *frame, const void *context)
-{
-    (void)frame, (void)context;
-    return true;
 }
 
 static void set_trap(ucontext_t *thread, bool is_set)
@@ -208,16 +195,27 @@ static void pass_on(struct sigaction *action, int number, siginfo_t *info, void 
     pthread_sigmask(SIG_SETMASK, &own, NULL);
 }
 
-// The program's handler finds all pages open, and may leave by a jump.
-static void pass_on_open(struct audit *audit, struct behind *behind, const void *frame, int number,
-                         siginfo_t *info, void *context)
+// A later action may hand the fault on to here. Its context says so by a link, which the system
+// clears for each signal and never reads.
+static void pass_on_behind(struct behind *behind, int number, siginfo_t *info, ucontext_t *thread)
 {
-    bool is_later = behind->is_later && is_from_system(frame, context);
+    void *link = thread->uc_link;
+    bool is_later = behind->is_later && link != behind;
+    if (is_later)
+        thread->uc_link = (void *)behind;
+    pass_on(&behind->actions[is_later], number, info, thread);
+    thread->uc_link = link;
+}
+
+// The program's handler finds all pages open, and may leave by a jump.
+static void pass_on_open(struct audit *audit, struct behind *behind, int number, siginfo_t *info,
+                         void *context)
+{
     bool opens = audit && !audit->is_open;
     if (opens)
         open_all(audit);
     leave_handler();
-    pass_on(&behind->actions[is_later], number, info, context);
+    pass_on_behind(behind, number, info, context);
     if (opens && enter_handler() == audit) {
         audit->is_open = false;
         braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
@@ -237,14 +235,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     if (is_own || (is_access && may_be_late(address)))
         leave_handler();
     else
-        pass_on_open(audit, &shared.fault, __builtin_frame_address(0), number, info, context);
+        pass_on_open(audit, &shared.fault, number, info, context);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
     struct audit *audit = enter_handler();
     if (!audit || atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
-        pass_on_open(audit, &shared.trap, __builtin_frame_address(0), number, info, context);
+        pass_on_open(audit, &shared.trap, number, info, context);
         return;
     }
     while (audit->num_steps) {

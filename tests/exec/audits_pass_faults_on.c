@@ -157,11 +157,16 @@ static void hand_on(int number, siginfo_t *info, void *context)
         signal(number, SIG_DFL);
 }
 
+static void set_handler_that_hands_on(void)
+{
+    const struct sigaction action = { .sa_sigaction = hand_on, .sa_flags = SA_SIGINFO };
+    assert_int_equal(sigaction(SIGSEGV, &action, &found), 0);
+}
+
 static void audit_round_handler_that_hands_on(void)
 {
     audit_one_node();
-    const struct sigaction action = { .sa_sigaction = hand_on, .sa_flags = SA_SIGINFO };
-    assert_int_equal(sigaction(SIGSEGV, &action, &found), 0);
+    set_handler_that_hands_on();
     audit_one_node();
     fault();
 }
@@ -190,6 +195,41 @@ static void a_handler_between_two_audits_may_hand_on(void **state)
     assert_int_equal(num_calls[0], 1);
 }
 
+static void fault_behind_later_handler(void)
+{
+    audit_one_node();
+    set_handler(mend, 0);
+    audit_one_node();
+    set_handler_that_hands_on();
+    fault();
+}
+
+// The first call by the system repeats the instruction.
+static void a_handler_behind_two_audits_may_hand_on_to_one_between_them(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(fault_behind_later_handler), 0);
+    assert_int_equal(num_calls[1], 2);
+    assert_int_equal(num_calls[0], 1);
+}
+
+static void fault_twice_behind_later_handler(void)
+{
+    audit_one_node();
+    set_handler(jump_back, SA_NODEFER);
+    audit_one_node();
+    for (volatile int i = 0; i < 2; i++)
+        if (!setjmp(before_fault))
+            fault();
+}
+
+static void a_handler_between_two_audits_may_jump_again(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(fault_twice_behind_later_handler), 0);
+    assert_int_equal(num_calls[0], 2);
+}
+
 #define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, map_all, unmap_all)
 
 int main(void)
@@ -198,6 +238,8 @@ int main(void)
         FAULT_TEST(a_handler_that_resets_itself_is_called_once),
         FAULT_TEST(a_handler_has_its_mask_and_may_jump_again),
         FAULT_TEST(a_handler_between_two_audits_may_hand_on),
+        FAULT_TEST(a_handler_behind_two_audits_may_hand_on_to_one_between_them),
+        FAULT_TEST(a_handler_between_two_audits_may_jump_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
