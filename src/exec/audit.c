@@ -53,7 +53,7 @@ static braid_status run_frames(struct auditing *auditing, const braid_audit_opti
     braid_status status = braid_exec_part_memory(auditing->exec, auditing->exec->culled.graph);
     if (!status)
         status = braid_audit_reach_open(auditing->exec, &auditing->reach);
-    braid_audit_lock();
+    braid_audit_lock(auditing->way == &braid_audit_way_by_pages);
     is_auditing = true;
     if (!status && options && options->orders)
         status = braid_audit_orders(&auditing->reach, &auditing->orders);

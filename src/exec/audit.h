@@ -95,9 +95,9 @@ void braid_audit_waits_report(const struct audit_waits *waits, const braid_audit
 
 struct audit_way;
 
-// audit_trap.c. One audit runs at a time: it may close pages, and another would take their rights
-// for those of the program.
-void braid_audit_lock(void);
+// audit_trap.c. An audit that closes pages runs alone: another would take their rights for those of
+// the program.
+void braid_audit_lock(bool alone);
 void braid_audit_unlock(void);
 
 struct auditing {

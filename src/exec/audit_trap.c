@@ -55,7 +55,7 @@ struct behind {
 // get its signal afterwards.
 static union {
     struct {
-        pthread_mutex_t lock;            // of braid_audit_lock
+        pthread_rwlock_t lock;           // of braid_audit_lock
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
         struct behind fault, trap;
@@ -63,7 +63,7 @@ static union {
         atomic_int late_thread;
     };
     unsigned char page[AUDIT_PAGE];
-} shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_MUTEX_INITIALIZER } };
+} shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_RWLOCK_INITIALIZER } };
 
 static struct audit *enter_handler(void)
 {
@@ -288,14 +288,17 @@ static void block_signals(struct audit *audit)
     pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
 }
 
-void braid_audit_lock(void)
+void braid_audit_lock(bool alone)
 {
-    pthread_mutex_lock(&shared.lock);
+    if (alone)
+        pthread_rwlock_wrlock(&shared.lock);
+    else
+        pthread_rwlock_rdlock(&shared.lock);
 }
 
 void braid_audit_unlock(void)
 {
-    pthread_mutex_unlock(&shared.lock);
+    pthread_rwlock_unlock(&shared.lock);
 }
 
 braid_status braid_audit_start(struct audit *audit)

@@ -21,13 +21,24 @@ struct audits {
     braid_device *device;
     uint32_t *memory;
     int num_wrong;
+    pthread_barrier_t *meeting;
 };
+
+// Audits of devices run at once.
+static braid_status meet(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device;
+    (void)stream;
+    pthread_barrier_wait(user);
+    return BRAID_OK;
+}
 
 static void count_wrong(void *user, const braid_audit_finding *finding)
 {
     struct audits *audits = user;
-    bool is_right = finding->kind == BRAID_AUDIT_WRITES && finding->num == 500 &&
-                    finding->address == audits->memory + 1;
+    bool is_right = finding->kind == BRAID_AUDIT_UNSEEN ||
+                    (finding->kind == BRAID_AUDIT_WRITES && finding->num == 500 &&
+                     finding->address == audits->memory + 1);
     audits->num_wrong += !is_right;
 }
 
@@ -42,6 +53,9 @@ static void *audit_again_and_again(void *user)
         if (!status)
             status = braid_graph_add_buffer(graph, "own", audits->memory, 64, &buffer);
         if (!status)
+            status = braid_graph_add_queue_call(
+                graph, &(braid_queue_call){ .call = meet, .user = audits->meeting }, NULL);
+        if (!status)
             status = braid_graph_add_kernel(
                 graph,
                 &(braid_kernel_node){ .kernel = &writes_long,
@@ -52,7 +66,7 @@ static void *audit_again_and_again(void *user)
             status = braid_exec_audit(
                 audits->device, graph,
                 &(braid_audit_options){ .report = count_wrong, .user = audits }, &num);
-        audits->num_wrong += status || num != 1;
+        audits->num_wrong += status || num != 2;
         braid_graph_destroy(graph);
     }
     return NULL;
@@ -63,11 +77,14 @@ static void audits_at_once_have_findings_of_their_own(void **state)
     struct world *world = *state;
     struct audits audits[NUM_THREADS];
     pthread_t threads[NUM_THREADS];
+    pthread_barrier_t meeting;
+    assert_int_equal(pthread_barrier_init(&meeting, NULL, NUM_THREADS), 0);
     for (int i = 0; i < NUM_THREADS; i++) {
         void *memory;
         check_ok(braid_memory_allocate(world->device, BRAID_MEMORY_DEVICE, 64, &memory));
         memset(memory, 0, 64);
-        audits[i] = (struct audits){ .device = world->device, .memory = memory };
+        audits[i] =
+            (struct audits){ .device = world->device, .memory = memory, .meeting = &meeting };
     }
     for (int i = 0; i < NUM_THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, audit_again_and_again, &audits[i]), 0);
@@ -77,6 +94,7 @@ static void audits_at_once_have_findings_of_their_own(void **state)
         assert_int_equal(audits[i].num_wrong, 0);
         braid_memory_free(world->device, BRAID_MEMORY_DEVICE, audits[i].memory);
     }
+    pthread_barrier_destroy(&meeting);
     assert_int_equal(standin_bad_accesses(), 0);
 }
 
