@@ -22,7 +22,7 @@ typedef enum braid_audit_kind {
     BRAID_AUDIT_UPDATES = 3,     // atomically; on the CPU it writes
     BRAID_AUDIT_NEVER_READS = 4, // as it declares
     BRAID_AUDIT_NEVER_WRITES = 5,
-    BRAID_AUDIT_UNSEEN = 6,       // the node cannot be audited; on HIP always one, for reads
+    BRAID_AUDIT_UNSEEN = 6,       // a node not fully audited; on HIP always one, for reads
     BRAID_AUDIT_ORDER = 7,        // nothing orders two nodes, and results depend on their order
     BRAID_AUDIT_UNREPEATABLE = 8, // a second run has other results, so no orders are compared
     BRAID_AUDIT_SPARE_WAITS = 9,  // the plan has fewer without accesses that are never made

@@ -80,7 +80,8 @@ static braid_status take(struct auditing *auditing, uint32_t node)
     audit->num_noted = 0;
     if (!status && audit->is_unseen)
         status = braid_audit_findings_add_unseen(
-            &auditing->findings, node, "the system refuses to open single pages of its buffers");
+            &auditing->findings, node,
+            "behind its first accesses, the system refuses to open single pages of its buffers");
     return status;
 }
 
