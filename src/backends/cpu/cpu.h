@@ -206,7 +206,8 @@ bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 
 // cpu_split.c
 // Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
-// it, and the last of them goes on with the job; the caller must not touch the job any more.
+// it, and the last of them goes on with the job; the caller must not touch the job any more. True:
+// job->split.work is NULL unless workers helped.
 bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work);
 // Calls some blocks of it, and notes that.
 void braid_cpu_work_call(const struct cpu_work *work, const braid_blocks *blocks);

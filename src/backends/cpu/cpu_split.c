@@ -86,9 +86,6 @@ bool braid_cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split)
     return --split->num_participants == 0;
 }
 
-// A thread of the program that waits for its frame hands the job over behind the grid. It may take
-// it again. If other programs want the cores, the system lets a thread that slept go first. A
-// thread that has run all the time waits behind them, and the frame waits for it.
 static bool run_shared(struct cpu_backend *backend, struct cpu_job *job,
                        const struct cpu_work *work, uint64_t next_block, uint64_t chunk)
 {
@@ -111,13 +108,9 @@ static bool run_shared(struct cpu_backend *backend, struct cpu_job *job,
 
     braid_cpu_split_participate(split);
     cpu_lock(backend);
-    bool goes_on = braid_cpu_split_leave(backend, split);
-    if (goes_on && !braid_cpu_seat_is_a_workers()) {
-        braid_cpu_job_hand_over(backend, job);
-        goes_on = false;
-    }
+    bool last = braid_cpu_split_leave(backend, split);
     cpu_unlock(backend);
-    return goes_on;
+    return last;
 }
 
 static uint64_t choose_chunk(const struct cpu_backend *backend, uint64_t num_blocks,
@@ -203,6 +196,7 @@ braid_status braid_cpu_run_here(struct backend *backend, const struct backend_ta
 // Whether help pays is known from the kernel's last run; else the first blocks are timed.
 bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work)
 {
+    job->split.work = NULL;
     if (work->grid_from)
         read_grid(work);
     uint64_t num_blocks = work->blocks.end;

@@ -133,6 +133,10 @@ static inline struct cpu_job *pass_share(struct cpu_backend *backend, struct cpu
     return hand_over(backend, lane, step);
 }
 
+// Behind a grid that threads shared, a thread of the program hands the lane over. That thread may
+// take the lane again. If other programs want the cores, the system lets a thread that slept go
+// first. A thread that has run all the time waits behind them, and the frame waits for it.
+//
 // Compiled three times, in files of their own: with a clock, without one, and for threads that pass
 // lanes on. `clock` and `passes` are constants in the first two, so that frames without times pay
 // nothing.
@@ -181,6 +185,8 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
             }
             if (clock)
                 cpu_lane_clock_end(profile, clock, lane, step);
+            if (lane->job.split.work && !braid_cpu_seat_is_a_workers())
+                return hand_over(backend, lane, step + 1);
             break;
         case CPU_STEP_PUBLISH:
             publish(backend, lane, step->position);
