@@ -234,7 +234,7 @@ static void put_matrix(braid_device *device, struct problem *problem)
     free(right);
 }
 
-// Each thread has so many unknowns, or more beyond the most blocks.
+// Each thread has `each` unknowns, or more beyond MOST_BLOCKS.
 static struct problem make_problem(braid_device *device, uint32_t side, uint32_t each)
 {
     struct problem problem = { .side = side, .num = side * side, .most = MOST };

@@ -144,10 +144,9 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch_many(braid_exec *exec,
                                                                const braid_param_rows *rows,
                                                                size_t num_rows);
 
-// Tells how many iterations of a loop the last frame ran. Of a branch: how often its first arm ran.
-// Inside a loop: all together.
-// Errors: BRAID_INVALID_ARGUMENT (no frame was launched, or a later launch failed), BRAID_NOT_READY
-// (the frame runs).
+// Tells the iterations of a loop in the last frame; of a branch, the runs of its first arm. Inside
+// a loop: all together. Errors: BRAID_INVALID_ARGUMENT (no frame was launched, or a later launch
+// failed half-way), BRAID_NOT_READY (the frame runs).
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop,
                                                                   uint64_t *out_num);
 

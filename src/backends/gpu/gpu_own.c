@@ -50,7 +50,7 @@
     "    call.uni cudaGraphSetConditional, (to, value);\n"                                         \
     "    }\n"
 // If the word at `cancelled` is not 0, there is no further iteration. Where there is such a word,
-// the host is told how many there were since the loop was entered: %d4.
+// the kernel tells the host how many there were since the loop was entered: %d4.
 #define LOOP_CANCEL(goes_on)                                                                       \
     "    ld.param.u64 %d3, [cancelled];\n"                                                         \
     "    setp.eq.u64 %p1, %d3, 0;\n"                                                               \

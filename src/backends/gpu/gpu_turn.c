@@ -33,7 +33,8 @@ static gpu_result launch_behind(struct gpu_backend *gpu, gpu_executable executab
         gpu->turn->latest = gpu->turn_event;
         return GPU_SUCCESS;
     }
-    // Without that event, the next launch cannot wait for this one.
+    // Without that event, the next launch cannot wait for this one. If a host call of the frame
+    // waits for a thread that wants a lock of the caller's, this never ends.
     const gpu_result waited = api->stream_synchronize(queue);
     if (waited)
         *out_slot = &api->stream_synchronize;
