@@ -199,8 +199,8 @@ static int audit_without_page(struct large *large)
     static const char *const texts[] = {
         "node 0 'host call' reads byte 0 of 'large', which it does not declare",
         "node 0 'host call' writes byte 4096 of 'large', which it does not declare",
-        "node 0 'host call' is not audited: behind its first accesses, the system refuses to open "
-        "single pages of its buffers",
+        ("node 0 'host call' is not audited: behind its first accesses, the system refuses to open "
+         "single pages of its buffers"),
         "node 1 'host call' reads byte 12288 of 'large', which it does not declare",
     };
     enum { NUM = sizeof(texts) / sizeof(texts[0]) };
