@@ -3,6 +3,7 @@
 // another device. Other graphs do not.
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
@@ -187,6 +188,35 @@ static void they_do_not_run_at_once_if_an_event_is_not_recorded(void **state)
     assert_true(nth > 2);
 }
 
+// The launch waits for the stream instead. If that fails too, the error names the wait.
+static void the_wait_without_an_event_may_fail(void **state)
+{
+    (void)state;
+    bool is_named = false;
+    for (int nth = 1; nth <= 3; nth++) {
+        char rules[96];
+        braid_device *device;
+        uint32_t *words;
+        reset_standin();
+        assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 8, (void **)&words));
+        words[0] = words[1] = 0;
+        braid_exec *exec = make_loop(device, &alone, words);
+        snprintf(rules, sizeof(rules), "cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth,
+                 UNKNOWN_ERROR, UNKNOWN_ERROR);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+        if (braid_exec_launch(exec, NULL))
+            is_named |= strstr(braid_error_message(), "cuStreamSynchronize") != NULL;
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        braid_exec_destroy(exec);
+        braid_memory_free(device, BRAID_MEMORY_HOST, words);
+        (void)braid_device_close(device);
+        check_nothing_is_left();
+    }
+    assert_true(is_named);
+}
+
 // The last launch was one of a device that is closed.
 static void nobody_waits_for_a_closed_device(void **state)
 {
@@ -223,6 +253,7 @@ int main(void)
         cmocka_unit_test(only_they_wait_for_each_other),
         cmocka_unit_test(devices_on_one_gpu_wait_for_each_other),
         cmocka_unit_test(they_do_not_run_at_once_if_an_event_is_not_recorded),
+        cmocka_unit_test(the_wait_without_an_event_may_fail),
         cmocka_unit_test(nobody_waits_for_a_closed_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
