@@ -140,6 +140,18 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
     check_nothing_is_left();
 }
 
+// A device whose kernels run as PTX, and two words of the host, which are 0.
+static uint32_t *open_with_words(braid_device **out_device)
+{
+    uint32_t *words;
+    reset_standin();
+    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, out_device));
+    check_ok(braid_memory_allocate(*out_device, BRAID_MEMORY_HOST, 8, (void **)&words));
+    words[0] = words[1] = 0;
+    return words;
+}
+
 // The nth record of a launch fails, if it has so many. Whether it has.
 static bool fail_record(int nth)
 {
@@ -147,12 +159,7 @@ static bool fail_record(int nth)
     braid_device *device;
     braid_exec *execs[2];
     braid_stream *streams[2];
-    uint32_t *words;
-    reset_standin();
-    assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 8, (void **)&words));
-    words[0] = words[1] = 0;
+    uint32_t *words = open_with_words(&device);
     for (uint32_t i = 0; i < 2; i++) {
         execs[i] = make_loop(device, &alone, words);
         check_ok(braid_stream_create(device, NULL, &streams[i]));
@@ -196,12 +203,7 @@ static void the_wait_without_an_event_may_fail(void **state)
     for (int nth = 1; nth <= 3; nth++) {
         char rules[96];
         braid_device *device;
-        uint32_t *words;
-        reset_standin();
-        assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-        check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 8, (void **)&words));
-        words[0] = words[1] = 0;
+        uint32_t *words = open_with_words(&device);
         braid_exec *exec = make_loop(device, &alone, words);
         snprintf(rules, sizeof(rules), "cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth,
                  UNKNOWN_ERROR, UNKNOWN_ERROR);
