@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that waits may run work itself, but only work that its wait needs.
 #include <pthread.h>
+#include <unistd.h>
 
 #include "cpu/cpu_testing.h"
+#include "players/walker/walker.h"
 #include "support/check.h"
+#include "support/hand_program.h"
 
 enum { NUM_STREAMS = 12, NUM_ROUNDS = 300 };
 
@@ -168,6 +171,67 @@ static void a_stream_may_be_destroyed_while_its_event_is_awaited(void **state)
     close_cpu(waiter.backend);
 }
 
+enum { MAX_FRAMES = 2000 };
+
+static bool host_has_run_a_turn, host_ran_the_end;
+
+// Sleeps, so that even on one core the turn ends by the clock alone.
+static void use_up_the_turn(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+    if (!pthread_equal(pthread_self(), host))
+        return;
+    while (!braid_cpu_seat_turn_is_over())
+        usleep(100);
+    host_has_run_a_turn = true;
+}
+
+static void note_end(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks, (void)args;
+    host_ran_the_end = pthread_equal(pthread_self(), host);
+}
+
+static struct hand_program *create_long_and_end(struct backend *backend,
+                                                struct backend_kernel *kernels[2])
+{
+    static const struct hand_step steps[] = { { BRAID_STEP_RUN, 0 }, { BRAID_STEP_RUN, 1 } };
+    struct backend_task tasks[2];
+    for (int i = 0; i < 2; i++)
+        tasks[i] = (struct backend_task){
+            .kind = WORK_KERNEL,
+            .name = "turn",
+            .launch = { .kernel = kernels[i], .grid = { i ? 1 : 4, 1, 1 }, .block = { 1, 1, 1 } }
+        };
+    const struct hand_lane lane = { steps, 2 };
+    const struct hand_plan plan = { &lane, 1, 0, tasks, 2 };
+    struct hand_program *program = NULL;
+    check_ok(hand_program_create(backend, &braid_walker_player, &plan, &program));
+    return program;
+}
+
+// A worker may begin the frame before the host does; then the next frame is looked at.
+static void a_thread_that_waits_runs_for_one_turn(void **state)
+{
+    (void)state;
+    host = pthread_self();
+    struct backend *backend = open_cpu(2);
+    struct backend_kernel *kernels[] = { load_kernel(backend, "long", use_up_the_turn),
+                                         load_kernel(backend, "end", note_end) };
+    struct hand_program *program = create_long_and_end(backend, kernels);
+    host_has_run_a_turn = false;
+    for (int frame = 0; frame < MAX_FRAMES && !host_has_run_a_turn; frame++) {
+        check_ok(hand_program_launch(program, NULL));
+        synchronize(backend, NULL);
+    }
+    assert_true(host_has_run_a_turn);
+    assert_false(host_ran_the_end);
+    hand_program_destroy(program);
+    for (int i = 0; i < 2; i++)
+        backend->ops->kernel_unload(backend, kernels[i]);
+    close_cpu(backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +240,7 @@ int main(void)
         cmocka_unit_test(work_that_meets_other_work_still_does),
         cmocka_unit_test(work_that_found_no_place_runs_after_the_wait),
         cmocka_unit_test(a_stream_may_be_destroyed_while_its_event_is_awaited),
+        cmocka_unit_test(a_thread_that_waits_runs_for_one_turn),
     };
     return cmocka_run_group_tests_name("cpu: waiting threads run only what they wait for", tests,
                                        NULL, NULL);

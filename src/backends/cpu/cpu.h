@@ -36,6 +36,7 @@ struct cpu_seat {
     atomic_int core;        // -1: none
     _Atomic pid_t thread;   // a worker, as the system names it; 0: a thread of the program
     atomic_bool is_moving;  // some thread moves the worker just now
+    uint64_t turn_end_ns;   // of a thread of the program
     struct cpu_seat *outer; // where the thread sits at another device
 };
 
@@ -160,6 +161,9 @@ void braid_cpu_seat_take(struct cpu_backend *backend, struct cpu_seat *seat);
 void braid_cpu_seat_leave(struct cpu_backend *backend);
 // False: the calling thread is one of the program's.
 bool braid_cpu_seat_is_a_workers(void);
+// Of a thread of the program, which lends a hand; and whether it had better sleep now.
+void braid_cpu_seat_begin_turn(struct cpu_seat *seat);
+bool braid_cpu_seat_turn_is_over(void);
 // Whether another thread at work was last seen on the caller's core.
 bool braid_cpu_seat_is_shared(struct cpu_backend *backend);
 // Moves a worker away, if the caller shares its core. False: it goes on sharing it.

@@ -132,6 +132,7 @@ static void wait_for_point(struct cpu_backend *backend, struct cpu_point *point)
     struct cpu_job *stream = point->stream;
     struct cpu_seat seat;
     braid_cpu_seat_init(&seat);
+    braid_cpu_seat_begin_turn(&seat);
     braid_cpu_seat_take(backend, &seat);
     braid_cpu_workers_begin_lending(stream);
     lend_hand_for_a_while(backend, point);

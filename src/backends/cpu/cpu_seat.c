@@ -17,6 +17,7 @@ enum {
     MIN_PAUSE_NS = 500000,    // between two moves
     MAX_PAUSE_NS = 100000000, // where they do not last: others want the cores, or the system does
     CALM_PAUSES = 8,          // a move that lasted as many pauses was a good one
+    TURN_NS = 3000000,        // that a thread of the program lends a hand
 };
 
 static _Thread_local struct cpu_seat *own_seat;
@@ -81,6 +82,16 @@ void braid_cpu_seat_leave(struct cpu_backend *backend)
 bool braid_cpu_seat_is_a_workers(void)
 {
     return own_seat && atomic_load_explicit(&own_seat->thread, memory_order_relaxed);
+}
+
+void braid_cpu_seat_begin_turn(struct cpu_seat *seat)
+{
+    seat->turn_end_ns = clock_now_ns() + TURN_NS;
+}
+
+bool braid_cpu_seat_turn_is_over(void)
+{
+    return clock_now_ns() >= own_seat->turn_end_ns;
 }
 
 bool braid_cpu_seat_is_shared(struct cpu_backend *backend)

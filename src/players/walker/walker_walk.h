@@ -116,6 +116,18 @@ static inline struct cpu_job *hand_over(struct cpu_backend *backend, struct cpu_
     return NULL;
 }
 
+// For a thread of the program behind a grid that threads shared: it may take the lane again, until
+// its turn is over. Linux lets a thread run for 3 or 4 ms. If other programs want the core, they
+// have it then for several such turns, and the frame waits for this thread. A worker that slept
+// goes first.
+static inline struct cpu_job *hand_back(struct cpu_backend *backend, struct cpu_lane *lane,
+                                        const struct cpu_step *step)
+{
+    struct cpu_job *none = hand_over(backend, lane, step);
+    backend->in_the_way = braid_cpu_seat_turn_is_over();
+    return none;
+}
+
 // A call that blocks is begun, and all else is for a worker.
 static inline struct cpu_job *pass_share(struct cpu_backend *backend, struct cpu_lane *lane,
                                          struct cpu_lane_clock *clock, const struct cpu_step *step)
@@ -133,10 +145,6 @@ static inline struct cpu_job *pass_share(struct cpu_backend *backend, struct cpu
     return hand_over(backend, lane, step);
 }
 
-// Behind a grid that threads shared, a thread of the program hands the lane over. That thread may
-// take the lane again. If other programs want the cores, the system lets a thread that slept go
-// first. A thread that has run all the time waits behind them, and the frame waits for it.
-//
 // Compiled three times, in files of their own: with a clock, without one, and for threads that pass
 // lanes on. `clock` and `passes` are constants in the first two, so that frames without times pay
 // nothing.
@@ -186,7 +194,7 @@ walk(struct cpu_backend *backend, struct cpu_lane *lane, struct cpu_lane_clock *
             if (clock)
                 cpu_lane_clock_end(profile, clock, lane, step);
             if (lane->job.split.work && !braid_cpu_seat_is_a_workers())
-                return hand_over(backend, lane, step + 1);
+                return hand_back(backend, lane, step + 1);
             break;
         case CPU_STEP_PUBLISH:
             publish(backend, lane, step->position);
