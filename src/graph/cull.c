@@ -23,43 +23,31 @@ static bool is_left_out(const braid_graph *graph, uint32_t node)
     return graph_nodes(graph)[node].is_left_out;
 }
 
-typedef bool node_check(const struct cull *cull, uint32_t node);
-
-// Whether the check holds for a node that a change comes from. A change that leaves an earlier one
-// in place is a vertex, which needs its node and the earlier change.
-static bool any_source(const struct cull *cull, uint32_t change, node_check *check)
+// Whether a change comes from a node that nothing needs. A change that leaves an earlier one in
+// place is a vertex, which needs its node and the earlier change.
+static bool has_unneeded_source(const struct cull *cull, uint32_t change)
 {
     const uint32_t *needs = cull->reach->needs.items;
     while (change >= cull->reach->num_nodes) {
         const struct reach_list *list = &cull->reach->lists[change];
-        if (check(cull, needs[list->begin]))
+        if (!cull->needed[needs[list->begin]])
             return true;
         if (list->end - list->begin < 2)
             return false;
         change = needs[list->begin + 1];
     }
-    return check(cull, change);
+    return !cull->needed[change];
 }
 
-// Whether a change that the node overwrites is such.
-static bool covers(const struct cull *cull, uint32_t node, node_check *check)
+// Whether the node overwrites such a change.
+static bool covers_unneeded(const struct cull *cull, uint32_t node)
 {
     const struct reach_list *list = &cull->reach->lists[node];
     const uint32_t *needs = cull->reach->needs.items;
     size_t i = list->end;
-    while (i < list->covered && !any_source(cull, needs[i], check))
+    while (i < list->covered && !has_unneeded_source(cull, needs[i]))
         i++;
     return i < list->covered;
-}
-
-static bool is_unneeded(const struct cull *cull, uint32_t node)
-{
-    return !cull->needed[node];
-}
-
-static bool is_idle(const struct cull *cull, uint32_t node)
-{
-    return graph_nodes(cull->to)[node].may_idle;
 }
 
 static void leave_out(struct graph_node *node)
@@ -79,8 +67,6 @@ static void mark_nodes(struct cull *cull)
         if (!cull->needed[braid_graph_lift(cull->from, i, GRAPH_NONE)]) {
             leave_out(node);
             cull->to->num_left_out++;
-        } else {
-            node->must_run = covers(cull, i, is_unneeded);
         }
     }
 }
@@ -176,6 +162,8 @@ static bool keep_crossings(struct cull *cull)
 }
 
 // Marks the nodes that nothing needs while parameters disable all that they may. Whether there are.
+// A node must run if its result hides one of such a node, or of one that is left out. An empty node
+// is such, too: it leaves in place the result of a node behind it.
 static bool mark_idle(struct cull *cull)
 {
     bool any = false;
@@ -184,10 +172,9 @@ static bool mark_idle(struct cull *cull)
         struct graph_node *node = node_at(cull->to, i);
         node->may_idle = !cull->needed[i] && may_idle(node) &&
                          braid_graph_region_of(cull->from, i) == GRAPH_NONE;
+        node->must_run = !node->is_left_out && covers_unneeded(cull, i);
         any = any || node->may_idle;
     }
-    for (uint32_t i = 0; i < cull->reach->num_nodes; i++) // its result would not hide theirs
-        node_at(cull->to, i)->must_run |= covers(cull, i, is_idle);
     return any;
 }
 

@@ -205,6 +205,28 @@ static void nodes_that_hide_resting_ones_stay_enabled(void **state)
     braid_exec_destroy(exec);
 }
 
+// Also where an empty node is between them, which leaves the result as it was.
+static void nodes_that_hide_resting_ones_behind_empty_ones_stay_enabled(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    const bool no = false;
+    const braid_access changes = { frame->fine, BRAID_READ_WRITE };
+    const braid_empty join = { .node = { .accesses = &changes, .num_accesses = 1 } };
+    check_ok(braid_graph_add_empty(frame->graph, &join, NULL));
+    braid_node draw =
+        add_call(frame, "draw on it", &frame->num_draws, (braid_access){ frame->fine, BRAID_READ },
+                 (braid_access){ frame->image, BRAID_READ_WRITE });
+    enable_by(frame, frame->draws, draw);
+    braid_node hide = add_call(frame, "hide", &frame->num_prints,
+                               (braid_access){ frame->fine, BRAID_WRITE }, (braid_access){ 0 });
+    check_ok(braid_graph_set_output(frame->graph, frame->fine));
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    check_fails(braid_exec_set(exec, hide, BRAID_TARGET_ENABLED, 0, &no), BRAID_UNSUPPORTED,
+                "disable it by a parameter");
+    braid_exec_destroy(exec);
+}
+
 // So does a node that may rest: its result of the frame before may be missing.
 static void nodes_that_may_rest_stay_enabled(void **state)
 {
@@ -381,6 +403,7 @@ int main(void)
         TEST(resting_nodes_may_be_enabled_in_vain),
         TEST(nodes_that_cover_others_stay_enabled),
         TEST(nodes_that_hide_resting_ones_stay_enabled),
+        TEST(nodes_that_hide_resting_ones_behind_empty_ones_stay_enabled),
         TEST(nodes_that_may_rest_stay_enabled),
         TEST(nodes_that_hide_one_that_they_read_stay_enabled),
         TEST(setters_of_other_nodes_let_nothing_rest),
