@@ -101,6 +101,9 @@ BAD_FILES = [
     ("digraph {\n a -> b;\n b -> c;\n c -> a;\n d -> a;\n}", 4, "a -> b -> c -> a"),
     ("digraph {\n c -> a\n a -> b\n b -> c\n \"d e\" -> a\n}", 4, "c -> a -> b -> c"),
     ("digraph {\n a -> b\n b -> c -> a; x\n}", 3, "a -> b -> c -> a"),
+    ("digraph {\n a -> b [implied=access];\n b -> a [implied=access]\n}", 3, "a -> b -> a"),
+    ("digraph {\n b -> a [implied=bundle];\n a -> b\n}", 2, "a -> b -> a"),
+    ("digraph {\n a;\n a -> a [implied=access]\n}", 3, "from node 'a' to itself"),
 ]
 
 

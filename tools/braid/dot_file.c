@@ -11,6 +11,12 @@
 #include "dot_cost.h"
 #include "progress.h"
 
+// With those that only show what follows from bundles and accesses.
+static uint32_t count_edges(const struct dot_file *file)
+{
+    return file->num_edges + file->num_implied_edges;
+}
+
 // What is left after taking away, again and again, nodes without predecessors.
 struct peeling {
     const struct dot_file *file;
@@ -26,7 +32,7 @@ static void list_edges(struct peeling *peeling)
     const struct dot_file *file = peeling->file;
     for (uint32_t i = 0; i < file->num_nodes; i++)
         peeling->first_out[i] = DOT_NONE;
-    for (uint32_t i = 0; i < file->num_edges; i++) {
+    for (uint32_t i = 0; i < count_edges(file); i++) {
         const struct dot_edge *edge = &file->edges[i];
         peeling->num_preds[edge->to]++;
         peeling->next_out[i] = peeling->first_out[edge->from];
@@ -58,7 +64,7 @@ static uint32_t find_node_on_cycle(const struct peeling *peeling, uint32_t *pred
 {
     const struct dot_file *file = peeling->file;
     uint32_t node = DOT_NONE;
-    for (uint32_t i = 0; i < file->num_edges; i++) {
+    for (uint32_t i = 0; i < count_edges(file); i++) {
         const struct dot_edge *edge = &file->edges[i];
         if (peeling->num_preds[edge->from] > 0 && peeling->num_preds[edge->to] > 0) {
             pred_edge[edge->to] = i;
@@ -118,7 +124,7 @@ static enum exit_status report(const struct peeling *peeling, uint32_t *pred_edg
 // Reports a cycle if the graph has one: the line of the last of its edges, and its nodes.
 static enum exit_status check_cycles(const struct dot_file *file)
 {
-    size_t num_nodes = (size_t)file->num_nodes + 1, num_edges = (size_t)file->num_edges + 1;
+    size_t num_nodes = (size_t)file->num_nodes + 1, num_edges = (size_t)count_edges(file) + 1;
     struct peeling peeling = { .file = file,
                                .num_preds = calloc(num_nodes, sizeof(uint32_t)),
                                .first_out = calloc(num_nodes, sizeof(uint32_t)),
@@ -184,7 +190,7 @@ static enum exit_status part_implied(struct dot_file *file)
 static enum exit_status check_edges(const struct dot_file *file)
 {
     bool all_go_forward = true;
-    for (uint32_t i = 0; i < file->num_edges; i++) {
+    for (uint32_t i = 0; i < count_edges(file); i++) {
         const struct dot_edge *edge = &file->edges[i];
         if (edge->from == edge->to)
             return fail_in_file(file->text.path, dot_text_line(&file->text, edge->position),
