@@ -32,8 +32,11 @@ enum exit_status dot_uses_read(struct dot_file *file, uint32_t node, const char 
 // library wants them added.
 enum exit_status dot_bundles_check(struct dot_file *file);
 
-// Refuses a body of what is no loop or branch, and moves bodies behind their nodes, first arms
-// first, as the library wants them added.
+// Reports the main node of a prelude or epilogue.
+enum exit_status dot_bundle_refuse(const struct dot_file *file, uint32_t node, const char *what);
+
+// Refuses a body of what is no loop or branch, and a bundle in two bodies. Then moves bodies behind
+// their nodes, first arms first, as the library wants them added.
 enum exit_status dot_bodies_check(struct dot_file *file);
 
 // Each node goes to its new place. False: no memory.

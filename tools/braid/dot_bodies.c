@@ -133,7 +133,10 @@ enum exit_status dot_bodies_check(struct dot_file *file)
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         const struct dot_node *node = &file->nodes[i];
         bool is_region = node->kind == DOT_LOOP || node->kind == DOT_BRANCH;
+        const struct dot_node *main = node->role == DOT_MAIN ? node : &file->nodes[node->main];
         file->without_cost -= is_region && !node->cost.is_given; // that of its body
+        if (node->around != main->around || node->is_else != main->is_else)
+            return dot_bundle_refuse(file, i, "that node is not in the same body");
         if (node->around == DOT_NONE)
             continue;
         has_body = true;

@@ -39,12 +39,11 @@ bool dot_nodes_move(struct dot_file *file, const uint32_t *new_index)
     return true;
 }
 
-static enum exit_status refuse_nested(const struct dot_file *file, uint32_t node)
+enum exit_status dot_bundle_refuse(const struct dot_file *file, uint32_t node, const char *what)
 {
-    const struct dot_node *nested = &file->nodes[node];
-    const char *name = nested->role == DOT_PRELUDE ? "prelude_of" : "epilogue_of";
-    return dot_attribute_refuse(file, node, name, file->nodes[nested->main].id,
-                                "that node is itself a prelude or epilogue");
+    const struct dot_node *refused = &file->nodes[node];
+    const char *name = refused->role == DOT_PRELUDE ? "prelude_of" : "epilogue_of";
+    return dot_attribute_refuse(file, node, name, file->nodes[refused->main].id, what);
 }
 
 enum exit_status dot_bundles_check(struct dot_file *file)
@@ -53,7 +52,7 @@ enum exit_status dot_bundles_check(struct dot_file *file)
     for (uint32_t i = 0; i < file->num_nodes; i++) {
         const struct dot_node *node = &file->nodes[i];
         if (node->role != DOT_MAIN && file->nodes[node->main].role != DOT_MAIN)
-            return refuse_nested(file, i);
+            return dot_bundle_refuse(file, i, "that node is itself a prelude or epilogue");
         is_main_late |= node->role != DOT_MAIN && node->main > i;
     }
     if (!is_main_late)
