@@ -113,6 +113,19 @@ static void nodes_that_took_long_are_those_that_matter(void **state)
     free(page);
 }
 
+// That began at no time at all.
+static void a_node_that_is_left_out_takes_nothing(void **state)
+{
+    (void)state;
+    static const char graph[] =
+        "digraph { cost_unit=us; resources=\"x:8 y:8\"; outputs=0; a [cost=10, accesses=w0]; "
+        "b [cost=10, accesses=rw0]; c [cost=10, accesses=\"r0 w1\"] }";
+    static const braid_interval measured[] = { { 50000, 60000 }, { 60000, 70000 }, { 0, 0 } };
+    char *page = write_page(graph, 2, measured, 20000);
+    assert_has(page, "took 20.0&nbsp;us (100.0&nbsp;% of the frame drawn)");
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +133,7 @@ int main(void)
         cmocka_unit_test(advice_is_of_what_was_measured),
         cmocka_unit_test(what_began_early_is_not_counted_twice),
         cmocka_unit_test(nodes_that_took_long_are_those_that_matter),
+        cmocka_unit_test(a_node_that_is_left_out_takes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

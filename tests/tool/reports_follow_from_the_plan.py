@@ -108,6 +108,10 @@ def a_report_tells_of_memory():
     curve = re.search(r'class="memory" d="([^"]*)"', apart).group(1)
     assert curve == "M0 120H0V0H1066V120H1066V60H1600V120H1600V120", curve
     assert 'id="memory"' not in report(GRAPH)
+    # The second copy, and the buffer that it makes, are left out.
+    left_out = report("""digraph { outputs=2; resources="one:1000@none two:1000@none out:8 more:8"; node [cost=100]
+      a [accesses=w1]; b [accesses="r1 w2"]; c [accesses="r2 w0"]; d [accesses="r0 rw2"]; e [accesses="r0 w3"] }""")
+    assert "at most 1000 bytes are alive at once" in left_out, left_out
     assert "all that the exec allocated" in braid("run", "-", "--device", "cpu", "--frames", "2", "--report", "-", text=text).out
 
 

@@ -21,6 +21,12 @@ braid_interval report_interval(const struct report *report, uint32_t node)
     return (braid_interval){ placement.start_ns, placement.end_ns };
 }
 
+bool report_has_interval(const struct report *report, uint32_t node)
+{
+    return report->measured ? report->measured[node].end_ns > 0
+                            : !task_graph_is_left_out(report->schedule, report->graph, node);
+}
+
 // Keeps the waits that cost most in order, the earlier one on a tie.
 static void keep_wait(struct report_facts *facts, struct report_wait wait)
 {
@@ -107,7 +113,8 @@ static uint64_t find_origin(const struct report *report)
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < report->file->num_nodes && report->measured; i++)
-        first = report->measured[i].start_ns < first ? report->measured[i].start_ns : first;
+        if (report_has_interval(report, i) && report->measured[i].start_ns < first)
+            first = report->measured[i].start_ns;
     return first == UINT64_MAX ? 0 : first;
 }
 

@@ -63,6 +63,8 @@ struct report_facts {
 
 // When a node ran: measured where that is known, else planned.
 braid_interval report_interval(const struct report *report, uint32_t node);
+// Whether that is known: not of a node that is left out, nor of a loop where it was measured.
+bool report_has_interval(const struct report *report, uint32_t node);
 
 enum exit_status report_find_facts(const struct report *report, struct report_facts *out_facts);
 

@@ -68,6 +68,8 @@ static void find_lives(const struct report *report, struct memory *memory)
     const struct dot_file *file = report->file;
     memory->first_ns = UINT64_MAX;
     for (uint32_t i = 0; i < file->num_nodes; i++) {
+        if (!report_has_interval(report, i))
+            continue;
         const struct dot_node *node = &file->nodes[i];
         braid_interval interval = report_interval(report, i);
         if (interval.start_ns < memory->first_ns)
