@@ -13,14 +13,19 @@ struct link {
     double copy_cost, copy_rate, edge_cost;
 };
 
+static uint64_t clamp(double number)
+{
+    return number > 0x1p62 ? (uint64_t)1 << 62 : (uint64_t)number;
+}
+
 // A rate below what the planner can say is the least that it can.
 static braid_place_link make_link(const struct link *link, uint64_t unit_ns)
 {
     double rate = link->copy_rate * 1000 / (double)unit_ns;
-    braid_place_link made = { .latency_ns = (uint64_t)(link->copy_cost * (double)unit_ns + 0.5),
-                              .wait_ns = (uint64_t)(link->edge_cost * (double)unit_ns + 0.5) };
+    braid_place_link made = { .latency_ns = clamp(link->copy_cost * (double)unit_ns + 0.5),
+                              .wait_ns = clamp(link->edge_cost * (double)unit_ns + 0.5) };
     if (rate > 0)
-        made.bytes_per_us = rate < 1 ? 1 : rate > 0x1p62 ? (uint64_t)1 << 62 : (uint64_t)rate;
+        made.bytes_per_us = rate < 1 ? 1 : clamp(rate);
     return made;
 }
 
