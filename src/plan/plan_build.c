@@ -99,7 +99,8 @@ static bool chain_hints(struct plan_graph *plan)
         *item = (struct hinted){ plan->hint_of[unit], unit };
     }
     struct hinted *items = hinted.items;
-    qsort(items, hinted.num, sizeof(*items), compare_hinted);
+    if (hinted.num)
+        qsort(items, hinted.num, sizeof(*items), compare_hinted);
     for (size_t i = 1; i < hinted.num; i++) {
         if (items[i].hint == items[i - 1].hint)
             plan->hint_before[items[i].unit] = items[i - 1].unit;

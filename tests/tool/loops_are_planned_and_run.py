@@ -35,7 +35,7 @@ def a_plan_counts_on_the_expected_iterations():
 
 
 def all_of_a_loop_is_on_one_device():
-    text = NESTED.replace("step [cost=3,", "step [cost=3, place=1,").replace("before [cost=100", "before [cost=100, place=0")
+    text = NESTED.replace("step [cost=3,", "step [cost=3, lane_hint=1, place=1,").replace("before [cost=100", "before [cost=100, place=0")
     plan = json.loads(good("plan", "-", "--places", "2", "--json", "-", text=text))
     places = {task["id"]: task["place"] for task in plan["tasks"]}
     assert places["before"] == 0 and all(places[id] == 1 for id in ("solve", "less", "step", "choose", "a", "b")), places
