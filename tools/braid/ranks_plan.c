@@ -8,6 +8,7 @@
 #include <braid/schedule.h>
 
 #include "base/store.h"
+#include "dot_seen.h"
 #include "progress.h"
 
 // What has been sent to whom, and where each task became a node.
@@ -15,10 +16,8 @@ struct dealing {
     const struct ranks_world *world;
     const struct ranks_network *network;
     struct ranks_plan *plan;
-    uint32_t *node_of;   // by task
-    uint32_t *sent;      // by task: its last message, from 1
-    uint32_t *sent_last; // by message: the one of the same task before it
-    size_t room_sent;
+    uint32_t *node_of;        // by task
+    struct dot_seen sent;     // the message from a task to a rank
     struct ranks_edge *needs; // between nodes of one rank
     size_t num_needs, room_needs;
 };
@@ -41,18 +40,16 @@ static bool add_need(struct dealing *dealing, uint32_t from, uint32_t to)
     return true;
 }
 
-static uint32_t find_message(const struct dealing *dealing, uint32_t task, uint32_t rank)
+// The message from a task to a rank, which is the next one if there was none. NULL: no memory.
+static const struct dot_seen_key *find_message(struct dealing *dealing, uint32_t task,
+                                               uint32_t rank, bool *out_is_new)
 {
-    const struct ranks_plan *plan = dealing->plan;
-    uint32_t message = dealing->sent[task];
-    while (message && plan->nodes[plan->messages[message - 1].receive].rank != rank)
-        message = dealing->sent_last[message - 1];
-    return message;
+    return dot_seen_add(&dealing->sent, (uint64_t)task << 32 | rank, 0,
+                        (uint32_t)dealing->plan->num_messages, out_is_new);
 }
 
 // What a task makes goes to a rank that needs it.
-static bool add_message(struct dealing *dealing, uint32_t task, uint32_t rank,
-                        uint32_t *out_message)
+static bool add_message(struct dealing *dealing, uint32_t task, uint32_t rank)
 {
     struct ranks_plan *plan = dealing->plan;
     const struct ranks_task *made = &dealing->world->tasks[task];
@@ -61,7 +58,6 @@ static bool add_message(struct dealing *dealing, uint32_t task, uint32_t rank,
     double own = network->overhead_ns < 1 ? 1 : network->overhead_ns;
     double way = own + network->latency_ns + (double)made->bytes * network->ns_per_byte;
     if (!ranks_make_room(&plan->messages, number, &plan->room_messages, sizeof(*plan->messages)) ||
-        !ranks_make_room(&dealing->sent_last, number, &dealing->room_sent, sizeof(uint32_t)) ||
         !add_node(dealing, (struct ranks_node){ .cost_ns = (uint64_t)own,
                                                 .rank = made->rank,
                                                 .message = number,
@@ -73,8 +69,6 @@ static bool add_message(struct dealing *dealing, uint32_t task, uint32_t rank,
         !add_need(dealing, dealing->node_of[task], node))
         return false;
     plan->messages[plan->num_messages++] = (struct ranks_message){ made->bytes, node, node + 1 };
-    dealing->sent_last[number] = dealing->sent[task];
-    *out_message = dealing->sent[task] = number + 1;
     return true;
 }
 
@@ -84,9 +78,10 @@ static bool deal_task(struct dealing *dealing, uint32_t task, size_t *edge)
     uint32_t rank = world->tasks[task].rank;
     size_t first = *edge, end = first;
     for (; end < world->num_edges && world->edges[end].to == task; end++) {
-        uint32_t from = world->edges[end].from, message = 0;
-        if (world->tasks[from].rank != rank && !find_message(dealing, from, rank) &&
-            !add_message(dealing, from, rank, &message))
+        uint32_t from = world->edges[end].from;
+        bool is_new = false;
+        if (world->tasks[from].rank != rank && (!find_message(dealing, from, rank, &is_new) ||
+                                                (is_new && !add_message(dealing, from, rank))))
             return false;
     }
     dealing->node_of[task] = (uint32_t)dealing->plan->num_nodes;
@@ -95,11 +90,14 @@ static bool deal_task(struct dealing *dealing, uint32_t task, size_t *edge)
                                                 .kind = RANKS_COMPUTE }))
         return false;
     for (size_t i = first; i < end; i++) {
-        uint32_t from = world->edges[i].from;
-        uint32_t before =
-            world->tasks[from].rank == rank
-                ? dealing->node_of[from]
-                : dealing->plan->messages[find_message(dealing, from, rank) - 1].receive;
+        uint32_t from = world->edges[i].from, before = dealing->node_of[from];
+        bool is_new;
+        if (world->tasks[from].rank != rank) {
+            const struct dot_seen_key *sent = find_message(dealing, from, rank, &is_new);
+            if (!sent)
+                return false;
+            before = dealing->plan->messages[sent->number].receive;
+        }
         if (!add_need(dealing, before, dealing->node_of[task]))
             return false;
     }
@@ -112,8 +110,7 @@ static bool deal(struct dealing *dealing)
     const struct ranks_world *world = dealing->world;
     size_t edge = 0;
     dealing->node_of = malloc((world->num_tasks + 1) * sizeof(uint32_t));
-    dealing->sent = calloc(world->num_tasks + 1, sizeof(uint32_t));
-    bool done = dealing->node_of && dealing->sent;
+    bool done = dealing->node_of;
     for (uint32_t i = 0; i < world->num_tasks && done; i++)
         done = deal_task(dealing, i, &edge);
     return done;
@@ -318,8 +315,7 @@ enum exit_status ranks_plan_make(const struct ranks_world *world,
                                   ? plan_ranks(&dealing, num_workers, is_free)
                                   : fail(EXIT_FAILED, "out of memory for the graph of all ranks");
     free(dealing.node_of);
-    free(dealing.sent);
-    free(dealing.sent_last);
+    free(dealing.sent.keys);
     free(dealing.needs);
     if (status == EXIT_DONE)
         *out_plan = plan;
