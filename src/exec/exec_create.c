@@ -320,7 +320,9 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     pthread_mutex_init(&exec->turn.lock, NULL);
     pthread_cond_init(&exec->turn.has_waited, NULL);
     pthread_mutex_init(&exec->memory.lock, NULL);
-    status = braid_graph_cull(graph, &exec->culled);
+    status = braid_graph_check_regions(graph); // of nodes that are left out, too
+    if (!status)
+        status = braid_graph_cull(graph, &exec->culled);
     if (!status)
         status = braid_verify_left_out(graph, exec->culled.graph);
     if (!status)

@@ -2,6 +2,7 @@
 // Planning graphs, for one device or several.
 #include "base/error.h"
 #include "graph/cull.h"
+#include "graph/regions.h"
 #include "place/place.h"
 #include "plan/plan_passes.h"
 #include "plan/schedule.h"
@@ -26,6 +27,9 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
     if (!options)
         options = &defaults;
     braid_status status = braid_plan_check_options(options);
+    if (status)
+        return status;
+    status = braid_graph_check_regions(graph); // of nodes that are left out, too
     if (status)
         return status;
     struct culled culled;
