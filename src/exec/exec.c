@@ -155,8 +155,8 @@ uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_
 }
 
 // Of the last frame. With the lock held, so that there is no launch meanwhile, and a frame that
-// counts has its end recorded.
-static braid_status read_iterations(const char *function, braid_exec *exec, uint32_t loop,
+// counts has its end recorded. One that is left out has no number.
+static braid_status read_iterations(const char *function, braid_exec *exec, uint32_t node,
                                     uint64_t *out_num)
 {
     uint64_t num = braid_exec_num_frames(exec);
@@ -170,8 +170,20 @@ static braid_status read_iterations(const char *function, braid_exec *exec, uint
     const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
     if (slot->is_partial)
         return braid_error_invalid("%s: a launch after the last frame failed half-way", function);
-    *out_num = braid_exec_count_iterations(exec, slot, loop, ITERATIONS_OF_FRAME);
+    const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
+    const union work *work = (const void *)(works + exec->tasks.offsets[node]);
+    *out_num =
+        exec_left_out(exec, node)
+            ? 0
+            : braid_exec_count_iterations(exec, slot, work->loop.number, ITERATIONS_OF_FRAME);
     return BRAID_OK;
+}
+
+static bool has_body(const braid_exec *exec, uint32_t node)
+{
+    const struct graph_node *left_out = exec_left_out(exec, node);
+    return work_has_body(left_out ? (enum work_kind)left_out->own_kind
+                                  : exec->tasks.items[node].kind);
 }
 
 braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64_t *out_num)
@@ -183,14 +195,12 @@ braid_status braid_exec_get_iterations(braid_exec *exec, braid_node loop, uint64
     if (!out_num)
         return braid_error_null(function, "out_num");
     if (loop.graph != exec->schedule->graph_id || loop.index >= exec->tasks.num ||
-        !work_has_body(exec->tasks.items[loop.index].kind))
+        !has_body(exec, loop.index))
         return braid_error_invalid(
             "%s: node %u of graph %u is no loop or branch of the exec's graph", function,
             loop.index, loop.graph);
-    const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
-    const union work *work = (const void *)(works + exec->tasks.offsets[loop.index]);
     pthread_mutex_lock(&exec->turn.lock);
-    status = read_iterations(function, exec, work->loop.number, out_num);
+    status = read_iterations(function, exec, loop.index, out_num);
     pthread_mutex_unlock(&exec->turn.lock);
     return status;
 }

@@ -112,6 +112,15 @@ struct braid_exec {
     struct store store;    // of arrays that live as long
 };
 
+// The node of the exec's graph if a plan leaves it out; NULL: it has a task.
+static inline const struct graph_node *exec_left_out(const braid_exec *exec, uint32_t node)
+{
+    const struct array *nodes = &exec->culled.own.nodes;
+    const struct graph_node *found =
+        node < nodes->num ? &graph_nodes(&exec->culled.own)[node] : NULL;
+    return found && found->is_left_out ? found : NULL;
+}
+
 // exec.c: whether one of its devices has failed.
 bool braid_exec_has_failed(const braid_exec *exec);
 // Of a loop by number, in the slot's latest frame. Takes no lock.

@@ -26,10 +26,9 @@ static braid_status begin(const char *function, braid_exec *exec, braid_node nod
     if (node.graph != exec->schedule->graph_id || node.index >= exec->tasks.num)
         return braid_error_invalid("%s: node %u of graph %u is not a node of the exec's graph",
                                    function, node.index, node.graph);
-    const braid_graph *culled = &exec->culled.own;
-    *out_setter = (struct setter){ function, exec, node.index,
-                                   culled->nodes.num && graph_nodes(culled)[node.index].is_left_out,
-                                   &exec->tasks.items[node.index] };
+    *out_setter =
+        (struct setter){ function, exec, node.index, exec_left_out(exec, node.index) != NULL,
+                         &exec->tasks.items[node.index] };
     return BRAID_OK;
 }
 

@@ -378,6 +378,26 @@ static void values_of_nodes_left_out_are_set_in_vain(void **state)
     braid_exec_destroy(exec);
 }
 
+static void loops_left_out_have_no_iterations(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    const braid_access none = { 0 };
+    braid_node loop;
+    uint64_t num = 7;
+    check_ok(braid_graph_begin_loop(frame->graph, &(braid_loop){ .times = 3 }, &loop));
+    add_call(frame, "lost", &frame->num_prints, (braid_access){ frame->raw, BRAID_WRITE }, none);
+    check_ok(braid_graph_end(frame->graph));
+    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    run(exec, field->stream, frame->draws, 1);
+    check_ok(braid_exec_wait(exec));
+    check_ok(braid_exec_get_iterations(exec, loop, &num));
+    assert_int_equal(num, 0);
+    check_fails(braid_exec_get_iterations(exec, frame->lost, &num), BRAID_INVALID_ARGUMENT,
+                "is no loop or branch");
+    braid_exec_destroy(exec);
+}
+
 static void times_of_nodes_left_out_are_none(void **state)
 {
     struct field *field = *state;
@@ -411,6 +431,7 @@ int main(void)
         TEST(schedules_older_than_a_parameter_are_refused),
         TEST(fills_do_not_rest),
         TEST(values_of_nodes_left_out_are_set_in_vain),
+        TEST(loops_left_out_have_no_iterations),
         TEST(times_of_nodes_left_out_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
