@@ -25,14 +25,23 @@ def each(attributes, num, graph=""):
     return f"digraph {{ {graph} node [{attributes}]; {names('a', num)} }}"
 
 
+# Each range ends where the last one begins, so that each is of as many parts as there are ranges.
+STAIRS = " ".join(f"#0:{i}:4001" for i in range(4001))
+NEST = ";".join(f"l{i} [kind=loop, most=2, body_of=l{i - 1}]" for i in range(1, 4001))
+
 # The kind, a text that is over its limit, the line where counting stops, the count and the limit.
 TOO_LARGE = [
     ("edges", cross(5000), 4, 25000000, 4000000),
+    ("edges", f'digraph {{ resources=x; node [accesses=a0]; {names("a", 3000)}; node [accesses=r0]; {names("b", 3000)} }}',
+     1, 4002000, 4000000),
     ("nodes", "digraph {" + names("a", 1000001) + "}", 1, 1000001, 1000000),
     ("subgraphs", "digraph {" + "{}" * 100001 + "}", 1, 100001, 100000),
     ("attributes", each(",".join(f"x{i}=1" for i in range(257)), 1), 1, 257, 256),
     ("accesses", each(f'accesses="{words("r#", 20000)}"', 801, f'resources="{words("r", 20000)}"'), 1,
      16020000, 16000000),
+    ("accesses", f'digraph {{ resources="x:9000 {STAIRS}"; a [accesses="{words("r#", 4002)}"] }}', 1, 16000003, 16000000),
+    ("accesses", f'digraph {{ resources="{words("r", 4000)}"; l0 [kind=loop, most=2]; {NEST}; '
+     f'a [body_of=l4000, accesses="{words("r#", 4000)}"] }}', 1, 16003999, 16000000),
     ("arguments", each("inside=1024", 20000), 1, 16001024, 16000000),
     ("arguments", each(f'args="{words("8", 1000)}"', 16001), 1, 16001000, 16000000),
     ("arguments", each(f'uses="{words("0:0:4=grid.x", 10000)}"', 1601, 'parameters="p:4"'), 1, 16010000,
@@ -89,6 +98,35 @@ def counts_are_exact():
                     continue
                 result = braid("plan", "-", "--most", f"{kind}={most}", text=f"digraph {{ {body} }}")
                 assert ("--most" in result.err) == (most < num), f"{body}: {kind}={most}: {result.err}"
+
+
+# Resources, nodes, and the edges of a frame and to the next that follow from groups of nodes that accumulate.
+ACCUMULATED = [
+    ("x", "a [accesses=a0]; b [accesses=a0]; c [accesses=r0]; d [accesses=r0]; e [accesses=r0]", 12),
+    ("x", "a [accesses=a0]; b [accesses=a0]; c [accesses=w0]; d [accesses=r0]; e [accesses=r0]", 4),
+    ("x", "a [accesses=a0]; b [accesses=r0]; c [accesses=a0]; d [accesses=r0]", 4),
+    ("x y", "a [accesses=a0]; b [accesses=a0]; c [accesses=r1]; d [accesses=r1]", 0),
+    ("x:8 #0:0:4 #0:4:4", "a [accesses=a1]; b [accesses=a2]; c [accesses=r0]; d [accesses=r2]", 6),
+    ("x", "a [accesses=a0]; b [accesses=w0, prelude_of=a]; c [accesses=r0]; d [accesses=w0]", 1),
+    ("x:4", "a [accesses=a0]; b [accesses=a0]; c [kind=loop, most=2, condition=0]; d [body_of=c, accesses=rw0]", 2),
+]
+
+
+def edges_that_accumulating_nodes_imply_count():
+    for resources, nodes, num in ACCUMULATED:
+        text = f'digraph {{ resources="{resources}"; a -> z; {nodes} }}'
+        assert braid("plan", "-", "--most", f"edges={num + 1}", text=text).status == 0, nodes
+        if num:
+            result = braid("plan", "-", "--most", f"edges={num}", text=text)
+            assert result.status == 2 and f"at least {num + 1} edges" in result.err, (nodes, result.err)
+
+
+def accesses_count_in_each_part_and_body():
+    text = """digraph { resources="x:8 #0:0:4"; l [kind=loop, most=2]; m [kind=loop, most=2, body_of=l]
+      a [body_of=m, accesses="r0 w1"]; b [accesses=r0] }"""
+    assert braid("plan", "-", "--most", "accesses=11", text=text).status == 0
+    result = braid("plan", "-", "--most", "accesses=10", text=text)
+    assert result.status == 2 and "at least 11 accesses" in result.err, result.err
 
 
 def members_of_subgraphs_count_in_each():
@@ -169,6 +207,8 @@ if __name__ == "__main__":
         each_kind_is_refused,
         every_command_has_limits,
         counts_are_exact,
+        edges_that_accumulating_nodes_imply_count,
+        accesses_count_in_each_part_and_body,
         members_of_subgraphs_count_in_each,
         statements_count_as_text,
         the_last_of_several_settings_counts,

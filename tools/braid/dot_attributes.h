@@ -58,6 +58,9 @@ enum exit_status dot_texts_count(struct dot_file *file, const struct dot_attribu
 // Counts the blocks of memory that a plan would choose.
 enum exit_status dot_blocks_count(struct dot_file *file);
 
+// Counts the parts of resources that nodes access, and the edges that follow from accesses.
+enum exit_status dot_links_count(struct dot_file *file);
+
 // Reports an attribute of a node: "node 'a' has cost 'x': WHAT".
 enum exit_status dot_attribute_refuse(const struct dot_file *file, uint32_t node, const char *name,
                                       const char *text, const char *what);

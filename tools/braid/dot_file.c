@@ -236,6 +236,8 @@ enum exit_status dot_file_read_text(struct dot_text text, const struct dot_limit
     if (status == EXIT_DONE)
         status = dot_blocks_count(&file);
     if (status == EXIT_DONE)
+        status = dot_links_count(&file);
+    if (status == EXIT_DONE)
         status = check_edges(&file);
     progress_clear();
     forget_text(&file);
