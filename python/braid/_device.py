@@ -325,9 +325,11 @@ class Stream(Owned):
 def wait_for_stream(device: Any, stream: Any) -> int:
     """Asks for what is queued now, since other threads may queue more all the time."""
     out = ffi.new("braid_event **")
-    if may_poll() and lib.braid_event_create(device, ffi.NULL, out) == lib.BRAID_OK:
-        if lib.braid_event_record(out[0], stream) == lib.BRAID_OK:
+    try:
+        if may_poll() and lib.braid_event_create(device, ffi.NULL, out) == lib.BRAID_OK and \
+                lib.braid_event_record(out[0], stream) == lib.BRAID_OK:
             poll(lambda: bool(lib.braid_event_query(out[0]) != lib.BRAID_NOT_READY))
+    finally:
         lib.braid_event_destroy(out[0])
     return int(lib.braid_stream_synchronize(device, stream))
 

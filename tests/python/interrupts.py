@@ -103,6 +103,7 @@ def test_a_wait_for_a_stream_ends_at_once(device, what):
     frame = braid.Exec(device, graph)
     frame.launch(stream if what in ("stream", "event") else None)
     event.record(stream)
+    num_events = device.info.events_live
     with pytest.raises(KeyboardInterrupt):
         held.waits.set()
         waits[what]()
@@ -110,6 +111,7 @@ def test_a_wait_for_a_stream_ends_at_once(device, what):
     held.leave.set()
     waits[what]()
     assert held.num_ended == 1
+    assert device.info.events_live == num_events
     for thing in (frame, event, memory, stream):
         thing.close()
 
