@@ -19,6 +19,7 @@ from braid._checks import check_argument, check_copied, check_queue_call, check_
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, make_error, refuse
 from braid._forms import Form
+from braid._given import Given
 from braid._graph import Graph
 from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
@@ -72,6 +73,10 @@ class RunningNode:
 
 
 LAST_FRAME = 2**64 - 1  # BRAID_LAST_FRAME
+
+
+def _all_kept(arguments: Iterable[Argument]) -> Optional[List[Any]]:
+    return [argument.keep for argument in arguments if argument.keep is not None] or None
 
 
 def _runs(pointer: Any, frame: int = LAST_FRAME) -> bool:
@@ -134,8 +139,7 @@ class Exec(Owned):
         del plan  # what the options point to
         self.device, self.graph = first, graph
         self._kept = kept
-        self._given: Dict[Tuple[int, int], Any] = {}  # what set_arg and the like gave
-        self._replaced: Dict[int, Any] = {}  # what frames in flight may still use
+        self._given = Given()
         self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
         self._queue_calls: Dict[int, Call] = {}  # that set_function gave
         self._stream: Any = None
@@ -144,17 +148,18 @@ class Exec(Owned):
         self._late = late
         self._has_deadline = watcher is not None
         self._keeps_times = bool(how.get("profile"))
-        self._places = options.frames if how.get("when_full") == "waits" and options.frames > 1 else 0
+        self._places = options.frames if options.frames > 1 and options.when_full != lib.BRAID_FULL_QUEUES else 0
+        self._waits_for_place = how.get("when_full") == "waits"
 
         def destroy(pointer: Any) -> None:
             lib.braid_exec_destroy(pointer)
             kept.failures.report()  # what no wait has reported; Python prints what finalizers raise
 
         self._owner = Owner("exec", out[0], destroy, parent=device._owner,
-                            kept=(kept, self._given, self._replaced, teller, watcher, [Hold(one) for one in kept.ranks]))
+                            kept=(kept, self._given, teller, watcher, [Hold(one) for one in kept.ranks]))
         try:
             for parameter, initial in kept.initial.items():
-                self._set_param(parameter, initial)
+                check(self._put_param(out[0], parameter, initial))
         except BaseException:
             self.close()
             raise
@@ -176,17 +181,9 @@ class Exec(Owned):
         the whole graph is an island. `rows` has for each of its parameters a value for each frame; afterwards the
         parameter has the last."""
         encoded = [(self._encode_rows(parameter, values), parameter._handle) for parameter, values in (rows or {}).items()]
-        first = self.num_frames
-        before = {(-1, handle[0]): self._given.get((-1, handle[0])) for _, handle in encoded}
-        kept = {(-1, handle[0]): [value.keep for value in values] for values, handle in encoded}
-        for place, values in kept.items():
-            self._keep(place, [before[place], values])  # before any frame uses them: an interrupt may end the call
-        status = self._launch(stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded))
-        for place, values in kept.items():
-            if status == lib.BRAID_OK and num_frames:
-                self._keep(place, values)  # nodes have the last one now
-            elif status in (lib.BRAID_OK, lib.BRAID_BUSY, lib.BRAID_INVALID_ARGUMENT) and self.num_frames == first:
-                self._given[place] = before[place]  # none was taken
+        kept = {(-1, handle[0]): _all_kept(values) for values, handle in encoded if num_frames}
+        status = self._given.give(kept, lambda: self._launch(
+            stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded)), lambda: self.num_frames)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
         raise_interrupt()
@@ -210,17 +207,18 @@ class Exec(Owned):
 
     def _launch_one(self, pointer: Any, stream: Any) -> Any:
         if self._frame_number is not None:
-            self._set_param(self._frame_number, Argument(struct.pack("=Q", int(lib.braid_exec_num_frames(pointer)))))
+            number = Argument(struct.pack("=Q", int(lib.braid_exec_num_frames(pointer))))
+            check(self._put_param(pointer, self._frame_number, number))
         return lib.braid_exec_launch(pointer, stream)
 
     def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
         if stream is not None:
             stream = self.device.wrap_stream(stream)
-        if len(self._replaced) > 64:
-            self._forget()
         with self._owner as pointer:
+            if len(self._given) > 64:
+                self._forget(pointer)
             next_frame = int(lib.braid_exec_num_frames(pointer))
-            if 0 < self._places <= next_frame:
+            if self._waits_for_place and 0 < self._places <= next_frame:
                 self._poll(lambda: not _runs(pointer, next_frame - self._places))
             if self._grows:
                 self._poll_all(pointer)
@@ -236,6 +234,7 @@ class Exec(Owned):
         the graph raised since the last wait, and DeviceError where work on the device failed. If the time passes,
         TimeoutError is raised. KeyboardInterrupt leaves a wait at once. In both cases the frames go on, and can be
         waited for again. Without `timeout`, it also raises TimeoutError once for each late frame (`deadline_ns`)."""
+        replaced = self._given.replaced()
         with self._owner as pointer:
             if timeout is None:
                 self._poll_all(pointer, lambda: self._late)
@@ -246,7 +245,7 @@ class Exec(Owned):
                 limit = int(min(max(timeout, 1e-9), 1e9) * 1e9)
                 status = lib.braid_exec_wait_until(pointer, LAST_FRAME, 1 if may_poll() else limit)
         if status == lib.BRAID_OK:
-            self._replaced.clear()
+            self._given.drop(replaced)
         self._kept.failures.report()
         check(status)
 
@@ -267,10 +266,13 @@ class Exec(Owned):
     def wait_frame(self, frame: int) -> None:
         """Blocks until a frame, counted from 0 in launch order, has ended. Raises as wait does."""
         with self._owner as pointer:
+            num = int(lib.braid_exec_num_frames(pointer))
             self._poll(lambda: not _runs(pointer, frame)
                        or any(late <= frame for late in self._late))
             self._tell_late(pointer, frame)
             status = lib.braid_exec_wait_until(pointer, frame, 2**64 - 1)
+        if status == lib.BRAID_OK:
+            self._given.drop_until(min(frame + 1, num))
         self._kept.failures.report()
         check(status)
 
@@ -358,16 +360,19 @@ class Exec(Owned):
         for argument in arguments:
             check_argument(self.device, argument, f"kernel '{node.name}' is given", index)
         packed, first = Arguments(arguments), use.begins[index]
-        with self._owner as pointer:
-            for place in range(packed.num):
-                check(lib.braid_exec_set_arg(pointer, self.graph._handle(node, "node"), first + place, packed.array[place]))
-        self._keep((node.index, index), [argument.keep for argument in arguments])
+        handle = self.graph._handle(node, "node")
+
+        def call(pointer: Any) -> int:
+            statuses = (lib.braid_exec_set_arg(pointer, handle, first + i, packed.array[i]) for i in range(packed.num))
+            return int(next((status for status in statuses if status != lib.BRAID_OK), lib.BRAID_OK))
+
+        self._give({(node.index, index): _all_kept(arguments)}, call)
 
     def set_param(self, parameter: Parameter, value: Any) -> None:
         """Gives a parameter another value, for later launches."""
         argument = self._value_of(parameter, value)
-        self._set_param(parameter._handle, argument)
-        self._keep((-1, parameter._handle[0]), argument.keep)
+        self._give({(-1, parameter._handle[0]): argument.keep},
+                   lambda pointer: self._put_param(pointer, parameter._handle, argument))
 
     def _check_parameter(self, parameter: Parameter) -> None:
         if not isinstance(parameter, Parameter) or parameter.graph is not self.graph:
@@ -388,10 +393,9 @@ class Exec(Owned):
             check_copied(self.device, argument.span, given)
         return argument
 
-    def _set_param(self, parameter: Tuple[int, int], argument: Argument) -> None:
+    def _put_param(self, pointer: Any, parameter: Tuple[int, int], argument: Argument) -> int:
         handle = ffi.new("braid_parameter *", parameter)[0]
-        with self._owner as pointer:
-            check(lib.braid_exec_set_param(pointer, handle, ffi.from_buffer(argument.data)))
+        return int(lib.braid_exec_set_param(pointer, handle, ffi.from_buffer(argument.data)))
 
     def set_grid(self, node: Node, grid: Size) -> None:
         """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one. With a 0 in it the node
@@ -419,11 +423,9 @@ class Exec(Owned):
         for span in spans:
             check_copied(self.device, span, f"copy '{node.name}' is given")
             addresses.append(ffi.NULL if span is None else ffi.cast("void *", span.address))
-        self._set(node, lib.BRAID_TARGET_COPY, ffi.new("braid_copy_values *", (*addresses, size)))
+        kept = {(node.index, place): span.keep for place, span in enumerate(spans) if span is not None}
+        self._set(node, lib.BRAID_TARGET_COPY, ffi.new("braid_copy_values *", (*addresses, size)), kept)
         self._sizes[node.index] = (target, origin)
-        for place, span in enumerate(spans):
-            if span is not None:
-                self._keep((node.index, place), span.keep)
 
     def set_fill(self, node: Node, value: Any, to: Any = None) -> None:
         """Gives a fill another value, and another array to set all elements of."""
@@ -442,9 +444,8 @@ class Exec(Owned):
             return
         to_address = ffi.cast("void *", span.address) if span else ffi.NULL
         num_values = span.nbytes // use.value_bytes if span else 0
-        self._set(node, lib.BRAID_TARGET_FILL, ffi.new("braid_fill_values *", (to_address, num_values, number)))
-        if span is not None:
-            self._keep((node.index, 0), span.keep)
+        self._set(node, lib.BRAID_TARGET_FILL, ffi.new("braid_fill_values *", (to_address, num_values, number)),
+                  {(node.index, 0): span.keep} if span else None)
 
     def _set_wide_fill(self, node: Node, value: int, to: Any, span: Any) -> None:
         if span is None:
@@ -467,10 +468,9 @@ class Exec(Owned):
             raise refuse(f"{kind} call '{node.name}': {function!r} cannot be called")
         call = Call(function, node.name, self._kept.failures)
         user = ffi.new_handle(call)
-        self._set(node, lib.BRAID_TARGET_USER, ffi.new("void **", user))
+        self._set(node, lib.BRAID_TARGET_USER, ffi.new("void **", user), {(node.index, 0): user})
         if kind == "graph":
             self._queue_calls[node.index] = call
-        self._keep((node.index, 0), user)
 
     def set_enabled(self, node: Node, enabled: bool) -> None:
         """Whether a node does its work in later launches. What a disabled one would have written keeps what it
@@ -481,9 +481,13 @@ class Exec(Owned):
         """How many iterations of a loop run at most in later launches."""
         self._set(loop, lib.BRAID_TARGET_TIMES, ffi.new("uint64_t *", times))
 
-    def _set(self, node: Node, target: int, value: Any) -> None:
+    def _set(self, node: Node, target: int, value: Any, kept: Optional[Mapping[Tuple[int, int], Any]] = None) -> None:
+        handle = self.graph._handle(node, "node")
+        self._give(kept or {}, lambda pointer: int(lib.braid_exec_set(pointer, handle, target, 0, value)))
+
+    def _give(self, kept: Mapping[Tuple[int, int], Any], call: Callable[[Any], int]) -> None:
         with self._owner as pointer:
-            check(lib.braid_exec_set(pointer, self.graph._handle(node, "node"), target, 0, value))
+            check(self._given.give(kept, lambda: call(pointer), lambda: int(lib.braid_exec_num_frames(pointer))))
 
     def set_scratch(self, scratch: Resource, nbytes: int) -> None:
         """Gives scratch more bytes for later launches, of which the first waits for the exec's frames in flight. What
@@ -492,21 +496,16 @@ class Exec(Owned):
             self._grows = True
             check(lib.braid_exec_set_scratch(pointer, self.graph._handle(scratch, "resource"), nbytes))
 
-    def _keep(self, place: Tuple[int, int], thing: Any) -> None:
-        before = self._given.get(place)
-        if before is not None:
-            self._replaced[id(before)] = before
-        if thing is not None:
-            self._given[place] = thing
-        else:
-            self._given.pop(place, None)
-
     def _check_queue_call(self, status: int) -> None:
         check_queue_call(status, [*self._kept.queue_calls, *self._queue_calls.values()])
 
-    def _forget(self) -> None:
-        if self.done:
-            self._replaced.clear()
+    def _forget(self, pointer: Any) -> None:
+        """Lets go of what frames do not use any more, as far as that is known without a wait."""
+        replaced, num = self._given.replaced(), int(lib.braid_exec_num_frames(pointer))
+        if lib.braid_exec_wait_until(pointer, LAST_FRAME, 0) == lib.BRAID_OK:
+            self._given.drop(replaced)
+        elif self._places:
+            self._given.drop_until(num - self._places)  # a launch in the place of a frame comes behind its end
 
     # ---- how long it takes ----
 

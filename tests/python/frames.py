@@ -103,7 +103,7 @@ def test_arrays_that_pass_by_are_let_go(device, store):
         frame.launch()
         while not frame.done:
             pass
-    assert len(frame._replaced) < 100
+    assert len(frame._given) < 100
 
 
 def test_execs_give_transient_buffers_memory(device, library, store, add_scaled):

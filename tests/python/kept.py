@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An exec keeps what it was given for as long as frames use it, also where threads or Ctrl-C come between."""
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import braid
+import braid._exec
+
+
+class Between:
+    """The C library as execs see it. Once, it makes a call of the test's before or after a function of C."""
+
+    def __init__(self, monkeypatch):
+        self._real, self._hooks = braid._exec.lib, {}
+        monkeypatch.setattr(braid._exec, "lib", self)
+
+    def __getattr__(self, name):
+        hooks = self._hooks.pop(name, None)
+        return getattr(self._real, name) if hooks is None else lambda *args: self._call(name, hooks, args)
+
+    def _call(self, name, hooks, args):
+        hooks["before"]()
+        result = getattr(self._real, name)(*args)
+        hooks["after"]()
+        return result
+
+    def come(self, name, before=lambda: None, after=lambda: None):
+        self._hooks[name] = {"before": before, "after": after}
+
+
+@pytest.fixture
+def between(monkeypatch):
+    return Between(monkeypatch)
+
+
+def cell():
+    """An array, and whether it is alive."""
+    array = np.zeros(1, "int64")
+    return array, weakref.ref(array)
+
+
+def is_gone(alive):
+    gc.collect()
+    return alive() is None
+
+
+class Stepped:
+    """An exec that stores 7 in a given array, in frames that end one by one."""
+
+    def __init__(self, device, store, **options):
+        self.first, self.leave = np.zeros(1, "int64"), threading.Semaphore(0)
+        graph = braid.Graph()
+        order = graph.resource("order")
+        graph.host(lambda: self.leave.acquire(timeout=60), name="held", blocking=True, excludes=order)
+        self.node = graph.kernel(store, 1, [self.first, 7], writes=self.first, excludes=order)
+        self.frame = braid.Exec(device, graph, **options)
+
+    def set(self, array):
+        self.frame.set_arg(self.node, 0, array)
+
+    def end(self, num_frames):
+        self.leave.release(num_frames)
+        self.frame.wait()
+
+
+@pytest.mark.parametrize("function, call", [
+    ("braid_exec_wait", lambda frame: frame.wait()),
+    ("braid_exec_wait_until", lambda frame: frame.wait(timeout=60)),
+    ("braid_exec_wait_until", lambda frame: frame.wait_frame(braid._exec.LAST_FRAME)),
+    ("braid_exec_wait_until", lambda frame: frame.launch()),
+], ids=["wait", "wait with a limit", "wait_frame", "launch"])
+def test_a_frame_launched_while_a_wait_ends_keeps_its_array(device, store, between, function, call):
+    stepped = Stepped(device, store, frames=3)
+    for _ in range(70):
+        stepped.set(np.zeros(1, "int64"))
+    array, alive = cell()
+
+    def launch():
+        nonlocal array
+        stepped.set(array)
+        stepped.frame.launch()
+        stepped.set(stepped.first)
+        array = None
+
+    between.come(function, after=launch)
+    caller = threading.Thread(target=call, args=[stepped.frame])  # which waits inside C
+    caller.start()
+    caller.join(60)
+    assert stepped.frame.num_frames and not is_gone(alive)
+    stepped.end(2)
+    stepped.frame.wait()
+    assert is_gone(alive) and stepped.first[0] in (0, 7)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_frames_that_never_drain_let_go_of_arrays(device, store, waits):
+    stepped = Stepped(device, store, frames=2, when_full="waits")
+    all_alive = []
+    for number in range(200):
+        array, alive = cell()
+        all_alive.append(alive)
+        stepped.set(array)
+        del array
+        if number > 1 and not waits:
+            stepped.leave.release()  # the place of this frame
+        stepped.frame.launch()
+        if number and waits:
+            stepped.leave.release()
+            stepped.frame.wait_frame(number - 1)
+        assert not stepped.frame.done
+    gc.collect()
+    assert sum(alive() is not None for alive in all_alive) < (5 if waits else 70)
+    stepped.end(200)
+
+
+def test_a_refused_launch_of_many_keeps_its_rows(device):
+    """A row of the first parameter is taken before one of the second is refused."""
+    first, target = np.full(1000, 1, "uint32"), np.zeros(1000, "uint32")
+    graph = braid.Graph()
+    copy = graph.copy(target, first)
+    source, nbytes = graph.parameter("source", first), graph.parameter("nbytes", np.uint64(4000))
+    graph.use(source, copy, "from")
+    graph.use(nbytes, copy, "bytes")
+    frame = braid.Exec(device, graph)
+    row = np.full(1000, 7, "uint32")
+    alive = weakref.ref(row)
+    with pytest.raises(braid.InvalidArgumentError, match="a copy of 0 bytes"):
+        frame.launch_many(1, rows={source: [row], nbytes: [np.uint64(0)]})
+    del row
+    assert not is_gone(alive)
+    frame.run()
+    assert target.tolist() == [7] * 1000
+    frame.set_param(source, first)
+    frame.run()
+    assert target.tolist() == [1] * 1000 and is_gone(alive)
+
+
+class Setters:
+    """An exec with a node for each kind of setter."""
+
+    def __init__(self, device, store):
+        graph, self.ran = braid.Graph(), []
+        first = [np.zeros(1, "int64") for _ in range(4)]
+        where = graph.parameter("where", first[0])
+        graph.kernel(store, 1, [where, 7], writes=first[0])
+        kernel = graph.kernel(store, 1, [first[1], 7], writes=first[1])
+        copy, fill = graph.copy(first[2], np.full(1, 7)), graph.fill(first[3].view("int32"), np.int32(7))
+        call = graph.host(lambda: None)
+        self.frame = frame = braid.Exec(device, graph)
+        self.setters = {
+            "braid_exec_set_param": lambda one: frame.set_param(where, one),
+            "braid_exec_set_arg": lambda one: frame.set_arg(kernel, 0, one),
+            "set_copy": lambda one: frame.set_copy(copy, to=one),
+            "set_fill": lambda one: frame.set_fill(fill, np.int32(7), to=one.view("int32")),
+            "set_function": lambda one: frame.set_function(call, lambda: one.__setitem__(0, 7)),
+        }
+
+
+NAMES = ["braid_exec_set_param", "braid_exec_set_arg", "set_copy", "set_fill", "set_function"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_setter_that_ctrl_c_ends_leaves_what_nodes_have(device, store, between, name, when):
+    made = Setters(device, store)
+    (old, old_alive), (new, new_alive) = cell(), cell()
+    made.setters[name](old)
+
+    def press():
+        raise KeyboardInterrupt
+
+    between.come(name if name.startswith("braid") else "braid_exec_set", **{when: press})
+    with pytest.raises(KeyboardInterrupt):
+        made.setters[name](new)
+    del old, new
+    used, unused = (old_alive, new_alive) if when == "before" else (new_alive, old_alive)
+    assert not is_gone(used)
+    made.frame.run()
+    assert used()[0] & 7 == 7 and unused()[0] == 0  # and alive: the setter does not know how far it came
+    last, _ = cell()
+    made.setters[name](last)
+    made.frame.run()
+    assert last[0] & 7 == 7 and is_gone(old_alive) and is_gone(new_alive)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_of_two_setters_at_once_the_later_ones_array_lives(device, store, between, name, when):
+    made = Setters(device, store)
+    (one, one_alive), (two, two_alive) = cell(), cell()
+
+    def overtake():
+        nonlocal two
+        made.setters[name](two)
+        two = None
+
+    between.come(name if name.startswith("braid") else "braid_exec_set", **{when: overtake})
+    made.setters[name](one)
+    del one
+    made.frame.wait()
+    used = one_alive if when == "before" else two_alive
+    assert not is_gone(used)
+    made.frame.run()
+    assert used()[0] & 7 == 7
+    last, _ = cell()
+    made.setters[name](last)
+    made.frame.run()
+    assert last[0] & 7 == 7 and is_gone(one_alive) and is_gone(two_alive)
