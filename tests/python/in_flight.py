@@ -410,6 +410,21 @@ def test_the_number_of_a_frame_is_an_argument_of_kernels_and_calls(device, store
     assert numbers == [(0, 0), (1, 1), (2, 2), (0, 0)]
 
 
+@pytest.mark.parametrize("launch", [lambda frame: frame.launch(), lambda frame: frame.launch_many(2)], ids=["one", "many"])
+@pytest.mark.parametrize("function", ["braid_exec_launch", "braid_exec_launch_many"])
+def test_a_launch_of_another_thread_takes_no_number_twice(device, between, launch, function):
+    numbers, graph = [], braid.Graph()
+    graph.host(numbers.append, frame=True)
+    frame = braid.Exec(device, graph)
+    other = threading.Thread(target=launch, args=[frame])
+    # The number is known: before C launches, the other thread may run. If it is kept away, nothing tells so.
+    between.come(function, before=lambda: (other.start(), other.join(0.2)))
+    frame.launch() if function == "braid_exec_launch" else frame.launch_many(2)
+    other.join(60)
+    frame.wait()
+    assert len(numbers) == frame.num_frames and numbers == list(range(frame.num_frames))
+
+
 def test_memory_of_a_frame_with_a_type_is_the_frames_own(device):
     kept, graph = [], braid.Graph()
     own = graph.transient("own", shape=4, dtype="f4")

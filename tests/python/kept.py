@@ -11,32 +11,6 @@ import braid
 import braid._exec
 
 
-class Between:
-    """The C library as execs see it. Once, it makes a call of the test's before or after a function of C."""
-
-    def __init__(self, monkeypatch):
-        self._real, self._hooks = braid._exec.lib, {}
-        monkeypatch.setattr(braid._exec, "lib", self)
-
-    def __getattr__(self, name):
-        hooks = self._hooks.pop(name, None)
-        return getattr(self._real, name) if hooks is None else lambda *args: self._call(name, hooks, args)
-
-    def _call(self, name, hooks, args):
-        hooks["before"]()
-        result = getattr(self._real, name)(*args)
-        hooks["after"]()
-        return result
-
-    def come(self, name, before=lambda: None, after=lambda: None):
-        self._hooks[name] = {"before": before, "after": after}
-
-
-@pytest.fixture
-def between(monkeypatch):
-    return Between(monkeypatch)
-
-
 def cell():
     """An array, and whether it is alive."""
     array = np.zeros(1, "int64")
