@@ -24,6 +24,15 @@ enum list { COSTS, CROWDING, ITERATIONS, INSIDE, ALONE, NUM_LISTS };
 static const char *const list_names[NUM_LISTS] = { "costs_ns", "crowding", "iterations",
                                                    "inside_ns", "alone_ns" };
 
+// The largest number of a list, or their largest sum.
+static const uint64_t most_of[NUM_LISTS] = { MOST_COST_NS, UINT16_MAX, INT64_MAX, MOST_COST_NS,
+                                             MOST_COST_NS };
+
+static bool is_sum(enum list list)
+{
+    return list != CROWDING && list != ITERATIONS;
+}
+
 struct lists {
     uint64_t *numbers[NUM_LISTS];
 };
@@ -90,6 +99,19 @@ static bool is_told(const struct lists *lists, enum list list, size_t num)
     return list == COSTS || first < num;
 }
 
+// Writes no larger numbers than a file may have.
+static void write_list(FILE *file, enum list list, const uint64_t *numbers, size_t num)
+{
+    uint64_t left = most_of[list];
+    fprintf(file, ", \"%s\": [", list_names[list]);
+    for (size_t i = 0; i < num; i++) {
+        const uint64_t number = numbers[i] < left ? numbers[i] : left;
+        fprintf(file, "%s%" PRIu64, i ? ", " : "", number);
+        left -= is_sum(list) ? number : 0;
+    }
+    fputs("]", file);
+}
+
 static void write_costs(FILE *file, const braid_graph *graph, const struct origin *origin,
                         const struct lists *lists)
 {
@@ -99,12 +121,8 @@ static void write_costs(FILE *file, const braid_graph *graph, const struct origi
             braid_version(), FORMAT, origin->graph, origin->backend, origin->device);
     for (enum list list = 0; list < NUM_LISTS; list++) {
         const size_t num = list_length(graph, list);
-        if (!is_told(lists, list, num))
-            continue;
-        fprintf(file, ", \"%s\": [", list_names[list]);
-        for (size_t i = 0; i < num; i++)
-            fprintf(file, "%s%" PRIu64, i ? ", " : "", lists->numbers[list][i]);
-        fputs("]", file);
+        if (is_told(lists, list, num))
+            write_list(file, list, lists->numbers[list], num);
     }
     fputs("}\n", file);
 }
@@ -195,9 +213,6 @@ static braid_status check_origin(const char *path, const struct origin *found,
 static braid_status read_numbers(const char *path, FILE *file, enum list list, uint64_t *numbers,
                                  size_t num)
 {
-    static const uint64_t most_of[] = { MOST_COST_NS, UINT16_MAX, INT64_MAX, MOST_COST_NS,
-                                        MOST_COST_NS };
-    const bool is_sum = list != CROWDING && list != ITERATIONS;
     const uint64_t least = list == ITERATIONS, most = most_of[list];
     uint64_t sum = 0;
     int end = 0;
@@ -211,11 +226,11 @@ static braid_status read_numbers(const char *path, FILE *file, enum list list, u
         numbers[i] = strtoull(digits, NULL, 10);
         if (numbers[i] < least)
             return braid_error_invalid("%s: %s[%zu] is 0", path, list_names[list], i);
-        if (errno || numbers[i] > most - (is_sum ? sum : 0))
+        if (errno || numbers[i] > most - sum)
             return braid_error_invalid("%s: the numbers of %s %s more than %" PRIu64, path,
-                                       list_names[list], is_sum ? "add up to" : "have one of",
+                                       list_names[list], is_sum(list) ? "add up to" : "have one of",
                                        most);
-        sum += is_sum ? numbers[i] : 0;
+        sum += is_sum(list) ? numbers[i] : 0;
     }
     return num || (fscanf(file, " ]%n", &end) != EOF && end) ? BRAID_OK : refuse(path);
 }

@@ -268,6 +268,26 @@ static void wrong_numbers_are_named(void **state)
     braid_graph_destroy(graph);
 }
 
+// Though planning refuses such costs.
+static void numbers_that_are_too_large_are_saved_as_the_largest(void **state)
+{
+    (void)state;
+    braid_device *device = open_device();
+    braid_graph *graph = make_graph("second");
+    const braid_loop loop = { .times = UINT64_MAX };
+    check_ok(braid_graph_begin_loop(graph, &loop, NULL));
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
+    check_ok(braid_graph_end(graph));
+    check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, 1), UINT64_MAX));
+    check_ok(braid_graph_save_costs(graph, device, path));
+    check_ok(braid_graph_load_costs(graph, device, path));
+    assert_int_equal(graph_regions(graph)[0].expected, INT64_MAX);
+    assert_int_equal(graph_nodes(graph)[1].cost_ns, INT64_MAX - 10);
+    assert_int_equal(graph_nodes(graph)[2].cost_ns, 0);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 static void missing_lists_are_named(void **state)
 {
     (void)state;
@@ -441,6 +461,7 @@ int main(void)
         cmocka_unit_test(what_is_of_another_is_refused),
         cmocka_unit_test(what_is_no_file_of_costs_is_refused),
         cmocka_unit_test(wrong_numbers_are_named),
+        cmocka_unit_test(numbers_that_are_too_large_are_saved_as_the_largest),
         cmocka_unit_test(missing_lists_are_named),
         cmocka_unit_test(wrong_iterations_are_named),
         cmocka_unit_test(a_full_disk_leaves_the_file_as_it_was),
