@@ -193,7 +193,7 @@ static void write_loop(const braid_graph *graph, uint32_t index, FILE *file)
         return;
     if (!is_open)
         fprintf(file, ", expected=%" PRIu64, graph_regions(graph)[at].expected);
-    if (loop->most != UINT64_MAX)
+    if (loop->most != UINT64_MAX || (!is_open && condition == GRAPH_NONE))
         fprintf(file, ", most=%" PRIu64, loop->most);
     if (loop->tests_first)
         fputs(", tests_first=true", file);

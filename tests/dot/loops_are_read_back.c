@@ -51,7 +51,7 @@ static void add_loop(struct shape *shape, uint32_t depth)
         break;
     default:
         loop.condition = (braid_resource){ 0 };
-        loop.times = 1 + random_below(random, 100);
+        loop.times = random_chance(random, 10) ? UINT64_MAX : 1 + random_below(random, 100);
         break;
     }
     check_ok(braid_graph_begin_loop(shape->graph, &loop, NULL));
