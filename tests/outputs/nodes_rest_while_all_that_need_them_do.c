@@ -398,6 +398,28 @@ static void loops_left_out_have_no_iterations(void **state)
     braid_exec_destroy(exec);
 }
 
+static void frames_without_nodes_have_times(void **state)
+{
+    struct field *field = *state;
+    braid_graph *graph = new_graph();
+    braid_resource other;
+    check_ok(braid_graph_add_resource(graph, "other", &other));
+    check_ok(braid_graph_set_output(graph, other));
+    for (braid_exec_mode mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
+        const braid_exec_options options = { .mode = mode, .profile = 3 };
+        braid_timings timings;
+        braid_exec *exec;
+        check_ok(braid_exec_create(field->device, graph, &options, &exec));
+        for (int i = 0; i < 2; i++)
+            check_ok(braid_exec_launch(exec, i ? field->stream : NULL));
+        check_ok(braid_exec_wait(exec));
+        check_ok(braid_exec_get_timings(exec, &timings));
+        assert_int_equal(timings.num_frames, 2);
+        braid_exec_destroy(exec);
+    }
+    braid_graph_destroy(graph);
+}
+
 static void times_of_nodes_left_out_are_none(void **state)
 {
     struct field *field = *state;
@@ -432,6 +454,7 @@ int main(void)
         TEST(fills_do_not_rest),
         TEST(values_of_nodes_left_out_are_set_in_vain),
         TEST(loops_left_out_have_no_iterations),
+        TEST(frames_without_nodes_have_times),
         TEST(times_of_nodes_left_out_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

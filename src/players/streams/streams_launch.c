@@ -176,8 +176,6 @@ static braid_status submit_ops(struct streams_playing *streams)
 
 static braid_status submit_frame(struct streams_playing *streams, braid_stream *stream)
 {
-    if (streams->num_lanes == 0)
-        return BRAID_OK;
     if (streams->callers < streams->num_lanes)
         streams->lanes[streams->callers].stream = stream;
     streams->num_launches++;
