@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec_memory.h"
+#include "graph/add.h"
 
 static braid_status check(const braid_exec *exec, braid_resource scratch, uint64_t bytes)
 {
@@ -22,9 +23,9 @@ static braid_status check(const braid_exec *exec, braid_resource scratch, uint64
         !graph_resource_at(graph, scratch.index)->is_scratch)
         return braid_error_invalid("%s: resource %u of graph %u is no scratch of the exec's graph",
                                    function, scratch.index, scratch.graph);
-    if (bytes == 0 || bytes > INT64_MAX)
-        return braid_error_invalid("%s: %llu bytes", function, (unsigned long long)bytes);
-    return BRAID_OK;
+    char room[256];
+    const char *name = braid_graph_resource_name(graph, scratch.index, room, sizeof(room));
+    return braid_graph_check_planned_bytes("scratch", name, bytes);
 }
 
 static struct graph_resource *resources_of(const braid_exec *exec)

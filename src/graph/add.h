@@ -22,6 +22,8 @@ braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
 // Checks the common arguments of functions that declare resources. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
                                      const char *name, const braid_resource *out_resource);
+// Of memory that the plan chooses; `what` it is. Errors: BRAID_INVALID_ARGUMENT.
+braid_status braid_graph_check_planned_bytes(const char *what, const char *name, uint64_t bytes);
 // A NULL name: that of `resource`. Errors: BRAID_INVALID_ARGUMENT (too many), BRAID_NO_MEMORY.
 braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
                                          struct graph_resource resource,

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "graph/add.h"
 
-#define MOST_TRANSIENT_BYTES ((uint64_t)1 << 48) // no machine has as much
-
 braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
                                          struct graph_resource resource,
                                          braid_resource *out_resource)
@@ -56,13 +54,22 @@ braid_status braid_graph_add_buffer(braid_graph *graph, const char *name, const 
         out_resource);
 }
 
+braid_status braid_graph_check_planned_bytes(const char *what, const char *name, uint64_t bytes)
+{
+    const uint64_t most = (uint64_t)1 << 48; // no machine has as much
+    if (bytes > 0 && bytes <= most)
+        return BRAID_OK;
+    return braid_error_invalid("%s '%s': %llu bytes, not 1 to 2^48", what, name,
+                               (unsigned long long)bytes);
+}
+
 // Of memory that the plan chooses.
 static braid_status check_planned(const char *what, const char *name, uint64_t bytes,
                                   uint64_t *alignment)
 {
-    if (bytes == 0 || bytes > MOST_TRANSIENT_BYTES)
-        return braid_error_invalid("%s '%s': %llu bytes, not 1 to 2^48", what, name,
-                                   (unsigned long long)bytes);
+    braid_status status = braid_graph_check_planned_bytes(what, name, bytes);
+    if (status)
+        return status;
     if (*alignment == 0)
         *alignment = GRAPH_ALIGNMENT;
     if (*alignment > 65536 || (*alignment & (*alignment - 1)))

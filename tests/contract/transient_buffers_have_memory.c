@@ -418,7 +418,9 @@ static void scratch_that_cannot_grow_fails_the_launch(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(braid_exec_num_frames(exec), 2);
-    check_fails(braid_exec_set_scratch(exec, scratch, 0), BRAID_INVALID_ARGUMENT, "0 bytes");
+    check_fails(braid_exec_set_scratch(exec, scratch, 0), BRAID_INVALID_ARGUMENT,
+                "scratch 'scratch': 0 bytes");
+    check_fails(braid_exec_set_scratch(exec, scratch, huge + 1), BRAID_INVALID_ARGUMENT, "to 2^48");
     check_fails(braid_exec_set_scratch(exec, other, 64), BRAID_INVALID_ARGUMENT, "is no scratch");
     failing_memory_arm(1);
     check_ok(braid_exec_set_scratch(exec, scratch, 4 * bytes));
