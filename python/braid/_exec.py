@@ -142,7 +142,6 @@ class Exec(Owned):
         self.device, self.graph = first, graph
         self._kept = kept
         self._given = Given()
-        self._sizes: Dict[int, Tuple[int, int]] = {}  # of the ends that set_copy gave
         self._queue_calls: Dict[int, Call] = {}  # that set_function gave
         self._stream: Any = None
         self._grows = False  # the next launch waits for frames, since scratch grows
@@ -412,12 +411,14 @@ class Exec(Owned):
     def set_copy(self, node: Node, to: Any = None, source: Any = None, nbytes: Optional[int] = None) -> None:
         """Gives a copy another target, source and size. Without `nbytes` all of both is copied, which must be
         as long as each other."""
-        ends = self._sizes.get(node.index, self._kept.copies.get(node.index)) if node.graph is self.graph else None
-        if ends is None:
+        first = self._kept.copies.get(node.index) if node.graph is self.graph else None
+        if first is None:
             raise refuse(f"node '{node.name}' is no copy of this exec's graph")
         spans = [None if array is None else whole_array(array, f"the {what} of copy '{node.name}'")
                  for array, what in ((to, "target"), (source, "source"))]
-        target, origin = (had if span is None else span.nbytes for span, had in zip(spans, ends))
+        places = [(node.index, end) for end in range(2)]
+        sizes_before = [min(size for size, _ in self._given.at(place, (size, None))) for place, size in zip(places, first)]
+        target, origin = (had if span is None else span.nbytes for span, had in zip(spans, sizes_before))
         if nbytes is None and target != origin:
             raise refuse(f"copy '{node.name}' is from {origin} bytes to {target}: give nbytes")
         size = target if nbytes is None else nbytes
@@ -429,9 +430,8 @@ class Exec(Owned):
         for span in spans:
             check_copied(self.device, span, f"copy '{node.name}' is given")
             addresses.append(ffi.NULL if span is None else ffi.cast("void *", span.address))
-        kept = {(node.index, place): span.keep for place, span in enumerate(spans) if span is not None}
+        kept = {place: (span.nbytes, span.keep) for place, span in zip(places, spans) if span is not None}
         self._set(node, lib.BRAID_TARGET_COPY, ffi.new("braid_copy_values *", (*addresses, size)), kept)
-        self._sizes[node.index] = (target, origin)
 
     def set_fill(self, node: Node, value: Any, to: Any = None) -> None:
         """Gives a fill another value, and another array to set all elements of."""

@@ -19,9 +19,9 @@ class _Thing:
 
     __slots__ = ("kept", "is_over", "num_frames")
 
-    def __init__(self, kept: Any):
+    def __init__(self, kept: Any, is_over: bool = False):
         self.kept = kept
-        self.is_over = False  # the call that gave it
+        self.is_over = is_over  # the call that gave it
         self.num_frames = 0  # once so many have ended, it is not used any more, if it was replaced
 
 
@@ -61,6 +61,10 @@ class Given:
         finally:
             for one in new:
                 one.is_over = True
+
+    def at(self, place: Tuple[int, int], first: Any) -> List[Any]:
+        """Of these nodes have one. The first stands for what the graph was made with."""
+        return [one.kept for one in list(self._at.setdefault(place, {_Thing(first, True)}))]
 
     def replaced(self) -> List[_Thing]:
         """By now. A wait that begins later is for all frames that use them."""

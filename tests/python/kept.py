@@ -184,3 +184,31 @@ def test_of_two_setters_at_once_the_later_ones_array_lives(device, store, betwee
     made.setters[name](last)
     made.frame.run()
     assert last[0] & 7 == 7 and is_gone(one_alive) and is_gone(two_alive)
+
+
+@pytest.mark.parametrize("by", ["Ctrl-C", "a thread"])
+def test_a_copy_whose_setter_is_overtaken_never_goes_beyond_its_end(device, between, by):
+    large, small, graph = np.zeros(4, int), np.zeros(2, int), braid.Graph()
+    copy = graph.copy(large, np.ones(4, int), name="save")
+    frame = braid.Exec(device, graph)
+
+    def press():
+        raise KeyboardInterrupt
+
+    def shrink():
+        frame.set_copy(copy, to=small, nbytes=16)
+
+    if by == "Ctrl-C":
+        between.come("braid_exec_set", after=press)
+        with pytest.raises(KeyboardInterrupt):
+            shrink()
+    else:
+        between.come("braid_exec_set", after=shrink)
+        frame.set_copy(copy, to=large)
+    with pytest.raises(braid.InvalidArgumentError, match="copy 'save' is from 32 bytes to 16: give nbytes"):
+        frame.set_copy(copy, source=np.full(4, 7))
+    frame.set_copy(copy, large, np.full(4, 7))
+    frame.run()
+    frame.set_copy(copy, source=np.full(4, 8))
+    frame.run()
+    assert large.tolist() == [8] * 4 and not small.any()
