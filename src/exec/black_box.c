@@ -202,12 +202,13 @@ bool braid_exec_knows_running(const braid_exec *exec)
 static void find_in_slot(const braid_exec *exec, uint32_t slot, struct running *running)
 {
     const struct frame *frame = &exec->frames.slots[slot].frame;
+    const struct backend_task *tasks = exec->tasks.items; // a launch may change those of the frame
     running->slot = slot;
     if (frame->notes && has_rows_of_lanes(exec))
         braid_notes_find_running(&exec->program, frame, running);
     for (uint32_t i = 0; frame->notes && !has_rows_of_lanes(exec) && i < exec->tasks.num; i++) {
         if (note_is_running(&frame->notes[i]))
-            braid_running_add(running, i, frame->tasks[i].name, frame->tasks[i].lane, UINT32_MAX);
+            braid_running_add(running, i, tasks[i].name, tasks[i].lane, UINT32_MAX);
     }
     if (has_islands(exec))
         exec->player->find_running(exec->frames.slots[slot].playing, running);
@@ -259,12 +260,11 @@ static bool find_loop(const struct backend_task *tasks, const struct program *pr
 static uint64_t find_iteration(const braid_exec *exec, const struct running_node *node)
 {
     const struct frame_slot *slot = &exec->frames.slots[node->slot];
-    const struct backend_task *tasks = slot->frame.tasks;
     const struct program *loop = NULL;
-    find_loop(tasks, &exec->program, node->node, &loop);
+    find_loop(exec->tasks.items, &exec->program, node->node, &loop);
     if (!loop)
         return 0;
-    return braid_exec_count_iterations(exec, slot, tasks[loop->node].work.loop.number,
+    return braid_exec_count_iterations(exec, slot, tasks_loop_number(&exec->tasks, loop->node),
                                        ITERATIONS_SINCE_ENTRY);
 }
 
@@ -284,18 +284,17 @@ static void copy_arguments(const struct backend_task *task, braid_running_node *
 static braid_running_node describe(braid_exec *exec, const struct running_node *from,
                                    uint64_t num_ended, bool is_locked)
 {
-    const struct backend_task *task = &exec->frames.slots[from->slot].frame.tasks[from->node];
     braid_running_node node = {
         .node = { .graph = exec->schedule->graph_id, .index = from->node },
         .name = from->name,
         .frame = frame_of(exec, num_ended, from->slot),
         .iteration = find_iteration(exec, from),
         .lane = from->lane,
-        .place = task->place,
+        .place = exec->tasks.items[from->node].place,
         .rank = find(exec)->rank,
     };
     if (is_locked)
-        copy_arguments(task, &node);
+        copy_arguments(&exec->frames.slots[from->slot].frame.tasks[from->node], &node);
     return node;
 }
 

@@ -170,12 +170,10 @@ static braid_status read_iterations(const char *function, braid_exec *exec, uint
     const struct frame_slot *slot = &exec->frames.slots[(num - 1) % exec->frames.num];
     if (slot->is_partial)
         return braid_error_invalid("%s: a launch after the last frame failed half-way", function);
-    const unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
-    const union work *work = (const void *)(works + exec->tasks.offsets[node]);
-    *out_num =
-        exec_left_out(exec, node)
-            ? 0
-            : braid_exec_count_iterations(exec, slot, work->loop.number, ITERATIONS_OF_FRAME);
+    *out_num = exec_left_out(exec, node)
+                   ? 0
+                   : braid_exec_count_iterations(exec, slot, tasks_loop_number(&exec->tasks, node),
+                                                 ITERATIONS_OF_FRAME);
     return BRAID_OK;
 }
 

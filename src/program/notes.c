@@ -63,7 +63,7 @@ static void add(const struct program *program, const struct frame *frame, uint32
             braid_notes_find_running(&program->bodies[i], frame, running);
     }
     if (running->num == before)
-        braid_running_add(running, node, frame->tasks[node].name, lane, UINT32_MAX);
+        braid_running_add(running, node, program->tasks->items[node].name, lane, UINT32_MAX);
 }
 
 void braid_notes_find_running(const struct program *program, const struct frame *frame,

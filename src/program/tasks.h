@@ -106,6 +106,13 @@ static inline struct task_control *tasks_control(const struct tasks *tasks, uint
     return (struct task_control *)(void *)tasks->slot_bytes[TASK_SLOT_CONTROLS] + node;
 }
 
+// Of a loop or branch, which keeps it: the values behind it may change meanwhile.
+static inline uint32_t tasks_loop_number(const struct tasks *tasks, uint32_t node)
+{
+    const unsigned char *works = tasks->slot_bytes[TASK_SLOT_WORKS];
+    return ((const union work *)(const void *)(works + tasks->offsets[node]))->loop.number;
+}
+
 // Gives each task the name and lane it has in the schedule, for messages.
 void braid_tasks_name(struct tasks *tasks, const braid_schedule *schedule);
 
