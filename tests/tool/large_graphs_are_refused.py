@@ -174,6 +174,14 @@ def arrows_to_nothing_are_read_at_once():
     assert result.status == 2 and "']'" in result.err, result.err
 
 
+# Each pointer would be looked for among all accesses: together, for hours.
+def pointers_of_many_accesses_are_read_at_once():
+    text = f'digraph {{ resources="x:8 y:8"; a [accesses="{"r0 " * 1000000}", pointers="{"0 " * 1000000}END"] }}'
+    result = braid("plan", "-", text=text.replace("END", "1"))
+    assert result.status == 2 and "numbers of resources that the node accesses" in result.err, result.err
+    assert braid("plan", "-", text=text.replace("END", "")).status == 0
+
+
 def transient_buffers_and_scratch_are_blocks():
     text = ('digraph { resources="t:8@none #0:0:4 s:8@node u:8@none"; a [args="@2 @2", accesses="w0 r1"];'
             'b [kind=fill, to=2, accesses=w1]; a -> b }')
@@ -213,6 +221,7 @@ if __name__ == "__main__":
         statements_count_as_text,
         the_last_of_several_settings_counts,
         arrows_to_nothing_are_read_at_once,
+        pointers_of_many_accesses_are_read_at_once,
         transient_buffers_and_scratch_are_blocks,
         help_has_every_limit,
         a_limit_can_be_raised,

@@ -270,23 +270,54 @@ enum exit_status dot_accesses_read(struct dot_file *file, uint32_t node, const c
     return EXIT_DONE;
 }
 
-static bool mark_pointer(struct dot_file *file, const struct dot_node *node, uint64_t resource)
+// A resource that a node accesses by a pointer of its own.
+struct pointer {
+    uint64_t resource;
+    bool is_accessed;
+};
+
+static int compare_pointers(const void *left, const void *right)
 {
-    bool is_found = false;
+    const struct pointer *a = left, *b = right;
+    return (a->resource > b->resource) - (a->resource < b->resource);
+}
+
+// Each once, in order. False: a word is no number.
+static bool read_pointers(const char *text, struct pointer *pointers, size_t *out_num)
+{
+    size_t num = 0, kept = 0;
+    for (const char *next = text + strspn(text, " \n"); *next; next += strspn(next, " \n"))
+        if (!dot_number_read(&next, &pointers[num++].resource) || (*next && !strchr(" \n", *next)))
+            return false;
+    qsort(pointers, num, sizeof(*pointers), compare_pointers);
+    for (size_t i = 0; i < num; i++)
+        if (i == 0 || pointers[i].resource != pointers[i - 1].resource)
+            pointers[kept++] = pointers[i];
+    *out_num = kept;
+    return true;
+}
+
+// False: the node accesses none of some resource.
+static bool mark_pointers(struct dot_file *file, const struct dot_node *node,
+                          struct pointer *pointers, size_t num)
+{
+    size_t num_accessed = 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         struct dot_access *access = &file->accesses[node->first_access + i];
-        if (access->resource != resource)
+        const struct pointer key = { access->resource, false };
+        struct pointer *found = bsearch(&key, pointers, num, sizeof(key), compare_pointers);
+        if (!found)
             continue;
         access->by_pointer = true;
-        is_found = true;
+        num_accessed += !found->is_accessed;
+        found->is_accessed = true;
     }
-    return is_found;
+    return num_accessed == num;
 }
 
 enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const char *text)
 {
     struct dot_node *read = &file->nodes[node];
-    bool is_read = true;
     if (strcmp(text, "any") == 0) {
         read->is_undeclared = true;
         return EXIT_DONE;
@@ -296,12 +327,12 @@ enum exit_status dot_pointers_read(struct dot_file *file, uint32_t node, const c
             file->accesses[read->first_access + i].by_pointer = true;
         return EXIT_DONE;
     }
-    for (const char *next = text + strspn(text, " \n"); *next && is_read;
-         next += strspn(next, " \n")) {
-        uint64_t resource = 0;
-        is_read = dot_number_read(&next, &resource) && (!*next || strchr(" \n", *next)) &&
-                  mark_pointer(file, read, resource);
-    }
+    struct pointer *pointers = calloc((size_t)dot_words_count(text) + 1, sizeof(*pointers));
+    if (!pointers)
+        return dot_text_no_memory(&file->text);
+    size_t num = 0;
+    bool is_read = read_pointers(text, pointers, &num) && mark_pointers(file, read, pointers, num);
+    free(pointers);
     return is_read ? EXIT_DONE
                    : dot_attribute_refuse(file, node, "pointers", text,
                                           "that is all, any, or numbers of resources that the "
