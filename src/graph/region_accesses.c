@@ -10,14 +10,23 @@
 struct list {
     struct graph_access *items;
     uint32_t num;
+    const uint32_t *known; // resources in order, which all lists share
+    uint32_t num_known;
+    uint32_t *places; // by these: 1 + where in `items` it is
 };
 
-static uint32_t find(const struct list *list, uint32_t resource)
+static int compare_resources(const void *left, const void *right)
 {
-    uint32_t i = 0;
-    while (i < list->num && list->items[i].resource != resource)
-        i++;
-    return i;
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+// Of several that are equal always the same one is found.
+static uint32_t *find(const struct list *list, uint32_t resource)
+{
+    const uint32_t *found =
+        bsearch(&resource, list->known, list->num_known, sizeof(resource), compare_resources);
+    return &list->places[found - list->known];
 }
 
 static bool overwrites(uint32_t mode)
@@ -28,11 +37,14 @@ static bool overwrites(uint32_t mode)
 // Nothing flows in if a body overwrites first; of two arms (`is_other`) only if both do.
 static void take(struct list *list, const struct graph_access *access, bool is_other)
 {
-    uint32_t at = find(list, access->resource);
-    uint32_t *mode = &list->items[at].mode;
-    if (at == list->num)
+    uint32_t *place = find(list, access->resource);
+    if (!*place) {
         list->items[list->num++] = *access;
-    else if (*mode != access->mode)
+        *place = list->num;
+        return;
+    }
+    uint32_t *mode = &list->items[*place - 1].mode;
+    if (*mode != access->mode)
         *mode = overwrites(*mode) && (!is_other || overwrites(access->mode)) ? BRAID_WRITE
                                                                              : BRAID_READ_WRITE;
 }
@@ -84,20 +96,37 @@ static void put(braid_graph *graph, const struct graph_region *open, const struc
         nodes[i].first_access = nodes[i].first_access - had + own->num;
 }
 
+// Those that the region's node, its bodies and its condition touch.
+static void sort_resources(const braid_graph *graph, const struct graph_region *open,
+                           uint32_t *known, size_t num)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    for (size_t i = 0; i + 1 < num; i++)
+        known[i] = accesses[graph->accesses.num - num + 1 + i].resource;
+    known[num - 1] = open->condition;
+    qsort(known, num, sizeof(*known), compare_resources);
+}
+
 braid_status braid_graph_join_accesses(braid_graph *graph, const struct graph_region *open)
 {
     size_t num = graph->accesses.num - graph_nodes(graph)[open->node].first_access + 1;
     struct graph_access *room = malloc(3 * num * sizeof(*room));
-    struct list own = { room, 0 },
-                arms[2] = { { room ? room + num : NULL, 0 }, { room ? room + 2 * num : NULL, 0 } };
-    if (room)
-        join(graph, open, &own, arms);
+    uint32_t *known = calloc(4 * num, sizeof(*known));
+    struct list lists[3] = { 0 };
+    for (size_t i = 0; room && known && i < 3; i++)
+        lists[i] = (struct list){ room + i * num, 0, known, (uint32_t)num, known + (i + 1) * num };
+    bool done = room && known;
+    if (done) {
+        sort_resources(graph, open, known, num);
+        join(graph, open, &lists[0], &lists[1]);
+    }
     uint32_t had = graph_nodes(graph)[open->node].num_accesses;
-    uint32_t more = own.num > had ? own.num - had : 0;
-    bool done = room && more <= GRAPH_MAX_ITEMS - graph->accesses.num &&
-                braid_array_reserve(&graph->accesses, more, sizeof(*room));
+    uint32_t more = lists[0].num > had ? lists[0].num - had : 0;
+    done = done && more <= GRAPH_MAX_ITEMS - graph->accesses.num &&
+           braid_array_reserve(&graph->accesses, more, sizeof(*room));
     if (done)
-        put(graph, open, &own);
+        put(graph, open, &lists[0]);
     free(room);
+    free(known);
     return done ? BRAID_OK : braid_error_no_memory("the accesses of a loop or branch");
 }
