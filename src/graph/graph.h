@@ -75,6 +75,7 @@ struct graph_resource {
     uint32_t first_version; // in `versions`
     uint32_t versioned;     // the buffer
     uint32_t frames_before; // how much earlier that frame was
+    uint32_t next_earlier;  // the next name for an earlier frame's memory of it; 0: none
     uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a placed graph (placed.h)
                             // buffers whose memory the plan or frames choose have one, too
     braid_communicator *communicator; // of which the graph is a user; otherwise NULL

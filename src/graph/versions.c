@@ -68,14 +68,12 @@ static bool find_named(const braid_graph *graph, uint32_t versioned, uint32_t fr
                        braid_resource *out_resource)
 {
     const struct graph_resource *resources = graph->resources.items;
-    for (size_t i = versioned + 1; i < graph->resources.num; i++) {
-        if (resources[i].num_versions && resources[i].versioned == versioned &&
-            resources[i].frames_before == frames_before) {
-            *out_resource = (braid_resource){ .index = (uint32_t)i, .graph = graph->id };
-            return true;
-        }
-    }
-    return false;
+    uint32_t i = resources[versioned].next_earlier;
+    while (i && resources[i].frames_before != frames_before)
+        i = resources[i].next_earlier;
+    if (i)
+        *out_resource = (braid_resource){ .index = i, .graph = graph->id };
+    return i;
 }
 
 braid_status braid_graph_add_earlier_version(braid_graph *graph, braid_resource versioned,
@@ -103,5 +101,9 @@ braid_status braid_graph_add_earlier_version(braid_graph *graph, braid_resource 
     snprintf(text, sizeof(text), "%.200s[-%u]", name, frames_before);
     earlier.buffer = GRAPH_NONE;
     earlier.frames_before = frames_before;
-    return braid_graph_append_resource(graph, text, earlier, out_resource);
+    braid_status status = braid_graph_append_resource(graph, text, earlier, out_resource);
+    if (!status)
+        ((struct graph_resource *)graph->resources.items)[versioned.index].next_earlier =
+            out_resource->index;
+    return status;
 }

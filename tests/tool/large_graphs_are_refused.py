@@ -182,6 +182,12 @@ def pointers_of_many_accesses_are_read_at_once():
     assert braid("plan", "-", text=text.replace("END", "")).status == 0
 
 
+# Likewise.
+def names_of_earlier_versions_are_found_at_once():
+    text = f'digraph {{ resources="v:64*2 {"r " * 500000} {"^0:1 " * 500000}"; a [accesses=w0] }}'
+    assert braid("plan", "-", text=text).status == 0
+
+
 def transient_buffers_and_scratch_are_blocks():
     text = ('digraph { resources="t:8@none #0:0:4 s:8@node u:8@none"; a [args="@2 @2", accesses="w0 r1"];'
             'b [kind=fill, to=2, accesses=w1]; a -> b }')
@@ -222,6 +228,7 @@ if __name__ == "__main__":
         the_last_of_several_settings_counts,
         arrows_to_nothing_are_read_at_once,
         pointers_of_many_accesses_are_read_at_once,
+        names_of_earlier_versions_are_found_at_once,
         transient_buffers_and_scratch_are_blocks,
         help_has_every_limit,
         a_limit_can_be_raised,
