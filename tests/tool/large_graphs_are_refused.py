@@ -100,13 +100,14 @@ def counts_are_exact():
                 assert ("--most" in result.err) == (most < num), f"{body}: {kind}={most}: {result.err}"
 
 
-# Resources, nodes, and the edges of a frame and to the next that follow from groups of nodes that accumulate.
+# Resources, nodes, and the edges between groups of nodes that accumulate and readers.
 ACCUMULATED = [
-    ("x", "a [accesses=a0]; b [accesses=a0]; c [accesses=r0]; d [accesses=r0]; e [accesses=r0]", 12),
-    ("x", "a [accesses=a0]; b [accesses=a0]; c [accesses=w0]; d [accesses=r0]; e [accesses=r0]", 4),
-    ("x", "a [accesses=a0]; b [accesses=r0]; c [accesses=a0]; d [accesses=r0]", 4),
+    ("x", "a [accesses=a0]; b [accesses=a0]; c [accesses=r0]; d [accesses=r0]; e [accesses=r0]", 6),
+    ("x", "a [accesses=r0]; b [accesses=r0]; c [accesses=r0]; d [accesses=a0]; e [accesses=a0]", 6),
+    ("x", "a [accesses=a0]; b [accesses=a0]; c [accesses=w0]; d [accesses=r0]; e [accesses=r0]", 0),
+    ("x", "a [accesses=a0]; b [accesses=r0]; c [accesses=a0]; d [accesses=r0]", 3),
     ("x y", "a [accesses=a0]; b [accesses=a0]; c [accesses=r1]; d [accesses=r1]", 0),
-    ("x:8 #0:0:4 #0:4:4", "a [accesses=a1]; b [accesses=a2]; c [accesses=r0]; d [accesses=r2]", 6),
+    ("x:8 #0:0:4 #0:4:4", "a [accesses=a1]; b [accesses=a2]; c [accesses=r0]; d [accesses=r2]", 3),
     ("x", "a [accesses=a0]; b [accesses=w0, prelude_of=a]; c [accesses=r0]; d [accesses=w0]", 1),
     ("x:4", "a [accesses=a0]; b [accesses=a0]; c [kind=loop, most=2, condition=0]; d [body_of=c, accesses=rw0]", 2),
 ]

@@ -31,7 +31,6 @@ struct links {
     uint32_t *depth;    // by node: how many bodies it is in
     struct place *places;
     size_t num_cuts;
-    bool is_next_frame;
 };
 
 static int compare_cuts(const void *left, const void *right)
@@ -124,9 +123,10 @@ static enum exit_status count_access(struct links *links, uint32_t node, uint32_
     uint64_t num = 0;
     for (uint32_t i = links->first[resource]; i < links->end[resource]; i++)
         num += touch(&links->parts[i], mode);
-    return links->is_next_frame
-               ? dot_count_add(links->file, DOT_EDGES, num)
-               : dot_count_add(links->file, DOT_ACCESSES, num_parts * (links->depth[node] + 1) - 1);
+    const enum exit_status status = dot_count_add(links->file, DOT_EDGES, num);
+    return status == EXIT_DONE
+               ? dot_count_add(links->file, DOT_ACCESSES, num_parts * (links->depth[node] + 1) - 1)
+               : status;
 }
 
 static enum exit_status count_node(struct links *links, uint32_t index)
@@ -141,17 +141,13 @@ static enum exit_status count_node(struct links *links, uint32_t index)
     return status;
 }
 
-// The second frame follows the first, so that what links a frame to the next counts as well.
-static enum exit_status count_frames(struct links *links)
+static enum exit_status count_all(struct links *links)
 {
     enum exit_status status = dot_count_add(links->file, DOT_EDGES, links->file->num_edges);
     cut_resources(links);
     order_nodes(links);
-    for (int frame = 0; frame < 2; frame++) {
-        links->is_next_frame = frame == 1;
-        for (uint32_t i = 0; i < links->file->num_nodes && status == EXIT_DONE; i++)
-            status = count_node(links, links->places[i].node);
-    }
+    for (uint32_t i = 0; i < links->file->num_nodes && status == EXIT_DONE; i++)
+        status = count_node(links, links->places[i].node);
     return status;
 }
 
@@ -170,7 +166,7 @@ enum exit_status dot_links_count(struct dot_file *file)
     links.end = links.first + file->num_resources;
     enum exit_status status =
         links.cuts && links.parts && links.first && links.depth && links.places
-            ? count_frames(&links)
+            ? count_all(&links)
             : dot_text_no_memory(&file->text);
     free(links.cuts);
     free(links.parts);

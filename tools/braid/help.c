@@ -29,7 +29,7 @@ static const char about_files[] =
     "raises or lowers a limit, and may be given several times:\n"
     "\n"
     "  nodes       1000000   each name once\n"
-    "  edges       4000000   {a b} -> {c d} are 4; from accumulating nodes to readers, and back\n"
+    "  edges       4000000   {a b} -> {c d} are 4; also between accumulating nodes and readers\n"
     "  subgraphs    100000\n"
     "  members     8000000   nodes and edges of subgraphs, in each subgraph that holds them\n"
     "  attributes      256   different names\n"
