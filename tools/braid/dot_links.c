@@ -131,13 +131,15 @@ static enum exit_status count_access(struct links *links, uint32_t node, uint32_
 
 static enum exit_status count_node(struct links *links, uint32_t index)
 {
-    const struct dot_node *node = &links->file->nodes[index];
-    const struct dot_access *accesses = links->file->accesses + node->first_access;
+    const struct dot_file *file = links->file;
+    const struct dot_node *node = &file->nodes[index];
     enum exit_status status = EXIT_DONE;
     if (node->condition != DOT_NONE)
         status = count_access(links, index, node->condition, BRAID_READ);
-    for (uint32_t i = 0; i < node->num_accesses && status == EXIT_DONE; i++)
-        status = count_access(links, index, accesses[i].resource, accesses[i].mode);
+    for (uint32_t i = 0; i < node->num_accesses && status == EXIT_DONE; i++) {
+        const struct dot_access *access = &file->accesses[node->first_access + i];
+        status = count_access(links, index, access->resource, access->mode);
+    }
     return status;
 }
 
