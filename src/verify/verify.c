@@ -79,14 +79,12 @@ static void forget_used(struct verify *verify, const braid_step *step)
 
 static bool allocate_verify(struct verify *verify, size_t most_words)
 {
-    size_t num_nodes = verify->num_nodes, num_lanes = verify->num_lanes;
+    size_t num_lanes = verify->num_lanes;
     verify->lane_clocks = braid_allocate_zeroed(num_lanes, sizeof(verify_clock));
     verify->positions = malloc(((size_t)verify->num_positions + 1) * sizeof(*verify->positions));
     verify->num_run = braid_allocate_zeroed(num_lanes, sizeof(uint32_t));
     verify->last_run = malloc((num_lanes + 1) * sizeof(uint32_t));
-    verify->spots = plan_allocate_zeroed(num_nodes, sizeof(*verify->spots));
     return verify->lane_clocks && verify->positions && verify->num_run && verify->last_run &&
-           verify->spots && braid_verify_find_edges(verify) &&
            braid_verify_clocks_init(&verify->clocks, verify->num_known, most_words);
 }
 
@@ -99,9 +97,17 @@ static braid_status init_verify(struct verify *verify, size_t most_words)
     if (!count_uses(verify))
         return braid_error_no_memory("the proof of a plan");
     memset(verify->last_run, 0xff, ((size_t)verify->num_lanes + 1) * sizeof(uint32_t));
-    if (!graph_has_units(verify->graph))
-        return BRAID_OK;
-    return braid_graph_find_units(verify->graph, &verify->units);
+    return BRAID_OK;
+}
+
+static void forget_nodes(const struct verify *verify)
+{
+    for (uint32_t i = verify->first_node; i < verify->end_node; i++) {
+        if (verify_is_here(verify, i))
+            verify->whole->spots[i] = (struct verify_spot){ 0 };
+    }
+    if (verify->whole->accesses)
+        braid_verify_accesses_forget(verify->whole->accesses, verify);
 }
 
 static void finish_verify(struct verify *verify)
@@ -112,10 +118,7 @@ static void finish_verify(struct verify *verify)
     free(verify->steps_left);
     free(verify->num_run);
     free(verify->last_run);
-    free(verify->spots);
-    free(verify->pred_first);
-    free(verify->preds);
-    braid_graph_units_finish(&verify->units);
+    forget_nodes(verify);
 }
 
 static braid_status check_step(const struct verify *verify, const braid_step *step, size_t index)
@@ -138,7 +141,7 @@ static braid_status check_step(const struct verify *verify, const braid_step *st
 // lane only after the last.
 static braid_status check_bundle(const struct verify *verify, uint32_t lane, uint32_t node)
 {
-    const struct graph_units *units = &verify->units;
+    const struct graph_units *units = &verify->whole->units;
     if (!units->unit_of)
         return BRAID_OK;
     uint32_t last = verify->last_run[lane];
@@ -155,15 +158,15 @@ static braid_status check_bundle(const struct verify *verify, uint32_t lane, uin
 
 static braid_status check_edges(const struct verify *verify, uint32_t node)
 {
-    for (uint32_t i = verify->pred_first[node]; i < verify->pred_first[node + 1]; i++) {
-        if (!verify_is_ordered(verify, verify->preds[i], node))
-            return braid_verify_report(verify, verify->preds[i], node, "an edge");
+    const struct verify_whole *whole = verify->whole;
+    for (uint32_t i = whole->pred_first[node]; i < whole->pred_first[node + 1]; i++) {
+        if (!verify_is_ordered(verify, whole->preds[i], node))
+            return braid_verify_report(verify, whole->preds[i], node, "an edge");
     }
     return BRAID_OK;
 }
 
-static braid_status walk_run(struct verify *verify, const braid_step *step,
-                             struct verify_accesses *accesses)
+static braid_status walk_run(struct verify *verify, const braid_step *step)
 {
     uint32_t node = step->node, lane = step->lane;
     if (!verify_is_here(verify, node))
@@ -171,18 +174,18 @@ static braid_status walk_run(struct verify *verify, const braid_step *step,
                            braid_verify_name(verify, node).text,
                            graph_nodes(verify->graph)[node].is_left_out ? "left out"
                                                                         : "in another region");
-    if (verify->spots[node].turn)
+    if (verify->whole->spots[node].turn)
         return braid_error(BRAID_INTERNAL, "the plan runs node %s twice",
                            braid_verify_name(verify, node).text);
-    verify->spots[node].lane = lane;
+    verify->whole->spots[node].lane = lane;
     braid_status status = check_bundle(verify, lane, node);
     if (!status)
         status = check_edges(verify, node);
-    if (!status && accesses)
-        status = braid_verify_accesses_node(accesses, node);
+    if (!status && verify->whole->accesses)
+        status = braid_verify_accesses_node(verify->whole->accesses, verify, node);
     if (!status && verify->memory)
         status = braid_verify_memory_node(verify->memory, node, lane);
-    verify->spots[node].turn = ++verify->num_run[lane];
+    verify->whole->spots[node].turn = ++verify->num_run[lane];
     verify->last_run[lane] = node;
     return status;
 }
@@ -196,7 +199,8 @@ static braid_status check_clocks(const struct verify *verify)
 
 static braid_status walk_record(struct verify *verify, const braid_step *step)
 {
-    if (verify->spots[step->node].turn == 0 || verify->spots[step->node].lane != step->lane)
+    if (verify->whole->spots[step->node].turn == 0 ||
+        verify->whole->spots[step->node].lane != step->lane)
         return braid_error(BRAID_INTERNAL,
                            "the plan records position %u for node %s, which has not run there",
                            step->position, braid_verify_name(verify, step->node).text);
@@ -222,7 +226,7 @@ static braid_status walk_wait(struct verify *verify, const braid_step *step)
     verify_clock *clock = &verify->lane_clocks[step->lane];
     *clock = verify_merge(clocks, *clock, position->clock);
     bool knew_no_more = *clock == position->clock;
-    uint32_t known = verify->spots[step->node].lane - verify->first_known;
+    uint32_t known = verify->whole->spots[step->node].lane - verify->first_known;
     if (known < verify->num_known)
         *clock = verify_raise(clocks, *clock, known, position->turn);
     if (knew_no_more && position->clock != *clock) // and so will others that wait for it
@@ -230,12 +234,11 @@ static braid_status walk_wait(struct verify *verify, const braid_step *step)
     return check_clocks(verify);
 }
 
-static braid_status walk_step(struct verify *verify, const braid_step *step, size_t index,
-                              struct verify_accesses *accesses)
+static braid_status walk_step(struct verify *verify, const braid_step *step, size_t index)
 {
     braid_status status = check_step(verify, step, index);
     if (!status && program_has_node(step))
-        status = walk_run(verify, step, accesses);
+        status = walk_run(verify, step);
     if (!status && step->kind == BRAID_STEP_RECORD)
         status = walk_record(verify, step);
     if (!status && step->kind == BRAID_STEP_WAIT)
@@ -245,19 +248,19 @@ static braid_status walk_step(struct verify *verify, const braid_step *step, siz
     return status;
 }
 
-static braid_status walk_steps(struct verify *verify, struct verify_accesses *accesses)
+static braid_status walk_steps(struct verify *verify)
 {
     braid_status status = BRAID_OK;
     braid_step step;
     for (uint32_t frame = 0; frame < verify->num_frames && !status; frame++) {
         for (size_t i = 0; i < verify->program->num_ops && !status; i++)
             if (step_of(verify, frame, i, &step))
-                status = walk_step(verify, &step, i, accesses);
+                status = walk_step(verify, &step, i);
     }
     if (status)
         return status;
-    for (uint32_t i = 0; i < verify->num_nodes; i++) {
-        if (verify->spots[i].turn == 0 && verify_is_here(verify, i))
+    for (uint32_t i = verify->first_node; i < verify->end_node; i++) {
+        if (verify->whole->spots[i].turn == 0 && verify_is_here(verify, i))
             return braid_error(BRAID_INTERNAL, "the plan does not run node %s",
                                braid_verify_name(verify, i).text);
     }
@@ -281,7 +284,7 @@ static braid_status check_hints(const struct verify *verify)
 {
     struct array list = { 0 };
     const struct graph_node *nodes = graph_nodes(verify->graph);
-    for (uint32_t i = 0; i < verify->num_nodes; i++) {
+    for (uint32_t i = verify->first_node; i < verify->end_node; i++) {
         if (!nodes[i].lane_hint || !verify_is_here(verify, i))
             continue;
         struct hinted *item = braid_array_append(&list, 1, sizeof(*item));
@@ -289,7 +292,7 @@ static braid_status check_hints(const struct verify *verify)
             braid_array_finish(&list);
             return braid_error_no_memory("the proof of a plan");
         }
-        *item = (struct hinted){ nodes[i].lane_hint, verify->spots[i].turn, i };
+        *item = (struct hinted){ nodes[i].lane_hint, verify->whole->spots[i].turn, i };
     }
     struct hinted *items = list.items;
     if (items)
@@ -299,7 +302,7 @@ static braid_status check_hints(const struct verify *verify)
         uint32_t a = items[i - 1].node, b = items[i].node;
         if (items[i].hint != items[i - 1].hint)
             continue;
-        if (verify->spots[a].lane != verify->spots[b].lane)
+        if (verify->whole->spots[a].lane != verify->whole->spots[b].lane)
             status = braid_error(BRAID_INTERNAL,
                                  "the plan puts node %s and node %s on two lanes, against hint %u",
                                  braid_verify_name(verify, a).text,
@@ -314,17 +317,13 @@ static braid_status check_hints(const struct verify *verify)
 static braid_status prove(struct verify *verify, const struct memory_plan *memory_plan,
                           size_t most_words)
 {
-    struct verify_accesses *accesses = NULL;
     braid_status status = init_verify(verify, most_words);
-    if (!status && verify->graph->accesses.num)
-        status = braid_verify_accesses_create(verify, &accesses);
     if (!status && memory_plan)
         status = braid_verify_memory_create(verify, memory_plan, &verify->memory);
     if (!status)
-        status = walk_steps(verify, accesses);
+        status = walk_steps(verify);
     if (!status)
         status = check_hints(verify);
-    braid_verify_accesses_destroy(accesses);
     braid_verify_memory_destroy(verify->memory);
     return status;
 }
@@ -337,10 +336,12 @@ static uint32_t change_num_known(uint32_t num, bool was_full, bool was_easy)
     return was_easy && num < UINT32_MAX / LANES_CHANGE ? num * LANES_CHANGE : num;
 }
 
-braid_status braid_verify_steps(const struct program *program, const braid_graph *graph,
-                                const struct memory_plan *memory_plan, uint32_t num_frames,
-                                size_t most_words)
+braid_status braid_verify_region(struct verify_whole *whole, const struct program *program,
+                                 const struct memory_plan *memory_plan, uint32_t num_frames,
+                                 size_t most_words)
 {
+    const struct graph_region *body =
+        program->region == GRAPH_NONE ? NULL : &graph_regions(whole->graph)[program->region];
     uint32_t num_lanes = program->num_lanes * num_frames;
     uint32_t first_known = 0, num_known = num_lanes;
     braid_status status = BRAID_OK;
@@ -349,10 +350,13 @@ braid_status braid_verify_steps(const struct program *program, const braid_graph
             num_known = num_lanes - first_known;
         struct verify verify = {
             .program = program,
-            .graph = graph,
+            .graph = whole->graph,
             .num_frames = num_frames,
             .region = program->region,
-            .num_nodes = graph_num_nodes(graph),
+            .whole = whole,
+            .first_node = body ? body->first : 0,
+            .end_node = body ? body->first + body->num : whole->num_nodes,
+            .num_nodes = whole->num_nodes,
             .num_lanes = num_lanes,
             .num_positions = (program->num_positions + program->num_frame_positions) * num_frames,
             .first_known = first_known,
@@ -367,5 +371,17 @@ braid_status braid_verify_steps(const struct program *program, const braid_graph
         if (was_full)
             status = BRAID_OK;
     } while (!status && first_known < num_lanes);
+    return status;
+}
+
+braid_status braid_verify_steps(const struct program *program, const braid_graph *graph,
+                                const struct memory_plan *memory_plan, uint32_t num_frames,
+                                size_t most_words)
+{
+    struct verify_whole *whole = NULL;
+    braid_status status = braid_verify_whole_create(graph, &whole);
+    if (!status)
+        status = braid_verify_region(whole, program, memory_plan, num_frames, most_words);
+    braid_verify_whole_destroy(whole);
     return status;
 }

@@ -15,9 +15,15 @@
 // The most words of clocks in one walk: 256 MiB, and the counts of their users.
 #define VERIFY_MOST_WORDS ((size_t)1 << 26)
 
-// Proves the order of a program's operations in so many frames. `graph` has the nodes of all
-// frames. It also proves the memory plan unless that is NULL. Clocks take at most most_words words
-// in a walk, unless it looks at the fewest lanes.
+struct verify_whole; // verify_state.h
+
+// Proves the order of a program's operations in so many frames. It also proves the memory plan
+// unless that is NULL. Clocks take at most most_words words in a walk, unless it looks at the
+// fewest lanes.
+braid_status braid_verify_region(struct verify_whole *whole, const struct program *program,
+                                 const struct memory_plan *memory_plan, uint32_t num_frames,
+                                 size_t most_words);
+// The same for one region. `graph` has the nodes of all frames.
 braid_status braid_verify_steps(const struct program *program, const braid_graph *graph,
                                 const struct memory_plan *memory_plan, uint32_t num_frames,
                                 size_t most_words);

@@ -20,7 +20,8 @@ struct reader {
 };
 
 struct verify_accesses {
-    const struct verify *verify;
+    const braid_graph *graph;
+    const struct verify *verify; // of the node at hand
     struct graph_segments parts;
     struct segment *segments;
     uint32_t *wholes;     // per buffer, first of all readers of the whole, 1 + index; 0: none
@@ -28,19 +29,18 @@ struct verify_accesses {
     uint32_t unused;      // readers to use again, 1 + index; 0: none
 };
 
-braid_status braid_verify_accesses_create(const struct verify *verify,
+braid_status braid_verify_accesses_create(const braid_graph *graph,
                                           struct verify_accesses **out_accesses)
 {
     struct verify_accesses *accesses = calloc(1, sizeof(*accesses));
     if (!accesses)
         return braid_error_no_memory("the proof of a plan");
-    accesses->verify = verify;
-    braid_status status = braid_graph_find_segments(verify->graph, &accesses->parts);
+    accesses->graph = graph;
+    braid_status status = braid_graph_find_segments(graph, &accesses->parts);
     if (!status) {
         accesses->segments =
             braid_allocate_zeroed(accesses->parts.num_segments, sizeof(*accesses->segments));
-        accesses->wholes =
-            braid_allocate_zeroed(verify->graph->resources.num, sizeof(*accesses->wholes));
+        accesses->wholes = braid_allocate_zeroed(graph->resources.num, sizeof(*accesses->wholes));
         if (!accesses->segments || !accesses->wholes)
             status = braid_error_no_memory("the proof of a plan");
     }
@@ -154,7 +154,7 @@ static braid_status check_change(const struct verify_accesses *accesses,
 static braid_status check_write(struct verify_accesses *accesses, uint32_t node,
                                 const struct graph_access *access, uint32_t first, uint32_t end)
 {
-    const struct graph_resource *resources = accesses->verify->graph->resources.items;
+    const struct graph_resource *resources = accesses->graph->resources.items;
     uint32_t latest = accesses->wholes[resources[access->resource].buffer];
     uint32_t checked = latest; // wholes before this one
     for (uint32_t part = first; part < end; part++) {
@@ -193,7 +193,7 @@ static braid_status check_accumulate(struct verify_accesses *accesses, uint32_t 
                                      const struct graph_access *access, uint32_t first,
                                      uint32_t end)
 {
-    const struct graph_resource *resources = accesses->verify->graph->resources.items;
+    const struct graph_resource *resources = accesses->graph->resources.items;
     uint32_t latest = accesses->wholes[resources[access->resource].buffer];
     uint32_t checked_from = 0, checked_end = 0;
     for (uint32_t part = first; part < end; part++) {
@@ -221,7 +221,7 @@ static braid_status check_accumulate(struct verify_accesses *accesses, uint32_t 
 static braid_status check_read(struct verify_accesses *accesses, uint32_t node,
                                const struct graph_access *access, uint32_t first, uint32_t end)
 {
-    const struct graph_resource *resources = accesses->verify->graph->resources.items;
+    const struct graph_resource *resources = accesses->graph->resources.items;
     uint32_t buffer = resources[access->resource].buffer;
     bool whole = first == accesses->parts.first[buffer] && end == accesses->parts.end[buffer];
     for (uint32_t part = first; part < end; part++) {
@@ -237,9 +237,33 @@ static braid_status check_read(struct verify_accesses *accesses, uint32_t node,
     return BRAID_OK;
 }
 
-braid_status braid_verify_accesses_node(struct verify_accesses *accesses, uint32_t node)
+static void forget_node(struct verify_accesses *accesses, uint32_t index)
 {
-    const braid_graph *graph = accesses->verify->graph;
+    const struct graph_node *node = &graph_nodes(accesses->graph)[index];
+    const struct graph_access *list = accesses->graph->accesses.items;
+    for (uint32_t i = 0; i < node->num_accesses; i++) {
+        uint32_t resource = list[node->first_access + i].resource;
+        for (uint32_t part = accesses->parts.first[resource]; part < accesses->parts.end[resource];
+             part++)
+            accesses->segments[part] = (struct segment){ .writer = GRAPH_NONE };
+        accesses->wholes[graph_resource_at(accesses->graph, resource)->buffer] = 0;
+    }
+}
+
+void braid_verify_accesses_forget(struct verify_accesses *accesses, const struct verify *verify)
+{
+    for (uint32_t i = verify->first_node; i < verify->end_node; i++) {
+        if (verify_is_here(verify, i))
+            forget_node(accesses, i);
+    }
+    accesses->readers.num = accesses->unused = 0;
+}
+
+braid_status braid_verify_accesses_node(struct verify_accesses *accesses,
+                                        const struct verify *verify, uint32_t node)
+{
+    const braid_graph *graph = accesses->graph;
+    accesses->verify = verify;
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     const struct graph_access *list = graph->accesses.items;
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {

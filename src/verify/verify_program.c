@@ -9,6 +9,7 @@
 #include "verify/unroll.h"
 #include "verify/verify.h"
 #include "verify/verify_prefetch.h"
+#include "verify/verify_state.h"
 
 static braid_status check_position(const struct program *program, const braid_step *op,
                                    uint32_t number)
@@ -82,7 +83,10 @@ static braid_status check_lane(const struct program *program, uint32_t index)
 
 static braid_status check_kinds(const struct program *program, const braid_graph *graph)
 {
-    for (uint32_t i = 0; i < program->num_nodes; i++) {
+    const struct graph_region *body =
+        program->region == GRAPH_NONE ? NULL : &graph_regions(graph)[program->region];
+    uint32_t first = body ? body->first : 0, end = body ? first + body->num : program->num_nodes;
+    for (uint32_t i = first; i < end; i++) {
         if (program->kinds[i] != graph_nodes(graph)[i].kind)
             return braid_error(BRAID_INTERNAL, "node %u is of another kind in the program", i);
     }
@@ -172,7 +176,11 @@ static braid_status check_condition(const struct program *body, const braid_grap
                        region->node, braid_graph_name(graph, region->node));
 }
 
-static braid_status check_body(const struct program *body, const braid_graph *graph)
+static braid_status verify_program(struct verify_whole *whole, const struct program *program,
+                                   const braid_graph *graph, const struct memory_plan *memory);
+
+static braid_status check_body(struct verify_whole *whole, const struct program *body,
+                               const braid_graph *graph)
 {
     const struct graph_access *accesses = graph->accesses.items;
     const struct graph_region *region = &graph_regions(graph)[body->region];
@@ -182,7 +190,7 @@ static braid_status check_body(const struct program *body, const braid_graph *gr
         for (uint32_t k = 0; k < node->num_accesses && !status; k++)
             status = check_access(graph, region->node, &accesses[node->first_access + k]);
     }
-    return status ? status : braid_program_verify(body, graph, NULL);
+    return status ? status : verify_program(whole, body, graph, NULL);
 }
 
 static bool is_of_node(const struct program *body, const braid_graph *graph, uint32_t node)
@@ -192,8 +200,8 @@ static bool is_of_node(const struct program *body, const braid_graph *graph, uin
 }
 
 // An operation enters the next body, or that and its else: all regions that its node has.
-static braid_status check_entered(const struct program *program, const braid_graph *graph,
-                                  const braid_step *op, uint32_t *num)
+static braid_status check_entered(struct verify_whole *whole, const struct program *program,
+                                  const braid_graph *graph, const braid_step *op, uint32_t *num)
 {
     uint32_t first = *num, entered = braid_graph_region_entered(graph, op->node);
     bool is_region = work_has_body((enum work_kind)graph_nodes(graph)[op->node].kind);
@@ -207,7 +215,7 @@ static braid_status check_entered(const struct program *program, const braid_gra
         is_right = is_of_node(body, graph, op->node) && body->is_else == (i > first) &&
                    body->has_else == (i + 1 < *num);
         if (is_right)
-            status = check_body(body, graph);
+            status = check_body(whole, body, graph);
     }
     return is_right ? status
                     : braid_error(BRAID_INTERNAL, "node %u '%s' enters another region", op->node,
@@ -216,13 +224,14 @@ static braid_status check_entered(const struct program *program, const braid_gra
 
 // Each body is entered once, where its region's node is. A run of it ends when all its lanes have
 // ended, so it is behind the run before. So its runs need no proof of their own.
-static braid_status check_bodies(const struct program *program, const braid_graph *graph)
+static braid_status check_bodies(struct verify_whole *whole, const struct program *program,
+                                 const braid_graph *graph)
 {
     uint32_t num = 0;
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < program->num_ops && !status; i++) {
         if (program->ops[i].kind == BRAID_STEP_LOOP)
-            status = check_entered(program, graph, &program->ops[i], &num);
+            status = check_entered(whole, program, graph, &program->ops[i], &num);
     }
     if (!status && num != program->num_bodies)
         status = braid_error(BRAID_INTERNAL, "a region of the program is not entered");
@@ -231,17 +240,28 @@ static braid_status check_bodies(const struct program *program, const braid_grap
     return status;
 }
 
-braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
-                                  const struct memory_plan *memory)
+static braid_status verify_program(struct verify_whole *whole, const struct program *program,
+                                   const braid_graph *graph, const struct memory_plan *memory)
 {
-    braid_status status = braid_verify_steps(program, graph, memory, 1, VERIFY_MOST_WORDS);
+    braid_status status = braid_verify_region(whole, program, memory, 1, VERIFY_MOST_WORDS);
     if (!status)
         status = check_tables(program, graph);
     if (!status && program->region == GRAPH_NONE)
         status = braid_verify_prefetch(program->tasks, graph);
     if (!status && (graph->regions.num || program->num_bodies))
-        status = check_bodies(program, graph);
+        status = check_bodies(whole, program, graph);
     return status ? status : check_islands(program);
+}
+
+braid_status braid_program_verify(const struct program *program, const braid_graph *graph,
+                                  const struct memory_plan *memory)
+{
+    struct verify_whole *whole = NULL;
+    braid_status status = braid_verify_whole_create(graph, &whole);
+    if (!status)
+        status = verify_program(whole, program, graph, memory);
+    braid_verify_whole_destroy(whole);
+    return status;
 }
 
 braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph,
