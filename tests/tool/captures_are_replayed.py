@@ -230,6 +230,16 @@ def damaged_files_are_refused_in_one_line():
         for data, word in ((whole[:-1], "should have"), (b"no capture at all" * 9, "no capture"),
                            (whole[:99] + b"\x7f" + whole[100:], "sum is wrong"), (b"", "HEAD")):
             refused(data, word)
+    refused(with_sum(whole[:-8].replace(b"cpu", b"\x1b[A", 1)), "there is no backend '\\x1b[A'")
+
+
+def no_more_is_read_than_the_head_tells():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(capture(folder, "cpu", "race"), "rb") as file:
+            whole = file.read()
+    refused(whole + bytes(10 ** 6), f"should have {len(whole)} bytes, and has at least {len(whole) + 1}")
+    result = braid("replay", "/dev/zero")
+    assert result.status == 2 and "this is no capture" in result.err, result
 
 
 if __name__ == "__main__":
@@ -249,4 +259,5 @@ if __name__ == "__main__":
         damaged_chains_of_buffers_are_refused,
         loops_are_nested_so_deep_and_no_deeper,
         damaged_files_are_refused_in_one_line,
+        no_more_is_read_than_the_head_tells,
     ]))

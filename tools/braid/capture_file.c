@@ -11,13 +11,14 @@
 #include "base/hash.h"
 #include "capture_nodes.h"
 #include "capture_reader.h"
+#include "printable.h"
 
 enum { HEAD_BYTES = 8 + 4 + 8, SUM_BYTES = 8 };
 
-static void read_head(struct capture_reader *reader)
+// Returns how many bytes the file should have.
+static uint64_t read_start(struct capture_reader *reader)
 {
-    struct capture_file *file = reader->file;
-    reader->end = file->num_bytes;
+    reader->end = reader->file->num_bytes;
     memcpy(reader->section, "HEAD", 5);
     const unsigned char *magic = capture_take(reader, 8);
     if (magic && memcmp(magic, "BRAIDCAP", 8) != 0)
@@ -26,12 +27,18 @@ static void read_head(struct capture_reader *reader)
     if (reader->status == EXIT_DONE && version != CAPTURE_VERSION)
         capture_refuse(reader, "it has version %" PRIu64 ", and this tool reads %d", version,
                        CAPTURE_VERSION);
-    uint64_t num = capture_take_number(reader, 8);
+    return capture_take_number(reader, 8);
+}
+
+static void read_head(struct capture_reader *reader)
+{
+    struct capture_file *file = reader->file;
+    uint64_t num = read_start(reader);
     if (reader->status != EXIT_DONE)
         return;
     if (num != file->num_bytes || num < HEAD_BYTES + SUM_BYTES) {
-        capture_refuse(reader, "the file should have %" PRIu64 " bytes, and has %zu", num,
-                       file->num_bytes);
+        capture_refuse(reader, "the file should have %" PRIu64 " bytes, and has %s%zu", num,
+                       file->num_bytes > num ? "at least " : "", file->num_bytes);
         return;
     }
     size_t begin = reader->at;
@@ -43,10 +50,18 @@ static void read_head(struct capture_reader *reader)
     reader->at = reader->status == EXIT_DONE ? begin : reader->at;
 }
 
+static bool is_backend(const char *name)
+{
+    return strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0 || strcmp(name, "hip") == 0;
+}
+
 static void read_exec(struct capture_reader *reader)
 {
     capture_begin_section(reader, "EXEC");
     reader->file->backend = capture_take_text(reader, true);
+    if (reader->status == EXIT_DONE && !is_backend(reader->file->backend))
+        capture_refuse(reader, "there is no backend '%s'",
+                       printable_name(reader->file->backend).text);
     reader->file->num_lanes = capture_take_below(reader, 4, 1 << 16, "number of lanes");
     reader->file->frame = capture_take_number(reader, 8);
     capture_end_section(reader);
@@ -267,14 +282,18 @@ enum exit_status capture_file_read_bytes(const char *path, unsigned char *bytes,
     return reader.status;
 }
 
-static unsigned char *read_all(FILE *stream, size_t *out_num)
+// Reads to the end, or to the number of bytes that the head tells and one more: some files have no
+// end. `head` has its first bytes.
+static unsigned char *read_all(FILE *stream, const unsigned char *head, uint64_t most, size_t *num)
 {
-    size_t num = 0, room = 1 << 16;
+    size_t room = 1 << 16;
     unsigned char *bytes = malloc(room);
+    if (bytes)
+        memcpy(bytes, head, *num);
     while (bytes) {
-        size_t taken = fread(bytes + num, 1, room - num, stream);
-        num += taken;
-        if (num < room)
+        size_t end = most < room ? (size_t)most + 1 : room;
+        *num += fread(bytes + *num, 1, end - *num, stream);
+        if (*num < end || end < room)
             break;
         room *= 2;
         unsigned char *more = realloc(bytes, room);
@@ -282,27 +301,37 @@ static unsigned char *read_all(FILE *stream, size_t *out_num)
             free(bytes);
         bytes = more;
     }
-    *out_num = num;
     return bytes;
+}
+
+static enum exit_status read_stream(FILE *stream, const char *path, struct capture_file *out_file)
+{
+    unsigned char head[HEAD_BYTES];
+    size_t num = fread(head, 1, HEAD_BYTES, stream);
+    struct capture_file start = { .path = path, .bytes = head, .num_bytes = num };
+    struct capture_reader reader = { .file = &start };
+    uint64_t most = ferror(stream) ? 0 : read_start(&reader);
+    if (reader.status != EXIT_DONE)
+        return reader.status;
+    unsigned char *bytes = read_all(stream, head, most < num ? num : most, &num);
+    if (bytes && !ferror(stream))
+        return capture_file_read_bytes(path, bytes, num, out_file);
+    free(bytes);
+    return ferror(stream) ? fail(EXIT_BAD_FILE, "%s: cannot be read", path)
+                          : fail(EXIT_FAILED, "out of memory for %s", path);
 }
 
 enum exit_status capture_file_read(const char *path, struct capture_file *out_file)
 {
     bool is_stdin = strcmp(path, "-") == 0;
-    size_t num = 0;
     *out_file = (struct capture_file){ .path = path };
     FILE *stream = is_stdin ? stdin : fopen(path, "rb");
     if (!stream)
         return fail(EXIT_BAD_FILE, "%s: cannot be read: %s", path, strerror(errno));
-    unsigned char *bytes = read_all(stream, &num);
-    bool has_failed = ferror(stream);
+    enum exit_status status = read_stream(stream, is_stdin ? "standard input" : path, out_file);
     if (!is_stdin)
         fclose(stream);
-    if (bytes && !has_failed)
-        return capture_file_read_bytes(is_stdin ? "standard input" : path, bytes, num, out_file);
-    free(bytes);
-    return has_failed ? fail(EXIT_BAD_FILE, "%s: cannot be read", path)
-                      : fail(EXIT_FAILED, "out of memory for %s", path);
+    return status;
 }
 
 void capture_file_finish(struct capture_file *file)
