@@ -143,11 +143,24 @@ static bool grow(void)
     return true;
 }
 
+// The ended requests that MPI told of and the caller had no room for.
+static int num_ended, next_ended;
+static bool some_failed;
+
+static bool is_untold(int number)
+{
+    for (int i = next_ended; i < num_ended; i++) {
+        if (ended_indices[i] == number)
+            return true;
+    }
+    return false;
+}
+
 // -1: no memory.
 static int find_free(void)
 {
     for (int i = 0; i < num_requests; i++) {
-        if (requests[i] == MPI_REQUEST_NULL)
+        if (requests[i] == MPI_REQUEST_NULL && !is_untold(i))
             return i;
     }
     int first = num_requests;
@@ -226,10 +239,6 @@ static bool begin(const struct rank_transfer *transfer, uint32_t *out_request, c
     *out_request = (uint32_t)number;
     return explain(error, "MPI", why, size);
 }
-
-// The ended requests that MPI told of and the caller had no room for.
-static int num_ended, next_ended;
-static bool some_failed;
 
 static uint32_t poll_mpi(struct rank_ended *out_ended, uint32_t most)
 {
