@@ -108,9 +108,9 @@ static void end_begun(braid_ranks *ranks, struct rank_operation *operation)
     braid_rank_end(ranks, operation);
 }
 
-static void end_request(braid_ranks *ranks, const struct rank_ended *ended)
+static void end_request(braid_ranks *ranks, const struct rank_ended *ended,
+                        struct rank_waiting waiting)
 {
-    struct rank_waiting waiting = ranks->waiting[ended->request];
     if (ended->failed) {
         char text[RANK_WHY_BYTES / 2] = "a message between ranks", why[RANK_WHY_BYTES];
         if (waiting.operation)
@@ -138,8 +138,11 @@ bool braid_rank_progress(braid_ranks *ranks, bool *out_moved)
     }
     struct rank_ended ended[MOST_ENDED];
     uint32_t num = ranks->failed ? 0 : ranks->engine->poll(ended, MOST_ENDED);
+    struct rank_waiting waiting[MOST_ENDED]; // before what begins here takes their numbers
+    for (uint32_t i = 0; i < num; i++)
+        waiting[i] = ranks->waiting[ended[i].request];
     for (uint32_t i = 0; i < num && !ranks->failed; i++)
-        end_request(ranks, &ended[i]);
+        end_request(ranks, &ended[i], waiting[i]);
     *out_moved |= num > 0;
     if (!ranks->failed)
         braid_rank_news_check_time(ranks);

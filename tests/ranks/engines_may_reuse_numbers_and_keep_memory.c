@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communication thread copes with all that an engine may do. This engine ends what a test says,
+// and gives the lowest number that is free.
+#include <stdlib.h>
+
+#include "rank/ranks.h"
+#include "support/check.h"
+
+enum { MOST_NUMBERS = 16 };
+
+static bool is_begun[MOST_NUMBERS], ends[MOST_NUMBERS];
+
+static bool begin(const struct rank_transfer *transfer, uint32_t *out_request, char *why,
+                  size_t size)
+{
+    uint32_t number = 0;
+    (void)transfer;
+    (void)why;
+    (void)size;
+    while (is_begun[number])
+        number++;
+    assert_true(number < MOST_NUMBERS);
+    is_begun[number] = true;
+    *out_request = number;
+    return true;
+}
+
+static uint32_t poll_begun(struct rank_ended *out_ended, uint32_t most)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < MOST_NUMBERS && num < most; i++) {
+        if (!is_begun[i] || !ends[i])
+            continue;
+        out_ended[num++] = (struct rank_ended){ .request = i };
+        is_begun[i] = ends[i] = false;
+    }
+    return num;
+}
+
+static const struct rank_engine engine = { .begin = begin, .poll = poll_begun };
+
+// Rank 0 of 2.
+static braid_ranks *listen_to_news(void)
+{
+    braid_ranks *ranks = calloc(1, sizeof(*ranks));
+    assert_non_null(ranks);
+    ranks->engine = &engine;
+    ranks->num = 2;
+    ranks->timeout_ns = UINT64_MAX;
+    ranks->answers = calloc(2, sizeof(*ranks->answers));
+    ranks->told = calloc(2 * RANK_NEWS_KINDS, sizeof(*ranks->told));
+    assert_true(ranks->answers && ranks->told);
+    pthread_mutex_init(&ranks->lock, NULL);
+    pthread_cond_init(&ranks->changed, NULL);
+    pthread_cond_init(&ranks->done, NULL);
+    assert_true(braid_rank_news_listen(ranks));
+    return ranks;
+}
+
+// The answer gets the number that the operation had.
+static void an_operation_ends_that_ends_together_with_a_question(void **state)
+{
+    (void)state;
+    braid_ranks *ranks = listen_to_news();
+    braid_communicator communicator = { .ranks = ranks, .num = 2 };
+    struct rank_operation operation = { .what.communicator = &communicator };
+    bool moved;
+    ranks->first = ranks->last = &operation;
+    assert_true(braid_rank_progress(ranks, &moved));
+    assert_ptr_equal(ranks->begun, &operation);
+    ranks->heard = (struct rank_news){ .kind = RANK_NEWS_ASK, .from = 1 };
+    ends[ranks->news_request] = ends[operation.request] = true;
+    assert_true(braid_rank_progress(ranks, &moved));
+    assert_true(is_begun[operation.request]);
+    assert_int_equal(operation.state, RANK_ENDED);
+    free(ranks->waiting);
+    free(ranks->answers);
+    free(ranks->told);
+    free(ranks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_operation_ends_that_ends_together_with_a_question),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
