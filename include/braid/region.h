@@ -28,10 +28,10 @@ typedef struct braid_loop {
     uint64_t expected; // iterations that the planner counts on; 0: `times`, else 10, at most `most`
 } braid_loop;
 
-// A branch: nodes of which one arm runs. The calls between braid_graph_begin_if and
-// braid_graph_else add the first arm, which runs if the condition is not 0. Those up to
-// braid_graph_end add the second, which may be missing. An arm may overwrite the condition. From
-// outside, a branch is one node. Loops and branches nest.
+// A branch: nodes of which one arm runs. Calls between braid_graph_begin_if and braid_graph_else
+// add the first arm, which runs unless the condition is 0. Those up to braid_graph_end add the
+// second, if any. An arm may overwrite the condition. From outside, a branch is one node. Loops and
+// branches nest at most 256 deep.
 typedef struct braid_if {
     braid_node_options node;  // name, after and lane_hint; all else must be zero
     braid_resource condition; // as that of a loop

@@ -6,6 +6,8 @@
 #include "graph/add.h"
 #include "graph/addresses.h"
 
+enum { MOST_NESTED = 256 }; // so that a walk outwards from each node takes linear time
+
 static braid_status refuse(enum work_kind kind, const char *name, const char *why)
 {
     return braid_error_invalid("%s '%s': %s", braid_work_words[kind].kind, name, why);
@@ -62,6 +64,8 @@ static braid_status check(const braid_graph *graph, const struct region_begin *b
     if (graph->ranks)
         return braid_error(BRAID_UNSUPPORTED, "%s '%s': a graph with communicators has none",
                            braid_work_words[begin->kind].kind, begin->name);
+    if (graph->open.num >= MOST_NESTED)
+        return refuse(begin->kind, begin->name, "loops and branches nest at most 256 deep");
     braid_status status = check_options(begin);
     if (!status)
         status = check_condition(graph, begin);

@@ -154,6 +154,21 @@ static void a_loop_inside_may_write_the_condition(void **state)
     braid_schedule_destroy(schedule);
 }
 
+static void loops_nest_at_most_256_deep(void **state)
+{
+    const struct world *world = *state;
+    const braid_loop loop = { .node.name = "deepest", .times = 2 };
+    for (int i = 0; i < 256; i++)
+        check_ok(braid_graph_begin_loop(world->graph, &(braid_loop){ .times = 2 }, NULL));
+    size_t num = braid_graph_num_nodes(world->graph);
+    check_fails(braid_graph_begin_loop(world->graph, &loop, NULL), BRAID_INVALID_ARGUMENT,
+                "loop 'deepest': loops and branches nest at most 256 deep");
+    assert_int_equal(braid_graph_num_nodes(world->graph), num);
+    add_node(world->graph, "inside", world->list, BRAID_READ);
+    for (int i = 0; i < 256; i++)
+        check_ok(braid_graph_end(world->graph));
+}
+
 static void a_loop_without_nodes_stays_open(void **state)
 {
     const struct world *world = *state;
@@ -253,6 +268,7 @@ int main(void)
         loop_test(options_that_a_loop_has_not_are_refused),
         loop_test(a_loop_that_does_not_write_its_condition_is_refused),
         loop_test(a_loop_inside_may_write_the_condition),
+        loop_test(loops_nest_at_most_256_deep),
         loop_test(a_loop_without_nodes_stays_open),
         loop_test(bundles_and_edges_that_cross_a_loop_are_refused),
         loop_test(a_bundle_is_in_one_body),
