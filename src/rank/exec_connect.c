@@ -56,11 +56,12 @@ static braid_status introduce(const braid_exec *exec, const struct array *list, 
     braid_status agreed = bytes ? braid_rank_exchange(rank_exec_of(exec)->ranks, bytes, num_bytes,
                                                       braid_rank_judge_links, &verdict)
                                 : braid_error_no_memory("what a rank tells of its plan");
+    if (agreed != BRAID_DEVICE_ERROR) // or else MPI may still read them
+        free(bytes);
     if (!agreed && verdict.status && !status)
         agreed =
             braid_error((braid_status)verdict.status, "braid_exec_create: %s", verdict.message);
     braid_rank_plan_finish(&parts);
-    free(bytes);
     return agreed;
 }
 

@@ -84,7 +84,8 @@ static void init_conditions(braid_ranks *ranks)
     pthread_cond_init(&ranks->done, NULL);
 }
 
-// The library stays loaded: MPI's own threads and handlers may still be there.
+// The library stays loaded: MPI's own threads and handlers may still be there. After a failure MPI
+// may still receive news into the ranks, and send some.
 static void free_ranks(braid_ranks *ranks)
 {
     while (ranks->communicators) {
@@ -99,6 +100,8 @@ static void free_ranks(braid_ranks *ranks)
     pthread_cond_destroy(&ranks->done);
     free(ranks->waiting);
     free(ranks->answers);
+    if (ranks->failed)
+        return;
     free(ranks->told);
     free(ranks);
 }

@@ -2,25 +2,27 @@
 // The communication thread copes with all that an engine may do. This engine ends what a test says,
 // and gives the lowest number that is free.
 #include <stdlib.h>
+#include <string.h>
 
 #include "rank/ranks.h"
 #include "support/check.h"
 
 enum { MOST_NUMBERS = 16 };
 
+static struct rank_transfer begun[MOST_NUMBERS];
 static bool is_begun[MOST_NUMBERS], ends[MOST_NUMBERS];
 
 static bool begin(const struct rank_transfer *transfer, uint32_t *out_request, char *why,
                   size_t size)
 {
     uint32_t number = 0;
-    (void)transfer;
     (void)why;
     (void)size;
     while (is_begun[number])
         number++;
     assert_true(number < MOST_NUMBERS);
     is_begun[number] = true;
+    begun[number] = *transfer;
     *out_request = number;
     return true;
 }
@@ -77,12 +79,39 @@ static void an_operation_ends_that_ends_together_with_a_question(void **state)
     free(ranks->answers);
     free(ranks->told);
     free(ranks);
+    memset(is_begun, 0, sizeof(is_begun));
+}
+
+// The engine may still send and receive news. A sanitizer sees it use memory that is free, and so
+// does the check of what is sent, if malloc overwrites such memory.
+static void a_failure_leaves_news_to_the_engine(void **state)
+{
+    (void)state;
+    braid_ranks *ranks = listen_to_news();
+    struct rank_news *heard = &ranks->heard;
+    braid_rank_fail(ranks, "a message was lost", true);
+    assert_int_equal(pthread_create(&ranks->thread, NULL, braid_rank_thread, ranks), 0);
+    check_fails(braid_ranks_close(ranks), BRAID_DEVICE_ERROR, "a message was lost");
+    uint32_t num_sends = 0;
+    for (uint32_t i = 0; i < MOST_NUMBERS; i++) {
+        if (!is_begun[i] || begun[i].operation != BRAID_RANK_SEND)
+            continue;
+        const struct rank_news *sent = begun[i].from;
+        assert_int_equal(sent->kind, RANK_NEWS_GAVE_UP);
+        assert_string_equal(sent->text, "a message was lost");
+        num_sends++;
+    }
+    assert_int_equal(num_sends, 1);
+    assert_ptr_equal(begun[0].to, heard);
+    assert_int_equal(heard->kind, 0);
+    memset(heard, 0, sizeof(*heard));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operation_ends_that_ends_together_with_a_question),
+        cmocka_unit_test(a_failure_leaves_news_to_the_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
