@@ -305,13 +305,12 @@ static void empty_grids(braid_exec *exec, const braid_graph *graph)
     }
 }
 
-// The exec holds its devices open until it is destroyed.
+// The exec holds its devices open until it is destroyed. All ranks of a graph with communicators
+// hear of a failure, and of an error `status` from before.
 static braid_status create_on(const struct places *places, const braid_graph *graph,
-                              const braid_exec_options *options, braid_exec **out_exec)
+                              const braid_exec_options *options, braid_status status,
+                              braid_exec **out_exec)
 {
-    braid_status status = check_options(graph, options);
-    if (status)
-        return status;
     braid_exec *exec = calloc(1, sizeof(*exec));
     if (!exec)
         return braid_error_no_memory("an exec");
@@ -320,17 +319,22 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     pthread_mutex_init(&exec->turn.lock, NULL);
     pthread_cond_init(&exec->turn.has_waited, NULL);
     pthread_mutex_init(&exec->memory.lock, NULL);
-    status = braid_graph_check_regions(graph); // of nodes that are left out, too
+    if (!status)
+        status = check_options(graph, options);
+    if (!status)
+        status = braid_graph_check_regions(graph); // of nodes that are left out, too
     if (!status)
         status = braid_graph_cull(graph, &exec->culled);
     if (!status)
         status = braid_verify_left_out(graph, exec->culled.graph);
     if (!status)
         status = check_left_out(options->schedule, &exec->culled);
-    graph = exec->culled.graph;
     if (!status)
-        status = graph->ranks ? graph->ranks->ops->make_exec(exec, graph, options)
-                              : braid_exec_make(exec, graph, options);
+        graph = exec->culled.graph;
+    if (graph->ranks)
+        status = graph->ranks->ops->make_exec(exec, graph, options, status);
+    else if (!status)
+        status = braid_exec_make(exec, graph, options);
     if (!status && options->capture)
         status = braid_graph_clone(graph, &exec->captured);
     if (status) {
@@ -357,12 +361,10 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     const struct places places = braid_device_places(device);
     for (uint32_t i = 0; i < places.num && !status; i++)
         status = braid_device_check("braid_exec_create", places.devices[i]);
-    if (status)
-        return status;
     braid_exec_options own = { 0 };
     if (options)
         own = *options;
     if (!own.plan.places && device->group)
         own.plan.places = &device->group->model;
-    return create_on(&places, graph, &own, out_exec);
+    return create_on(&places, graph, &own, status, out_exec);
 }

@@ -20,9 +20,10 @@ struct graph_ranks_ops {
     // Of a graph that has all of the other but this. False: no memory, and the clone has none.
     bool (*clone)(const braid_graph *graph, braid_graph *clone);
     void (*finish)(braid_graph *graph);
-    // Makes an exec, as all ranks do together. Errors: as braid_exec_create.
+    // Makes an exec, as all ranks do together, or tells them of an error `status`, and returns it.
+    // Errors: as braid_exec_create.
     braid_status (*make_exec)(braid_exec *exec, const braid_graph *graph,
-                              const braid_exec_options *options);
+                              const braid_exec_options *options, braid_status status);
     // Gives the exec's posts and awaits their operations, once its tasks are made.
     void (*make_operations)(braid_exec *exec, const braid_graph *graph);
 };

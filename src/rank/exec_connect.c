@@ -77,7 +77,8 @@ static braid_status connect_all(const braid_exec *exec, const struct nccl_api *a
     return status;
 }
 
-braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options)
+braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options,
+                                     braid_status status)
 {
     const struct nccl_api *api = NULL;
     struct array list = { 0 };
@@ -85,7 +86,8 @@ braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options 
         braid_array_finish(&list);
         return braid_error_no_memory("the communicators of an exec");
     }
-    braid_status status = braid_nccl_open(exec->device->backend->ops->rank_engine, &api);
+    if (!status)
+        status = braid_nccl_open(exec->device->backend->ops->rank_engine, &api);
     if (!status)
         status = check_device(exec, &list);
     if (!status && options->schedule)

@@ -107,10 +107,11 @@ static braid_status plan(braid_exec *exec, const braid_graph *graph,
 
 // One plan for any player.
 static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options)
+                                const braid_exec_options *options, braid_status status)
 {
     bool again;
-    braid_status status = plan(exec, graph, options);
+    if (!status)
+        status = plan(exec, graph, options);
     status = braid_rank_exec_agree(exec, graph, !options->schedule, status, &again);
     if (!again)
         return status;
@@ -122,11 +123,11 @@ static braid_status plan_agreed(braid_exec *exec, const braid_graph *graph,
 }
 
 static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
-                                 const braid_exec_options *options)
+                                 const braid_exec_options *options, braid_status status)
 {
     const struct rank_exec *own = rank_exec_of(exec);
     braid_exec_options planned = *options;
-    braid_status status = plan_agreed(exec, graph, options);
+    status = plan_agreed(exec, graph, options, status);
     planned.schedule = exec->schedule;
     exec->schedule = NULL;
     if (own->is_linked)
@@ -141,16 +142,16 @@ static braid_status make_planned(braid_exec *exec, const braid_graph *graph,
 }
 
 static braid_status make_linked(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options)
+                                const braid_exec_options *options, braid_status status)
 {
     bool again;
     braid_graph *joined = NULL;
-    braid_status status = braid_rank_exec_connect(exec, options);
+    status = braid_rank_exec_connect(exec, options, status);
     if (status)
         return status;
     status = braid_graph_join(graph, &joined);
     status = status ? braid_rank_exec_agree(exec, graph, false, status, &again)
-                    : make_planned(exec, joined, options);
+                    : make_planned(exec, joined, options, BRAID_OK);
     braid_graph_destroy(joined);
     if (!status)
         braid_rank_exec_watch(exec);
@@ -158,11 +159,11 @@ static braid_status make_linked(braid_exec *exec, const braid_graph *graph,
 }
 
 braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
+                                  const braid_exec_options *options, braid_status status)
 {
-    braid_status status = add_part(exec, graph);
-    if (status)
-        return status;
-    return rank_exec_of(exec)->is_linked ? make_linked(exec, graph, options)
-                                         : make_planned(exec, graph, options);
+    braid_status added = add_part(exec, graph);
+    if (added)
+        return status ? status : added;
+    return rank_exec_of(exec)->is_linked ? make_linked(exec, graph, options, status)
+                                         : make_planned(exec, graph, options, status);
 }

@@ -34,7 +34,7 @@ static inline struct rank_exec *rank_exec_of(const braid_exec *exec)
 
 // exec_make.c: graph_ranks_ops.
 braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options);
+                                  const braid_exec_options *options, braid_status status);
 void braid_rank_make_operations(braid_exec *exec, const braid_graph *graph);
 
 // exec_agree.c: all ranks call it when they create an exec, also if that has failed here with
@@ -45,8 +45,10 @@ braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, b
 // The options of all ranks for the second plan.
 braid_exec_options braid_rank_exec_apart(const braid_exec_options *options);
 
-// exec_connect.c: of an exec whose operations a device makes, connects its communicators there.
-braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options);
+// exec_connect.c: of an exec whose operations a device makes, connects its communicators there,
+// unless this rank or another has failed.
+braid_status braid_rank_exec_connect(braid_exec *exec, const braid_exec_options *options,
+                                     braid_status status);
 // Has its frames watched.
 void braid_rank_exec_watch(braid_exec *exec);
 // Before any rank waits for another inside of the engine, and when an exec is made: all hear of a

@@ -232,6 +232,22 @@ void test_all_hear_of_a_rank_that_makes_no_exec(void **state)
                    (const char *[]){ rank == 2 ? "cycle" : "rank 2 made no exec", NULL });
 }
 
+void test_all_hear_of_options_that_a_rank_refuses(void **state)
+{
+    struct job *job = *state;
+    braid_exec *exec = NULL;
+    const braid_exec_options right = { 0 }, wrong = { .mode = (braid_exec_mode)99 };
+    for (uint32_t odd = 0; odd < NUM_RANKS; odd += NUM_RANKS - 1)
+        check_fails(
+            braid_exec_create(job->device, job->graph, rank == odd ? &wrong : &right, &exec),
+            BRAID_INVALID_ARGUMENT,
+            rank == odd ? "braid_exec_create: unknown mode 99"
+            : odd       ? "rank 3 made no exec: braid_exec_create: unknown mode 99"
+                        : "rank 0 made no exec: braid_exec_create: unknown mode 99");
+    assert_null(exec);
+    check_ok(braid_exec_create(job->device, job->graph, &right, &job->exec));
+}
+
 // Mistakes are found when the node is added, on the rank that made them.
 void test_a_wrong_operation_is_refused_at_once(void **state)
 {

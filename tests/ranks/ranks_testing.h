@@ -41,6 +41,7 @@ void test_a_collective_that_a_rank_knows_nothing_of_is_refused(void **state);
 void test_a_circle_of_waits_is_refused_and_shown(void **state);
 void test_communicators_that_cross_are_refused(void **state);
 void test_all_hear_of_a_rank_that_makes_no_exec(void **state);
+void test_all_hear_of_options_that_a_rank_refuses(void **state);
 void test_a_wrong_operation_is_refused_at_once(void **state);
 void test_an_operation_is_added_whole_or_not_at_all(void **state);
 void test_a_launch_that_failed_halfway_keeps_no_communicator(void **state);

@@ -343,6 +343,7 @@ int main(void)
         test_job(test_a_circle_of_waits_is_refused_and_shown),
         test_job(test_communicators_that_cross_are_refused),
         test_job(test_all_hear_of_a_rank_that_makes_no_exec),
+        test_job(test_all_hear_of_options_that_a_rank_refuses),
         test_job(test_a_communicator_is_in_one_exec_at_a_time),
         test_job(test_a_launch_that_failed_halfway_keeps_no_communicator),
         test_job(test_an_operation_of_a_launch_that_failed_is_awaited),
