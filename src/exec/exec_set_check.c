@@ -203,7 +203,9 @@ static bool are_arguments(const struct value_edit *edits, uint32_t num)
     return true;
 }
 
-// Checks the edits of one node, and writes them unless this is only to check.
+// Checks the edits of one node, and writes them unless this is only to check. The check changes the
+// rooms of a copy or fill. It does not write a loop back, whose number reports read without the
+// lock.
 static braid_status put_node(braid_exec *exec, const struct value_edit *edits, uint32_t num,
                              bool writes)
 {
@@ -214,7 +216,7 @@ static braid_status put_node(braid_exec *exec, const struct value_edit *edits, u
         return status;
     for (uint32_t i = 0; i < num; i++)
         braid_exec_write_value(exec, &edits[i]);
-    if (is_staged && has_work(&staged.task))
+    if (is_staged && (staged.task.kind == WORK_COPY || staged.task.kind == WORK_FILL))
         *work_of(exec, edits[0].node) = staged.task.work;
     return BRAID_OK;
 }

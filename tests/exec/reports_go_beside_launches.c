@@ -14,6 +14,7 @@ struct fixture {
     braid_device *device;
     braid_exec *exec;
     braid_parameter value;
+    braid_node loop;
     atomic_bool has_ended;
 };
 
@@ -25,7 +26,8 @@ static void spin(const braid_blocks *blocks, void *const *args)
         left--;
 }
 
-// Kernels, and a loop of as many. Each launch writes new arguments for all of them.
+// Kernels, and a loop of as many. Each launch writes new arguments for all of them, and the loop's
+// iterations.
 static void set_up(struct fixture *fixture)
 {
     static const braid_kernel kernel = { .name = "spin", .cpu = spin };
@@ -40,7 +42,7 @@ static void set_up(struct fixture *fixture)
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(value), &fixture->value));
     for (int i = 0; i < 2 * NUM_NODES; i++) {
         if (i == NUM_NODES)
-            check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 3 }, NULL));
+            check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 3 }, &fixture->loop));
         check_ok(braid_graph_add_kernel(graph, &spins, &node));
         check_ok(braid_graph_use_parameter(graph, fixture->value,
                                            &(braid_parameter_use){ .node = node }));
@@ -56,6 +58,8 @@ static void *launch(void *user)
 {
     struct fixture *fixture = user;
     for (uint32_t i = 0; i < NUM_FRAMES; i++) {
+        const uint64_t times = 1 + i % 3;
+        check_ok(braid_exec_set(fixture->exec, fixture->loop, BRAID_TARGET_TIMES, 0, &times));
         check_ok(braid_exec_set_param(fixture->exec, fixture->value, &i));
         check_ok(braid_exec_launch(fixture->exec, NULL));
     }
