@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ctypes
 import dataclasses
 import math
@@ -11,7 +10,7 @@ import os
 import struct
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
@@ -147,7 +146,7 @@ class Exec(Owned):
         self._grows = False  # the next launch waits for frames, since scratch grows
         self._frame_number = kept.frame_number
         # From reading the number to the launch. Setters do without: a launch may wait for host calls that set values.
-        self._numbering: ContextManager[Any] = contextlib.nullcontext() if kept.frame_number is None else threading.RLock()
+        self._numbering = threading.RLock()
         self._late = late
         self._has_deadline = watcher is not None
         self._keeps_times = bool(how.get("profile"))
@@ -200,21 +199,29 @@ class Exec(Owned):
     def _launch_all(self, pointer: Any, stream: Any, num_frames: int,
                     rows: Sequence[Tuple[List[Argument], Tuple[int, int]]]) -> Any:
         packed = [(handle, b"".join(value.data for value in values), len(values)) for values, handle in rows]
-        with self._numbering:
-            if self._frame_number is not None:
-                first = int(lib.braid_exec_num_frames(pointer))
-                numbers = struct.pack(f"={num_frames}Q", *range(first, first + num_frames))
-                packed.append((self._frame_number, numbers, num_frames))
-            data = [ffi.from_buffer(values) for _, values, _ in packed]
-            array = ffi.new("braid_param_rows[]", [(handle, values, num) for (handle, _, num), values in zip(packed, data)])
-            return lib.braid_exec_launch_many(pointer, stream, num_frames, array, len(packed))
+        if self._frame_number is not None:
+            first = int(lib.braid_exec_num_frames(pointer))
+            numbers = struct.pack(f"={num_frames}Q", *range(first, first + num_frames))
+            packed.append((self._frame_number, numbers, num_frames))
+        data = [ffi.from_buffer(values) for _, values, _ in packed]
+        array = ffi.new("braid_param_rows[]", [(handle, values, num) for (handle, _, num), values in zip(packed, data)])
+        return lib.braid_exec_launch_many(pointer, stream, num_frames, array, len(packed))
 
     def _launch_one(self, pointer: Any, stream: Any) -> Any:
+        if self._frame_number is not None:
+            number = Argument(struct.pack("=Q", int(lib.braid_exec_num_frames(pointer))))
+            check(self._put_param(pointer, self._frame_number, number))
+        return lib.braid_exec_launch(pointer, stream)
+
+    def _launch_numbered(self, pointer: Any, stream: Any, call: Callable[[Any, Any], Any]) -> int:
+        if self._frame_number is None:
+            return int(call(pointer, stream))
+        # C refuses host calls here. They must not wait for a launch that may wait for them.
+        status = int(lib.braid_exec_launch_many(pointer, stream, 0, ffi.NULL, 0))
+        if status != lib.BRAID_OK:
+            return status
         with self._numbering:
-            if self._frame_number is not None:
-                number = Argument(struct.pack("=Q", int(lib.braid_exec_num_frames(pointer))))
-                check(self._put_param(pointer, self._frame_number, number))
-            return lib.braid_exec_launch(pointer, stream)
+            return int(call(pointer, stream))
 
     def _launch(self, stream: Any, call: Callable[[Any, Any], Any]) -> int:
         if stream is not None:
@@ -229,10 +236,10 @@ class Exec(Owned):
                 self._poll_all(pointer)
                 self._grows = False
             if stream is None:
-                return int(call(pointer, ffi.NULL))
+                return self._launch_numbered(pointer, ffi.NULL, call)
             self._stream = stream  # lives as long as its frames may
             with stream._owner as on:
-                return int(call(pointer, on))
+                return self._launch_numbered(pointer, on, call)
 
     def wait(self, timeout: Optional[float] = None) -> None:
         """Blocks until the last launch has ended, or for `timeout` seconds. Raises HostCallError where host calls of

@@ -417,12 +417,32 @@ def test_a_launch_of_another_thread_takes_no_number_twice(device, between, launc
     graph.host(numbers.append, frame=True)
     frame = braid.Exec(device, graph)
     other = threading.Thread(target=launch, args=[frame])
-    # The number is known: before C launches, the other thread may run. If it is kept away, nothing tells so.
-    between.come(function, before=lambda: (other.start(), other.join(0.2)))
+    # A launch asks C first. Then the number is known: before C launches, the other thread may run. If it is kept away,
+    # nothing tells so.
+    between.come("braid_exec_launch_many", before=lambda: between.come(
+        function, before=lambda: (other.start(), other.join(0.2))))
     frame.launch() if function == "braid_exec_launch" else frame.launch_many(2)
     other.join(60)
     frame.wait()
     assert len(numbers) == frame.num_frames and numbers == list(range(frame.num_frames))
+
+
+@pytest.mark.parametrize("launch", [lambda frame: frame.launch(), lambda frame: frame.launch_many(1)], ids=["one", "many"])
+def test_a_host_call_that_a_launch_waits_for_is_refused_launches(device, launch):
+    frames, refused, graph = itertools.count(), [], braid.Graph()
+    graph.frame_number()
+
+    def call():
+        if next(frames) == 0:
+            with pytest.raises(braid.InvalidArgumentError, match="called inside a "):
+                launch(frame)
+            refused.append(0)
+
+    graph.host(call, blocking=True)
+    frame = braid.Exec(device, graph, frames=2, when_full="waits")
+    frame.launch_many(3)
+    frame.wait()
+    assert refused == [0] and frame.num_frames == 3
 
 
 def test_memory_of_a_frame_with_a_type_is_the_frames_own(device):
