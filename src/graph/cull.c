@@ -10,6 +10,7 @@ struct cull {
     braid_graph *to;
     struct reach *reach;
     bool *needed;   // by vertex
+    bool *unmade;   // likewise
     uint32_t *room; // likewise
 };
 
@@ -23,29 +24,40 @@ static bool is_left_out(const braid_graph *graph, uint32_t node)
     return graph_nodes(graph)[node].is_left_out;
 }
 
-// Whether a change comes from a node that nothing needs. A change that leaves an earlier one in
-// place is a vertex, which needs its node and the earlier change.
-static bool has_unneeded_source(const struct cull *cull, uint32_t change)
+// Of a vertex that nothing needs. An empty node leaves all data as they were. So does a vertex of
+// an access, which needs its node and the change before.
+static bool is_unmade(const struct cull *cull, uint32_t vertex)
 {
+    const struct reach_list *list = &cull->reach->lists[vertex];
     const uint32_t *needs = cull->reach->needs.items;
-    while (change >= cull->reach->num_nodes) {
-        const struct reach_list *list = &cull->reach->lists[change];
-        if (!cull->needed[needs[list->begin]])
-            return true;
-        if (list->end - list->begin < 2)
-            return false;
-        change = needs[list->begin + 1];
+    if (vertex < cull->reach->num_nodes && graph_nodes(cull->from)[vertex].kind != WORK_EMPTY)
+        return true;
+    size_t i = list->begin;
+    while (i < list->middle && !cull->unmade[needs[i]])
+        i++;
+    return i < list->middle;
+}
+
+// Marks the vertices behind which is a change of a node that nothing needs. Most needs are of
+// earlier vertices, but frames make cycles.
+static void mark_unmade(struct cull *cull)
+{
+    for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        for (uint32_t i = 0; i < cull->reach->num_vertices; i++) {
+            if (!cull->needed[i] && !cull->unmade[i] && is_unmade(cull, i))
+                goes_on = cull->unmade[i] = true;
+        }
     }
-    return !cull->needed[change];
 }
 
 // Whether the node overwrites such a change.
-static bool covers_unneeded(const struct cull *cull, uint32_t node)
+static bool covers_unmade(const struct cull *cull, uint32_t node)
 {
     const struct reach_list *list = &cull->reach->lists[node];
     const uint32_t *needs = cull->reach->needs.items;
     size_t i = list->end;
-    while (i < list->covered && !has_unneeded_source(cull, needs[i]))
+    while (i < list->covered && !cull->unmade[needs[i]])
         i++;
     return i < list->covered;
 }
@@ -162,17 +174,17 @@ static bool keep_crossings(struct cull *cull)
 }
 
 // Marks the nodes that nothing needs while parameters disable all that they may. Whether there are.
-// A node must run if its result hides one of such a node, or of one that is left out. An empty node
-// is such, too: it leaves in place the result of a node behind it.
+// A node must run if its result hides one of such a node, or of one that is left out.
 static bool mark_idle(struct cull *cull)
 {
     bool any = false;
     braid_reach_mark(cull->reach, may_rest, cull->to, cull->needed, cull->room);
+    mark_unmade(cull);
     for (uint32_t i = 0; i < cull->reach->num_nodes; i++) {
         struct graph_node *node = node_at(cull->to, i);
         node->may_idle = !cull->needed[i] && may_idle(node) &&
                          braid_graph_region_of(cull->from, i) == GRAPH_NONE;
-        node->must_run = !node->is_left_out && covers_unneeded(cull, i);
+        node->must_run = !node->is_left_out && covers_unmade(cull, i);
         any = any || node->may_idle;
     }
     return any;
@@ -182,8 +194,9 @@ static bool cull_all(struct cull *cull)
 {
     uint32_t num = cull->reach->num_vertices;
     cull->needed = braid_allocate_zeroed(num, sizeof(*cull->needed));
+    cull->unmade = braid_allocate_zeroed(num, sizeof(*cull->unmade));
     cull->room = braid_allocate_zeroed(num, sizeof(*cull->room));
-    if (!cull->needed || !cull->room || !copy_nodes(cull))
+    if (!cull->needed || !cull->unmade || !cull->room || !copy_nodes(cull))
         return false;
     braid_reach_mark(cull->reach, NULL, NULL, cull->needed, cull->room);
     mark_nodes(cull);
@@ -212,6 +225,7 @@ braid_status braid_graph_cull(const braid_graph *graph, struct culled *out_culle
     struct cull cull = { .from = graph, .to = own, .reach = &culled->reach };
     bool done = cull_all(&cull);
     free(cull.needed);
+    free(cull.unmade);
     free(cull.room);
     if (done)
         return BRAID_OK;

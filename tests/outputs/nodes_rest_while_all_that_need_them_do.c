@@ -205,23 +205,28 @@ static void nodes_that_hide_resting_ones_stay_enabled(void **state)
     braid_exec_destroy(exec);
 }
 
+// Hides a result of which a copy is drawn now and then, behind an empty node that changes nothing.
+static braid_node hide_behind_empty(struct drawing *frame, braid_resource result)
+{
+    const braid_access changes = { result, BRAID_READ_WRITE };
+    const braid_empty join = { .node = { .accesses = &changes, .num_accesses = 1 } };
+    check_ok(braid_graph_add_empty(frame->graph, &join, NULL));
+    braid_node draw =
+        add_call(frame, "draw on it", &frame->num_draws, (braid_access){ result, BRAID_READ },
+                 (braid_access){ frame->image, BRAID_READ_WRITE });
+    enable_by(frame, frame->draws, draw);
+    check_ok(braid_graph_set_output(frame->graph, result));
+    return add_call(frame, "hide", &frame->num_prints, (braid_access){ result, BRAID_WRITE },
+                    (braid_access){ 0 });
+}
+
 // Also where an empty node is between them, which leaves the result as it was.
 static void nodes_that_hide_resting_ones_behind_empty_ones_stay_enabled(void **state)
 {
     struct field *field = *state;
-    struct drawing *frame = &field->frame;
     const bool no = false;
-    const braid_access changes = { frame->fine, BRAID_READ_WRITE };
-    const braid_empty join = { .node = { .accesses = &changes, .num_accesses = 1 } };
-    check_ok(braid_graph_add_empty(frame->graph, &join, NULL));
-    braid_node draw =
-        add_call(frame, "draw on it", &frame->num_draws, (braid_access){ frame->fine, BRAID_READ },
-                 (braid_access){ frame->image, BRAID_READ_WRITE });
-    enable_by(frame, frame->draws, draw);
-    braid_node hide = add_call(frame, "hide", &frame->num_prints,
-                               (braid_access){ frame->fine, BRAID_WRITE }, (braid_access){ 0 });
-    check_ok(braid_graph_set_output(frame->graph, frame->fine));
-    braid_exec *exec = make_exec(frame, field->device, (braid_exec_options){ 0 });
+    braid_node hide = hide_behind_empty(&field->frame, field->frame.fine);
+    braid_exec *exec = make_exec(&field->frame, field->device, (braid_exec_options){ 0 });
     check_fails(braid_exec_set(exec, hide, BRAID_TARGET_ENABLED, 0, &no), BRAID_UNSUPPORTED,
                 "disable it by a parameter");
     braid_exec_destroy(exec);
@@ -334,11 +339,8 @@ static void schedules_older_than_a_parameter_are_refused(void **state)
 }
 
 // No driver's graph can disable a fill.
-static void fills_do_not_rest(void **state)
+static braid_resource add_fill(struct drawing *frame, uint32_t *ground)
 {
-    struct field *field = *state;
-    struct drawing *frame = &field->frame;
-    static uint32_t ground[4];
     braid_resource filled;
     check_ok(braid_graph_add_buffer(frame->graph, "ground", ground, 16, &filled));
     const braid_access writes = { filled, BRAID_WRITE };
@@ -348,6 +350,15 @@ static void fills_do_not_rest(void **state)
                               .value_bytes = 4,
                               .num_values = 4 };
     check_ok(braid_graph_add_fill(frame->graph, &fill, NULL));
+    return filled;
+}
+
+static void fills_do_not_rest(void **state)
+{
+    struct field *field = *state;
+    struct drawing *frame = &field->frame;
+    static uint32_t ground[4];
+    braid_resource filled = add_fill(frame, ground);
     braid_node draw =
         add_call(frame, "draw on it", &frame->num_draws, (braid_access){ filled, BRAID_READ },
                  (braid_access){ frame->image, BRAID_READ_WRITE });
@@ -357,6 +368,22 @@ static void fills_do_not_rest(void **state)
     check_ok(braid_exec_wait(exec));
     check_runs(frame, 0, 0);
     assert_int_equal(ground[3], 7);
+    braid_exec_destroy(exec);
+}
+
+// So nodes that hide one may be disabled, also behind an empty node.
+static void nodes_that_hide_fills_may_be_disabled(void **state)
+{
+    struct field *field = *state;
+    const bool no = false;
+    static uint32_t ground[4];
+    braid_node hide = hide_behind_empty(&field->frame, add_fill(&field->frame, ground));
+    braid_exec *exec = make_exec(&field->frame, field->device, (braid_exec_options){ 0 });
+    check_ok(braid_exec_set(exec, hide, BRAID_TARGET_ENABLED, 0, &no));
+    run(exec, field->stream, field->frame.draws, 0);
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(ground[3], 7);
+    assert_int_equal(field->frame.num_prints, 0);
     braid_exec_destroy(exec);
 }
 
@@ -452,6 +479,7 @@ int main(void)
         TEST(only_what_may_disable_nodes_has_them_looked_for),
         TEST(schedules_older_than_a_parameter_are_refused),
         TEST(fills_do_not_rest),
+        TEST(nodes_that_hide_fills_may_be_disabled),
         TEST(values_of_nodes_left_out_are_set_in_vain),
         TEST(loops_left_out_have_no_iterations),
         TEST(frames_without_nodes_have_times),
