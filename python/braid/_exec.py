@@ -185,7 +185,8 @@ class Exec(Owned):
         encoded = [(self._encode_rows(parameter, values), parameter._handle) for parameter, values in (rows or {}).items()]
         kept = {(-1, handle[0]): _all_kept(values) for values, handle in encoded if num_frames}
         status = self._given.give(kept, lambda: self._launch(
-            stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded)), lambda: self.num_frames)
+            stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded)), lambda: self.num_frames,
+            lambda status: False)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
         raise_interrupt()
@@ -371,14 +372,11 @@ class Exec(Owned):
         arguments = type_.encode(value, where) if isinstance(type_, Form) else [encode(value, type_, where)]
         for argument in arguments:
             check_argument(self.device, argument, f"kernel '{node.name}' is given", index)
-        packed, first = Arguments(arguments), use.begins[index]
+        packed, kept = Arguments(arguments), _all_kept(arguments)
         handle = self.graph._handle(node, "node")
-
-        def call(pointer: Any) -> int:
-            statuses = (lib.braid_exec_set_arg(pointer, handle, first + i, packed.array[i]) for i in range(packed.num))
-            return int(next((status for status in statuses if status != lib.BRAID_OK), lib.BRAID_OK))
-
-        self._give({(node.index, index): _all_kept(arguments)}, call)
+        for word, value in enumerate(packed.array, use.begins[index]):
+            self._give({(node.index, word): kept},
+                       lambda pointer: int(lib.braid_exec_set_arg(pointer, handle, word, value)))
 
     def set_param(self, parameter: Parameter, value: Any) -> None:
         """Gives a parameter another value, for later launches."""
@@ -499,8 +497,10 @@ class Exec(Owned):
         self._give(kept or {}, lambda pointer: int(lib.braid_exec_set(pointer, handle, target, 0, value)))
 
     def _give(self, kept: Mapping[Tuple[int, int], Any], call: Callable[[Any], int]) -> None:
+        """By a call of C that takes all or nothing."""
         with self._owner as pointer:
-            check(self._given.give(kept, lambda: call(pointer), lambda: int(lib.braid_exec_num_frames(pointer))))
+            check(self._given.give(kept, lambda: call(pointer), lambda: int(lib.braid_exec_num_frames(pointer)),
+                                   lambda status: True))
 
     def set_scratch(self, scratch: Resource, nbytes: int) -> None:
         """Gives scratch more bytes for later launches, of which the first waits for the exec's frames in flight. What

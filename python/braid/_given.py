@@ -36,10 +36,12 @@ class Given:
         """How many things were replaced and are still kept."""
         return len(self._replaced)
 
-    def give(self, kept: Mapping[Tuple[int, int], Any], call: Callable[[], int], num_frames: Callable[[], int]) -> int:
-        """Makes the call that gives things to C, and returns its status. A thing of None is a number."""
+    def give(self, kept: Mapping[Tuple[int, int], Any], call: Callable[[], int], num_frames: Callable[[], int],
+             took_none: Callable[[int], bool]) -> int:
+        """Makes the call that gives things to C, and returns its status. A thing of None is a number. `took_none`:
+        whether C has surely none of the things, by the status of a call that failed."""
         before: List[Tuple[Set[_Thing], _Thing]] = []
-        new: List[_Thing] = []
+        new: List[Tuple[Set[_Thing], _Thing]] = []
         try:
             for place, thing in kept.items():
                 if thing is None and place not in self._at:
@@ -47,9 +49,12 @@ class Given:
                 at = self._at.setdefault(place, set())
                 before += [(at, one) for one in list(at) if one.is_over]
                 if thing is not None:
-                    new.append(_Thing(thing))
-                    at.add(new[-1])
+                    new.append((at, _Thing(thing)))
+                    at.add(new[-1][1])
             status = call()
+            if status != lib.BRAID_OK and new and took_none(status):
+                for at, one in new:
+                    at.discard(one)
             if status == lib.BRAID_OK and before:
                 # One more: a part of a launch that failed may still run, and the next frame is behind it.
                 num = num_frames() + 1
@@ -59,7 +64,7 @@ class Given:
                     at.discard(one)
             return status
         finally:
-            for one in new:
+            for _, one in new:
                 one.is_over = True
 
     def at(self, place: Tuple[int, int], first: Any) -> List[Any]:

@@ -186,6 +186,41 @@ def test_of_two_setters_at_once_the_later_ones_array_lives(device, store, betwee
     assert last[0] & 7 == 7 and is_gone(one_alive) and is_gone(two_alive)
 
 
+class Addressed:
+    """Two numbers of 8 bytes at an address"""
+
+    def __init__(self, address):
+        self.__array_interface__ = {"version": 3, "shape": (2,), "typestr": "<i8", "data": (address, False)}
+
+
+def test_a_refused_setter_leaves_sizes_and_lets_go_of_its_array(device):
+    target, whole, graph = np.zeros(4, int), np.zeros(4, int), braid.Graph()
+    graph.buffer(whole, "whole")
+    copy = graph.copy(target, np.ones(4, int), name="save")
+    frame = braid.Exec(device, graph)
+    small = np.zeros(2, int)
+    alive = weakref.ref(small)
+    with pytest.raises(braid.InvalidArgumentError, match="'save': .* beyond buffer 'whole'"):
+        frame.set_copy(copy, to=small, source=Addressed(whole.ctypes.data + 24))
+    del small
+    assert is_gone(alive)
+    frame.set_copy(copy, source=np.full(4, 7))
+    frame.run()
+    assert target.tolist() == [7] * 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setter_that_a_host_call_may_not_make_lets_go_of_its_array(device, store, name):
+    made, graph = Setters(device, store), braid.Graph()
+    one, alive = cell()
+    graph.host(lambda: made.setters[name](one))
+    with braid.Exec(device, graph) as caller:
+        with pytest.raises(braid.HostCallError):
+            caller.run()
+    del one, caller, graph
+    assert is_gone(alive)
+
+
 @pytest.mark.parametrize("by", ["Ctrl-C", "a thread"])
 def test_a_copy_whose_setter_is_overtaken_never_goes_beyond_its_end(device, between, by):
     large, small, graph = np.zeros(4, int), np.zeros(2, int), braid.Graph()
