@@ -152,6 +152,8 @@ class Exec(Owned):
         self._keeps_times = bool(how.get("profile"))
         self._places = options.frames if options.frames > 1 and options.when_full != lib.BRAID_FULL_QUEUES else 0
         self._waits_for_place = how.get("when_full") == "waits"
+        # A launch that finds no place is refused before parameters take its rows. These four refuse it afterwards.
+        self._is_busy_before_rows = not (options.black_box or options.deadline_ns or kept.ranks or kept.queue_calls)
 
         def destroy(pointer: Any) -> None:
             lib.braid_exec_destroy(pointer)
@@ -184,9 +186,10 @@ class Exec(Owned):
         parameter has the last."""
         encoded = [(self._encode_rows(parameter, values), parameter._handle) for parameter, values in (rows or {}).items()]
         kept = {(-1, handle[0]): _all_kept(values) for values, handle in encoded if num_frames}
+        first = self.num_frames
         status = self._given.give(kept, lambda: self._launch(
             stream, lambda pointer, on: self._launch_all(pointer, on, num_frames, encoded)), lambda: self.num_frames,
-            lambda status: False)
+            lambda status: status == lib.BRAID_BUSY and self._is_busy_before_rows and self.num_frames == first)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
         raise_interrupt()

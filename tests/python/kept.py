@@ -113,6 +113,52 @@ def test_a_refused_launch_of_many_keeps_its_rows(device):
     assert target.tolist() == [1] * 1000 and is_gone(alive)
 
 
+def test_refused_launches_of_many_let_go_of_rows_that_no_frame_takes(device, store):
+    graph, first, leave = braid.Graph(), np.zeros(1, "int64"), threading.Semaphore(0)
+    where, order = graph.parameter("where", first), graph.resource("order")
+    graph.host(lambda: leave.acquire(timeout=60), blocking=True, excludes=order)
+    graph.kernel(store, 1, [where, 7], writes=first, excludes=order)
+    frame = braid.Exec(device, graph, frames=2, when_full="refuses")
+    row, alive = cell()
+    frame.launch_many(2, rows={where: [first, row]})
+    cells = [cell() for _ in range(3)]
+    all_alive = [one for _, one in cells]
+    while cells:
+        with pytest.raises(braid.BusyError):
+            frame.launch_many(1, rows={where: [cells.pop()[0]]})
+    del row
+    leave.release(3)
+    frame.wait()
+    assert all(is_gone(one) for one in all_alive) and not is_gone(alive)
+    frame.run()
+    assert alive()[0] == 7  # the node has it
+
+
+def test_a_launch_of_many_that_its_queue_call_refuses_keeps_its_rows(device):
+    target, first, is_busy = np.zeros(1, "int64"), np.ones(1, "int64"), [True]
+    graph = braid.Graph()
+
+    def queue(stream):
+        if is_busy.pop():
+            error = braid.BusyError("busy")
+            error.status = "BRAID_BUSY"
+            raise error
+
+    copy = graph.copy(target, first, after=graph.queue_call(queue))
+    source = graph.parameter("source", first)
+    graph.use(source, copy, "from")
+    frame = braid.Exec(device, graph, mode="streams")
+    row = np.full(1, 7)
+    alive = weakref.ref(row)
+    with pytest.raises(braid.BusyError):
+        frame.launch_many(1, rows={source: [row]})
+    del row
+    assert not is_gone(alive)
+    is_busy.append(False)
+    frame.run()
+    assert target[0] == 7
+
+
 class Setters:
     """An exec with a node for each kind of setter."""
 
