@@ -161,7 +161,7 @@ void braid_cpu_seat_take(struct cpu_backend *backend, struct cpu_seat *seat);
 void braid_cpu_seat_leave(struct cpu_backend *backend);
 // False: the calling thread is one of the program's.
 bool braid_cpu_seat_is_a_workers(void);
-// Of a thread of the program, which lends a hand; and whether it had better sleep now.
+// A thread of the program begins to lend a hand. Once its turn is over, it had better sleep.
 void braid_cpu_seat_begin_turn(struct cpu_seat *seat);
 bool braid_cpu_seat_turn_is_over(void);
 // Whether another thread at work was last seen on the caller's core.
