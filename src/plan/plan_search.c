@@ -13,13 +13,13 @@
 #include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_realise.h"
-#include "plan/plan_starts.h"
 
 // The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
 #define MOST_VISITS_OF_STARTS 320000
 #define MOST_VISITS_OF_STEPS 250000
 #define MOST_STEPS 512
+#define NUM_STARTS (4 * NUM_PASS_MODES)
 // With fewer edges a unit, an edge that others imply changes no number of steps.
 #define USUAL_EDGES 8
 // Where the number of lanes is chosen, many numbers are tried, each with this part of the visits.
@@ -248,6 +248,15 @@ static braid_status try_exact(struct search *search)
     return found ? accept(search) : BRAID_OK;
 }
 
+// Orders by path of all modes: with waits and without, and with two choices of lanes.
+static void start(struct plan_pass *pass, uint32_t number)
+{
+    pass->takes_first_lane = number < NUM_STARTS / 2;
+    braid_plan_pass_order_by_path(pass);
+    braid_plan_pass_key_by_path(pass, number % 2 ? 0 : pass->costs->model.wait_ns);
+    pass->mode = number / 2 % NUM_PASS_MODES;
+}
+
 static braid_status begin(struct search *search)
 {
     load(search, search->best);
@@ -258,13 +267,11 @@ static braid_status begin(struct search *search)
     braid_status status = accept(search);
     if (!status)
         status = try_exact(search);
-    const uint32_t first = braid_plan_first_start(&search->pass);
-    for (uint32_t i = first; i < search->num_starts && !status && !is_shortest(search); i++) {
+    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i++) {
         load(search, search->best);
         unpin(search);
-        status = braid_plan_start(&search->pass, i);
-        if (!status)
-            status = improve(search);
+        start(&search->pass, i);
+        status = improve(search);
         search->pass.takes_first_lane = false;
     }
     return status;
@@ -306,7 +313,7 @@ static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lan
     struct search search = { .tries = tries,
                              .best = placement,
                              .patience = least(patience, MOST_STEPS),
-                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_PLAN_STARTS),
+                             .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
                              .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
     return run_search(&search, lanes);
 }
