@@ -20,17 +20,16 @@ enum { FORMAT = 2 }; // as of all files of the tool: docs/json.md
 #define MOST_COST_NS ((uint64_t)INT64_MAX) // planning refuses a longer sum
 
 // A list of numbers in the file, by nodes, or by regions. All but costs_ns may be missing.
-enum list { COSTS, CROWDING, ITERATIONS, INSIDE, ALONE, NUM_LISTS };
-static const char *const list_names[NUM_LISTS] = { "costs_ns", "crowding", "iterations",
-                                                   "inside_ns", "alone_ns" };
+enum list { COSTS, ITERATIONS, INSIDE, OUTSIDE, NUM_LISTS };
+static const char *const list_names[NUM_LISTS] = { "costs_ns", "iterations", "inside_ns",
+                                                   "outside_ns" };
 
 // The largest number of a list, or their largest sum.
-static const uint64_t most_of[NUM_LISTS] = { MOST_COST_NS, UINT16_MAX, INT64_MAX, MOST_COST_NS,
-                                             MOST_COST_NS };
+static const uint64_t most_of[NUM_LISTS] = { MOST_COST_NS, INT64_MAX, MOST_COST_NS, MOST_COST_NS };
 
 static bool is_sum(enum list list)
 {
-    return list != CROWDING && list != ITERATIONS;
+    return list != ITERATIONS;
 }
 
 struct lists {
@@ -82,9 +81,8 @@ static braid_status begin_lists(const braid_graph *graph, struct lists *out_list
     }
     for (uint32_t i = 0; i < graph->nodes.num; i++) {
         out_lists->numbers[COSTS][i] = graph_nodes(graph)[i].cost_ns;
-        out_lists->numbers[CROWDING][i] = graph_nodes(graph)[i].crowding;
         out_lists->numbers[INSIDE][i] = graph_measured_of(graph, i).inside_ns;
-        out_lists->numbers[ALONE][i] = graph_measured_of(graph, i).alone_ns;
+        out_lists->numbers[OUTSIDE][i] = graph_measured_of(graph, i).outside_ns;
     }
     for (size_t i = 0; i < graph->regions.num; i++)
         out_lists->numbers[ITERATIONS][i] = graph_regions(graph)[i].expected;
@@ -271,9 +269,9 @@ static braid_status set_costs(braid_graph *graph, const struct lists *lists)
         braid_status status = braid_graph_set_cost(graph, braid_graph_node(graph, i), cost_ns);
         if (status)
             return status;
-        braid_graph_set_measured(graph, i, cost_ns, (uint16_t)lists->numbers[CROWDING][i]);
+        braid_graph_set_measured(graph, i, cost_ns);
         graph_keep_measured(graph, i,
-                            (struct graph_measured){ .alone_ns = lists->numbers[ALONE][i],
+                            (struct graph_measured){ .outside_ns = lists->numbers[OUTSIDE][i],
                                                      .inside_ns = lists->numbers[INSIDE][i] });
     }
     for (size_t i = 0; i < graph->regions.num; i++)
@@ -290,7 +288,7 @@ static braid_status read_file(const char *path, FILE *file, braid_graph *graph,
     if (status)
         return status;
     for (uint32_t i = 0; i < graph->nodes.num; i++) // where the file has none
-        lists.numbers[CROWDING][i] = lists.numbers[INSIDE][i] = lists.numbers[ALONE][i] = 0;
+        lists.numbers[INSIDE][i] = lists.numbers[OUTSIDE][i] = 0;
     status = read_origin(path, file, &found);
     if (!status)
         status = check_origin(path, &found, &expected, !device);

@@ -7,8 +7,6 @@
 #include "exec/exec.h"
 #include "exec/exec_times.h"
 #include "exec/islands.h"
-#include "exec/measure_crowding.h"
-#include "exec/measure_delays.h"
 #include "graph/regions.h"
 
 enum { LEAST_FRAMES = 3 }; // the first one finds no code and data in the caches
@@ -73,73 +71,6 @@ static uint64_t find_least(const braid_exec *exec, const struct player *player)
     return step_ns ? step_ns : 1; // 0 would be a cost that is not known
 }
 
-static struct measured_frames frames_of(const braid_exec *exec, const braid_timings *timings)
-{
-    braid_schedule_info info;
-    braid_schedule_get_info(exec->schedule, &info);
-    return (struct measured_frames){ info.steps,          info.num_steps,     timings->intervals,
-                                     timings->num_frames, timings->num_nodes, info.num_lanes };
-}
-
-// All are 0 unless one device starts the nodes itself: a delay of the host tells nothing of a node.
-static braid_status find_delays(const braid_exec *exec, const struct measured_frames *frames,
-                                uint64_t *out_ns)
-{
-    braid_cost_model model = { 0 };
-    exec->player->get_cost_model(exec->device->backend, &model);
-    if (!model.issue_ns || model.host_issues || exec->placed)
-        return BRAID_OK;
-    const struct expected_delays expected = {
-        .lane_ns = model.node_ns - (exec->info.num_early_starts ? model.early_ns : 0),
-        .wait_ns = model.wait_ns,
-    };
-    return braid_measure_delays(frames, expected, out_ns);
-}
-
-static bool has_lanes(const struct program *program)
-{
-    bool has = program->num_lanes > 1;
-    for (uint32_t i = 0; i < program->num_bodies && !has; i++)
-        has = has_lanes(&program->bodies[i]);
-    return has;
-}
-
-// Calls that sleep slow nobody. A call of an island takes another time for reasons of its own.
-// Nodes in bodies have no intervals, so on several lanes they may have had others beside them.
-static void describe(const braid_exec *exec, const braid_graph *graph, uint32_t node,
-                     struct measured_crowding *crowding)
-{
-    const uint32_t *island_of = exec->schedule->division.island_of;
-    const bool is_inside = island_of && island_of[node] != PLAN_NONE;
-    const bool is_in_body = braid_graph_region_of(graph, node) != GRAPH_NONE;
-    crowding->counts = exec->tasks.items[node].kind != WORK_EMPTY &&
-                       !graph_node_blocks(graph, node) && !is_inside && !is_in_body;
-    crowding->overlaps = is_in_body && has_lanes(&exec->program);
-}
-
-// Nodes of several devices slow each other in ways of their own.
-static braid_status find_crowding(const braid_exec *exec, const braid_graph *graph,
-                                  const braid_timings *timings,
-                                  const struct measured_frames *frames,
-                                  struct measured_crowding *nodes)
-{
-    for (uint32_t i = 0; i < frames->num_nodes; i++) {
-        nodes[i].alone_ns = graph_measured_of(graph, i).alone_ns;
-        nodes[i].added_ns =
-            find_added(exec, find_player(exec, graph, i), timings->nodes[i].timed_by);
-        describe(exec, graph, i, &nodes[i]);
-    }
-    const bool tells = frames->num_lanes > 1 && !exec->placed && !exec->player->is_island;
-    return tells ? braid_measure_crowding(frames, nodes) : BRAID_OK;
-}
-
-// News of nodes from frames.
-struct measured {
-    uint64_t *delays_ns; // how much later than by the model each begins
-    struct measured_crowding *crowding;
-    bool are_lone_calls; // all are calls of an island, each with the room of a lane to itself
-};
-
 // Without the time that measuring adds.
 static uint64_t find_cost(const braid_exec *exec, const struct player *player,
                           const braid_node_timing *timing)
@@ -151,37 +82,28 @@ static uint64_t find_cost(const braid_exec *exec, const struct player *player,
 }
 
 // A kernel is shorter as a call of an island, where it finds its code in the caches. So its cost
-// elsewhere stays, if that was measured.
-static void set_cost_inside(const struct measured *measured, braid_graph *graph, uint32_t node,
-                            uint64_t cost_ns)
+// elsewhere stays, if that was measured. are_lone_calls: each has the room of a lane to itself.
+static void set_cost_inside(braid_graph *graph, uint32_t node, uint64_t cost_ns,
+                            bool are_lone_calls)
 {
     struct graph_measured known = graph_measured_of(graph, node);
-    if (measured->are_lone_calls)
+    if (are_lone_calls)
         known.inside_ns = cost_ns;
-    if (!known.alone_ns)
-        braid_graph_set_measured(graph, node, cost_ns, graph_nodes(graph)[node].crowding);
+    if (!known.outside_ns)
+        braid_graph_set_measured(graph, node, cost_ns);
     graph_keep_measured(graph, node, known);
 }
 
-// A node that overlaps costs its time alone, if that is known.
-static void set_cost_outside(const struct measured *measured, braid_graph *graph, uint32_t node,
-                             uint64_t cost_ns)
+static void set_cost_outside(braid_graph *graph, uint32_t node, uint64_t cost_ns)
 {
-    const struct measured_crowding *crowding = &measured->crowding[node];
     struct graph_measured known = graph_measured_of(graph, node);
-    uint16_t beside = crowding->crowding;
-    if (!crowding->overlaps) {
-        known.alone_ns = cost_ns;
-        beside = graph_nodes(graph)[node].crowding;
-    } else if (known.alone_ns && known.alone_ns < cost_ns) {
-        cost_ns = known.alone_ns;
-    }
-    braid_graph_set_measured(graph, node, cost_ns + measured->delays_ns[node], beside);
+    known.outside_ns = cost_ns;
+    braid_graph_set_measured(graph, node, cost_ns);
     graph_keep_measured(graph, node, known);
 }
 
 static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
-                     const braid_node_timing *timing, const struct measured *measured)
+                     const braid_node_timing *timing, bool are_lone_calls)
 {
     enum work_kind kind = exec->tasks.items[node].kind;
     if (kind == WORK_EMPTY || work_has_body(kind)) // which takes what its body does
@@ -190,33 +112,22 @@ static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
         return;
     const uint64_t cost_ns = find_cost(exec, find_player(exec, graph, node), timing);
     if (exec->player->is_island)
-        set_cost_inside(measured, graph, node, cost_ns);
+        set_cost_inside(graph, node, cost_ns, are_lone_calls);
     else
-        set_cost_outside(measured, graph, node, cost_ns);
+        set_cost_outside(graph, node, cost_ns);
 }
 
 static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
                               const braid_timings *timings)
 {
-    const uint32_t num = timings->num_nodes;
-    const struct measured_frames frames = frames_of(exec, timings);
-    struct store store = { 0 };
-    struct measured measured = {
-        .delays_ns = braid_store_take(&store, num, sizeof(*measured.delays_ns)),
-        .crowding = braid_store_take(&store, num, sizeof(*measured.crowding)),
-    };
+    bool are_lone_calls = false;
+    if (!braid_graph_reserve_measured(graph))
+        return braid_error_no_memory("the costs of a frame");
     braid_status status = BRAID_OK;
-    if (store.failed || !braid_graph_reserve_measured(graph))
-        status = braid_error_no_memory("the costs of a frame");
-    if (!status)
-        status = find_delays(exec, &frames, measured.delays_ns);
-    if (!status)
-        status = find_crowding(exec, graph, timings, &frames, measured.crowding);
-    if (!status && exec->player->is_island)
-        status = braid_exec_has_lone_calls(exec, &measured.are_lone_calls);
-    for (uint32_t i = 0; i < num && !status; i++)
-        set_cost(exec, graph, i, &timings->nodes[i], &measured);
-    braid_store_finish(&store);
+    if (exec->player->is_island)
+        status = braid_exec_has_lone_calls(exec, &are_lone_calls);
+    for (uint32_t i = 0; i < timings->num_nodes && !status; i++)
+        set_cost(exec, graph, i, &timings->nodes[i], are_lone_calls);
     return status;
 }
 

@@ -118,12 +118,9 @@ const void *braid_graph_arg(const braid_graph *graph, const struct graph_kernel 
     return (const unsigned char *)graph->arg_bytes.items + offset;
 }
 
-void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns,
-                              uint16_t crowding)
+void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns)
 {
-    struct graph_node *at = (struct graph_node *)graph->nodes.items + node;
-    at->cost_ns = cost_ns;
-    at->crowding = crowding;
+    ((struct graph_node *)graph->nodes.items)[node].cost_ns = cost_ns;
 }
 
 bool braid_graph_reserve_measured(braid_graph *graph)
@@ -145,7 +142,7 @@ braid_status braid_graph_set_cost(braid_graph *graph, braid_node node, uint64_t 
         return braid_error_invalid(
             "braid_graph_set_cost: node %u of graph %u is not a node of this graph", node.index,
             node.graph);
-    braid_graph_set_measured(graph, node.index, cost_ns, 0);
+    braid_graph_set_measured(graph, node.index, cost_ns);
     if (node.index < graph->measured.num)
         graph_keep_measured(graph, node.index, (struct graph_measured){ 0 });
     return BRAID_OK;

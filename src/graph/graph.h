@@ -21,8 +21,6 @@
 #define GRAPH_MOST_PLACES 64
 #define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
 
-#define GRAPH_CROWDING_ONE 4096
-
 enum graph_role {
     GRAPH_MAIN, // every node that is not the next two
     GRAPH_PRELUDE,
@@ -41,8 +39,6 @@ struct graph_node {
     uint8_t role;         // enum graph_role
     uint8_t place;        // 0: not named; 1 and more: the place before that. Of a main node
     uint8_t own_kind;     // of a graph that cull.h made, if it is left out: what it was
-    uint16_t crowding;    // measured: how much longer it takes for each node beside it, in parts of
-                          // its cost of GRAPH_CROWDING_ONE; 0: no longer, or not known
     bool may_rest : 1;    // a parameter may disable it, or it has no block at first
     bool must_run : 1;    // of several places, or of a graph that cull.h made: it writes where what
                           // was there before is not
@@ -175,8 +171,8 @@ struct braid_graph {
 
 // The times of a node beside its cost. 0: it was not measured so, or its cost was set since.
 struct graph_measured {
-    uint64_t alone_ns;  // with nothing beside it
-    uint64_t inside_ns; // as a call inside an island, all of its blocks one after another
+    uint64_t outside_ns; // outside of islands
+    uint64_t inside_ns;  // as a call inside an island, all of its blocks one after another
 };
 
 static inline struct graph_measured graph_measured_of(const braid_graph *graph, uint32_t node)
@@ -206,9 +202,8 @@ static inline const struct graph_resource *graph_resource_at(const braid_graph *
     return &((const struct graph_resource *)graph->resources.items)[index];
 }
 
-// Sets a cost that was measured, and how much others slow the node.
-void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns,
-                              uint16_t crowding);
+// Sets a cost that was measured.
+void braid_graph_set_measured(braid_graph *graph, uint32_t node, uint64_t cost_ns);
 // Makes room for those of all nodes, without which none can be kept. False: there is no memory.
 bool braid_graph_reserve_measured(braid_graph *graph);
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 // Nodes of a larger graph are taken to slow each other as much in any plan as in the measured one.
-#define MOST_CROWDED 32768
 
 // Between places; 0 where there is one.
 static uint64_t longest_wait(const struct plan_costs *costs)
@@ -261,36 +260,6 @@ static void find_node_costs(const struct plan_graph *plan, const braid_graph *gr
         scale_costs(plan, graph, costs);
 }
 
-// Inside an island lanes slow each other only if they share a multiprocessor. There, four blocks of
-// 256 threads took 2.3 times as long as one alone (H200, tiles of a Cholesky factorization). A warp
-// hardly slows others. Only a measured cost tells that a kernel works and does not just wait.
-static uint16_t crowding_of(const braid_graph *graph, const struct plan_inside *inside,
-                            uint32_t node)
-{
-    enum { WARP = 32, MANY_WARPS = 16 };
-    if (!inside)
-        return graph_nodes(graph)[node].crowding;
-    const uint32_t warps = (inside->fits[node].threads + WARP - 1) / WARP;
-    if (!inside->room.shares_unit || warps < 2 || !graph_measured_of(graph, node).alone_ns)
-        return 0;
-    return (uint16_t)((warps - 1) * (GRAPH_CROWDING_ONE / MANY_WARPS));
-}
-
-// Most graphs have none, and pay for no list.
-static bool find_crowding(const struct plan_graph *plan, const braid_graph *graph,
-                          const struct plan_inside *inside, struct plan_costs *costs)
-{
-    uint32_t first = 0;
-    while (first < plan->num_nodes && !crowding_of(graph, inside, first))
-        first++;
-    if (first == plan->num_nodes || plan->num_nodes > MOST_CROWDED)
-        return true;
-    costs->crowding = braid_allocate_zeroed(plan->num_nodes, sizeof(*costs->crowding));
-    for (uint32_t i = first; i < plan->num_nodes && costs->crowding; i++)
-        costs->crowding[i] = crowding_of(graph, inside, i);
-    return costs->crowding;
-}
-
 static braid_status fill_costs(const struct plan_graph *plan, const braid_graph *graph,
                                struct plan_costs *costs)
 {
@@ -327,9 +296,6 @@ braid_status braid_plan_costs_create(const struct plan_graph *plan, const braid_
         find_node_costs(plan, graph, inside, &costs);
         status = fill_costs(plan, graph, &costs);
     }
-    if (!status && !costs.places && !options->ignore_costs &&
-        !find_crowding(plan, graph, inside, &costs))
-        status = braid_error_no_memory("the costs of a plan");
     if (status)
         braid_plan_costs_finish(&costs);
     else
@@ -345,7 +311,6 @@ void braid_plan_costs_finish(struct plan_costs *costs)
     free(costs->bottom_ns);
     free(costs->unit_share);
     free(costs->unit_blocks);
-    free(costs->crowding);
     *costs = (struct plan_costs){ 0 };
 }
 

@@ -26,8 +26,6 @@ struct plan_costs {
                             // once; NULL: none does
     uint32_t num_blocking;  // such units
     uint64_t blocking_ns;   // their costs
-    uint16_t *crowding;     // per node, as in struct graph_node; NULL: nothing is known to slow
-                            // anything, or the plan is inside an island or for several places
     uint32_t num_guessed;   // nodes whose cost nobody gave, empty ones apart
     unsigned char *unknown; // per node: enum plan_unknown; NULL where all costs are given
     uint64_t critical_ns, work_ns, one_lane_ns;

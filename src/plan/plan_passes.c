@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "plan/plan_chains.h"
-#include "plan/plan_crowd.h"
 #include "plan/plan_divide.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_limit.h"
@@ -82,8 +81,6 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_best(plan, &passes->costs, options, &passes->placement);
     if (!status)
         fill_info(schedule, &passes->costs);
-    if (!status)
-        status = braid_plan_crowd_times(plan, &passes->costs, &passes->placement);
     schedule->info.makespan_ns = passes->placement.makespan_ns;
     if (!status)
         status = braid_plan_serialisations(schedule, &passes->placement);

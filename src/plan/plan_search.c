@@ -9,7 +9,6 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "plan/plan_crowd.h"
 #include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_realise.h"
@@ -333,11 +332,6 @@ braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *
         return status;
     if (improves)
         status = improve_placement(tries, limits->max_lanes, &best);
-    if (!status && plan_is_crowded(tries->costs)) {
-        tries->is_shortest = false; // as far as nodes do not slow each other
-        if (!best.given_up)
-            status = braid_plan_crowd_makespan(tries->plan, tries->costs, &best);
-    }
     if (status)
         braid_plan_placement_finish(&best);
     else

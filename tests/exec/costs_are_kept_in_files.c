@@ -19,7 +19,7 @@
 #include "support/check.h"
 #include "support/failing_memory.h"
 
-enum { num_lists = 5 }; // that a file may have
+enum { num_lists = 4 }; // that a file may have
 
 static char path[] = "/tmp/braid-costs-XXXXXX";
 
@@ -112,22 +112,14 @@ static void what_else_was_measured_is_kept_too(void **state)
     braid_device *device = open_device();
     braid_graph *graph = make_graph("second"), *again = make_graph("second");
     check_ok(braid_graph_save_costs(graph, device, path));
-    assert_null(strstr(read_text(), "crowding"));
-    braid_graph_set_measured(graph, 2, 30, 512);
-    braid_graph_set_measured(again, 1, 20, 1); // goes with the costs of the file
-    check_ok(braid_graph_save_costs(graph, device, path));
-    assert_non_null(strstr(read_text(), "30], \"crowding\": [0, 0, 512]}"));
-    check_ok(braid_graph_load_costs(again, device, path));
-    assert_int_equal(graph_nodes(again)[1].crowding, 0);
-    assert_int_equal(graph_nodes(again)[2].crowding, 512);
+    assert_null(strstr(read_text(), "inside_ns"));
     assert_true(braid_graph_reserve_measured(graph));
-    graph_keep_measured(graph, 1, (struct graph_measured){ .alone_ns = 9, .inside_ns = 7 });
+    graph_keep_measured(graph, 1, (struct graph_measured){ .outside_ns = 9, .inside_ns = 7 });
     check_ok(braid_graph_save_costs(graph, device, path));
-    assert_non_null(
-        strstr(read_text(), "512], \"inside_ns\": [0, 7, 0], \"alone_ns\": [0, 9, 0]}"));
+    assert_non_null(strstr(read_text(), "], \"inside_ns\": [0, 7, 0], \"outside_ns\": [0, 9, 0]}"));
     check_ok(braid_graph_load_costs(again, device, path));
     assert_int_equal(graph_measured_of(again, 1).inside_ns, 7);
-    assert_int_equal(graph_measured_of(again, 1).alone_ns, 9);
+    assert_int_equal(graph_measured_of(again, 1).outside_ns, 9);
     braid_graph_destroy(graph);
     braid_graph_destroy(again);
     graph = make_loop();
@@ -250,9 +242,7 @@ static void wrong_numbers_are_named(void **state)
         { "999999999999999999999, 1, 1", "costs_ns[0] is no" },
         { "9223372036854775808, 1, 1", "add up to more than" },
         { "1, 9223372036854775806, 1", "add up to more than" },
-        { "1, 2, 3], \"crowding\": [1, 2", "crowding[1] is no whole number" },
-        { "1, 2, 3], \"crowding\": [1, 65536, 1",
-          "the numbers of crowding have one of more than 65535" },
+        { "1, 2, 3], \"inside_ns\": [1, 2", "inside_ns[1] is no whole number" },
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
@@ -294,7 +284,7 @@ static void missing_lists_are_named(void **state)
     static const struct {
         const char *lists, *reason;
     } files[] = {
-        { "\"crowding\": [1, 2, 3]}", "'costs_ns' is missing, or is no list" },
+        { "\"inside_ns\": [1, 2, 3]}", "'costs_ns' is missing, or is no list" },
         { "\"costs_ns\": {1, 2, 3}}", "'costs_ns' is missing, or is no list" },
         { "\"costs_ns\": [1, 2, 3], \"more\": 1}", "'more' is missing, or is no list" },
     };

@@ -242,8 +242,7 @@ def values_that_no_tuning_writes_are_refused():
                                 (dict(costs_ns=[1.5] + costs[1:]), "costs_ns[0] is no whole number"),
                                 (dict(costs_ns=costs[:1] + ["7"] + costs[2:]), "costs_ns[1] is no whole number"),
                                 (dict(costs_ns=[(1 << 63) - 1] * len(costs)), "the numbers of costs_ns add up to more"),
-                                (dict(costs_ns=costs[1:]), "costs_ns[2] is no whole number, or not one of 4"),
-                                (dict(crowding=[65536, 0, 0, 0]), "the numbers of crowding have one of more than 65535")):
+                                (dict(costs_ns=costs[1:]), "costs_ns[2] is no whole number, or not one of 4")):
             result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--tuned",
                            write_way(folder, dict(found, **changed)), text=FORK)
             assert result.status == 2 and reason in result.err and result.out == "", (changed, result.err)
@@ -254,7 +253,7 @@ def values_that_no_tuning_writes_are_refused():
         found["format"] = 2
         del found["costs_ns"]
         for more, reason in ((dict(), "'costs_ns' is missing"), (dict(costs_ns=7), "'costs_ns' is missing, or is no list"),
-                             (dict(costs_ns=costs, crowding=7), "'crowding' is missing, or is no list")):
+                             (dict(costs_ns=costs, inside_ns=7), "'inside_ns' is missing, or is no list")):
             result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, dict(found, **more)), text=FORK)
             assert result.status == 2 and f"changed.json: {reason}" in result.err, result.err
         found["costs_ns"] = costs
@@ -277,20 +276,11 @@ def a_way_has_all_that_was_measured():
     with tempfile.TemporaryDirectory() as folder:
         _, found, _ = tune(folder, text)
         assert found["iterations"] == [3], found
-        found.update(costs_ns=[1000000, 1000000, 10, 10, 0, 10000], crowding=[0] * 6)
+        found.update(costs_ns=[1000000, 1000000, 10, 10, 0, 10000])
         found["way"] = dict(found["way"], islands="never", max_lanes=2, fixed_lanes=True, ignore_costs=False)
         makespan = run_way(folder, found, "--json", "-", text=text)["makespan"]
-        for more in (dict(crowding=[4096, 4096, 0, 0, 0, 0]), dict(iterations=[103])):
-            longer = run_way(folder, dict(found, **more), "--json", "-", text=text)["makespan"]
-            assert longer >= makespan + 900000, (more, makespan, longer)
-
-
-def crowding_goes_from_a_way_into_costs_where_nothing_overlaps():
-    with tempfile.TemporaryDirectory() as folder:
-        _, found, _ = tune(folder)
-        alone = dict(found["way"], islands="never", max_lanes=1, fixed_lanes=True, max_concurrency=False)
-        way = dict(found, crowding=[7, 0, 0, 0], way=alone)
-        assert run_way(folder, way, "--costs", "-", text=FORK)["crowding"] == [7, 0, 0, 0]
+        longer = run_way(folder, dict(found, iterations=[103]), "--json", "-", text=text)["makespan"]
+        assert longer >= makespan + 900000, (makespan, longer)
 
 
 def write_way(folder, way):
@@ -366,7 +356,6 @@ if __name__ == "__main__":
         a_file_is_used_and_refused,
         values_that_no_tuning_writes_are_refused,
         a_way_has_all_that_was_measured,
-        crowding_goes_from_a_way_into_costs_where_nothing_overlaps,
         a_way_and_options_that_say_another_are_refused,
         long_work_says_on_a_terminal_how_far_it_is,
         tuning_says_how_far_it_is_and_begins_its_table_on_a_line_of_its_own,

@@ -101,8 +101,7 @@ static enum exit_status load(const char *path, const json_t *costs, braid_graph 
 enum exit_status graph_costs_take(const char *path, json_t *json, const braid_device *device,
                                   braid_graph *graph)
 {
-    static const char *const lists[] = { "costs_ns", "crowding", "iterations", "inside_ns",
-                                         "alone_ns" };
+    static const char *const lists[] = { "costs_ns", "iterations", "inside_ns", "outside_ns" };
     enum { NUM_LISTS = sizeof(lists) / sizeof(*lists) };
     json_t *costs;
     enum exit_status status = graph_costs_to_json(graph, device, &costs);
