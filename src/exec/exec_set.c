@@ -6,7 +6,7 @@
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "graph/argument_accesses.h"
+#include "graph/arguments.h"
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {
@@ -59,12 +59,12 @@ static braid_status check_arg(const struct setter *setter, size_t index, braid_a
     if (!arg.data)
         return braid_error_invalid("%s: node %s: argument %zu is NULL", setter->function,
                                    name_node(setter).text, index);
-    if (graph_argument_is_address(&arg) || graph_argument_is_trap(&arg))
+    const struct graph_argument given = braid_graph_classify_argument(&arg);
+    if (given.kind == GRAPH_ARGUMENT_ADDRESS || given.kind == GRAPH_ARGUMENT_TRAP)
         return braid_error_invalid("%s: node %s: argument %zu cannot be set to "
                                    "braid_resource_address or BRAID_TRAP: give it a pointer",
                                    setter->function, name_node(setter).text, index);
-    size_t bytes = arg.bytes == BRAID_UNCHECKED_POINTER ? sizeof(void *) : arg.bytes;
-    if (bytes != launch->arg_bytes[index])
+    if (given.bytes != launch->arg_bytes[index])
         return braid_error_invalid("%s: node %s: argument %zu has %u bytes, not %zu",
                                    setter->function, name_node(setter).text, index,
                                    launch->arg_bytes[index], arg.bytes);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel nodes: launches with their arguments' bytes.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/node_text.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
-#include "graph/argument_accesses.h"
+#include "graph/arguments.h"
 #include "graph/owners.h"
+
+// A launch, and its arguments as classified.
+struct kernel_node {
+    const braid_kernel_node *launch;
+    struct graph_arguments args;
+};
 
 static const char *launch_name(const braid_kernel_node *launch)
 {
@@ -90,21 +95,10 @@ static braid_status check_kernel(const char *name, const braid_kernel_node *laun
     return check_build(name, launch->kernel);
 }
 
-static bool is_unchecked(const braid_arg *arg)
-{
-    return arg->bytes == BRAID_UNCHECKED_POINTER;
-}
-
-static size_t bytes_of(const braid_arg *arg)
-{
-    bool is_pointer =
-        graph_argument_is_address(arg) || graph_argument_is_trap(arg) || is_unchecked(arg);
-    return is_pointer ? sizeof(void *) : arg->bytes;
-}
-
+// Finds the address of an argument that is one.
 static braid_status find_address(const braid_graph *graph, const char *name,
                                  const braid_kernel_node *launch, size_t index,
-                                 const void **out_address)
+                                 struct graph_argument *argument)
 {
     char what[32];
     snprintf(what, sizeof(what), "argument %zu", index);
@@ -112,9 +106,9 @@ static braid_status find_address(const braid_graph *graph, const char *name,
         .node = name,
         .what = what,
         .options = &launch->node,
-        .resource = *(const braid_resource *)launch->args[index].data,
+        .resource = argument->resource,
     };
-    return braid_graph_find_address(graph, &request, out_address);
+    return braid_graph_find_address(graph, &request, &argument->address);
 }
 
 // Whether the grid is read from memory.
@@ -144,28 +138,27 @@ struct arg_needs {
 };
 
 static braid_status check_arg(const braid_graph *graph, const char *name,
-                              const braid_kernel_node *launch, size_t index,
-                              struct arg_needs *needs)
+                              const struct kernel_node *node, size_t index, struct arg_needs *needs)
 {
-    const braid_arg *arg = &launch->args[index];
-    const void *address = NULL;
+    struct graph_argument *arg = &node->args.items[index];
     if (!arg->data || !arg->bytes)
         return braid_error_invalid("node '%s': argument %zu %s", name, index,
                                    arg->data ? "has 0 bytes" : "is NULL");
-    if (bytes_of(arg) > INT32_MAX)
+    if (arg->bytes > INT32_MAX)
         return braid_error_invalid("node '%s': argument %zu of %zu bytes", name, index, arg->bytes);
-    needs->bytes += graph_arg_stride((uint32_t)bytes_of(arg));
-    needs->num_addresses += graph_argument_is_address(arg);
-    needs->num_unchecked += is_unchecked(arg);
-    needs->num_traps += graph_argument_is_trap(arg);
-    return graph_argument_is_address(arg) ? find_address(graph, name, launch, index, &address)
-                                          : BRAID_OK;
+    needs->bytes += graph_arg_stride((uint32_t)arg->bytes);
+    needs->num_addresses += arg->kind == GRAPH_ARGUMENT_ADDRESS;
+    needs->num_unchecked += arg->kind == GRAPH_ARGUMENT_UNCHECKED;
+    needs->num_traps += arg->kind == GRAPH_ARGUMENT_TRAP;
+    return arg->kind == GRAPH_ARGUMENT_ADDRESS ? find_address(graph, name, node->launch, index, arg)
+                                               : BRAID_OK;
 }
 
 // Adds up the room that the arguments need in the graph.
 static braid_status check_args(const braid_graph *graph, const char *name,
-                               const braid_kernel_node *launch, struct arg_needs *needs)
+                               const struct kernel_node *node, struct arg_needs *needs)
 {
+    const braid_kernel_node *launch = node->launch;
     if (launch->num_args && !launch->args)
         return braid_error_invalid("node '%s': .args is NULL, .num_args is %zu", name,
                                    launch->num_args);
@@ -173,7 +166,7 @@ static braid_status check_args(const braid_graph *graph, const char *name,
         return braid_error_invalid("node '%s': too many arguments", name);
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < launch->num_args && !status; i++)
-        status = check_arg(graph, name, launch, i, needs);
+        status = check_arg(graph, name, node, i, needs);
     if (status || !reads_grid(launch))
         return status;
     const void *address = NULL;
@@ -184,8 +177,9 @@ static braid_status check_args(const braid_graph *graph, const char *name,
 
 // All nodes of a kernel give it arguments of the same sizes, since it has one list of parameters.
 static braid_status check_same_args(const braid_graph *graph, const char *name,
-                                    const braid_kernel_node *launch, uint32_t first)
+                                    const struct kernel_node *node, uint32_t first)
 {
+    const braid_kernel_node *launch = node->launch;
     if (first == POINTER_MAP_NONE)
         return BRAID_OK;
     const struct graph_kernel *kernel = graph_kernel_of(graph, first);
@@ -204,24 +198,13 @@ static braid_status check_same_args(const braid_graph *graph, const char *name,
     const uint32_t *sizes = graph->arg_sizes.items; // NULL where no kernel has any
     for (uint32_t i = 0; i < num_args; i++) {
         uint32_t bytes = sizes[kernel->first_arg + i];
-        if (bytes_of(&launch->args[i]) != bytes)
+        if (node->args.items[i].bytes != bytes)
             return braid_error_invalid(
                 "node '%s': argument %u of kernel '%s' has %zu bytes, and %u in node %s", name, i,
-                kernel->kernel->name, bytes_of(&launch->args[i]), bytes,
+                kernel->kernel->name, node->args.items[i].bytes, bytes,
                 braid_node_text(first, braid_graph_name(graph, first)).text);
     }
     return BRAID_OK;
-}
-
-// The address of a transient buffer is zeros until a frame has it.
-static void append_address(braid_graph *graph, const braid_kernel_node *launch, size_t index,
-                           unsigned char *to)
-{
-    const void *address = NULL;
-    (void)find_address(graph, "", launch, index, &address);
-    memcpy(to, &address, sizeof(address));
-    braid_graph_append_address(graph, (uint32_t)index,
-                               *(const braid_resource *)launch->args[index].data);
 }
 
 static void append_grid(braid_graph *graph, const braid_kernel_node *launch, unsigned char *to)
@@ -238,23 +221,34 @@ static size_t count_args(const braid_kernel_node *launch)
     return launch->num_args + reads_grid(launch);
 }
 
-static void append_args(braid_graph *graph, const braid_kernel_node *launch, uint64_t bytes)
+// Writes an argument's bytes. Those of a trap, and of an address that each frame has for itself,
+// are zeros until then.
+static void append_arg(braid_graph *graph, const struct graph_argument *arg, uint32_t index,
+                       uint32_t at, unsigned char *to)
 {
+    if (arg->kind == GRAPH_ARGUMENT_UNCHECKED)
+        *(uint32_t *)braid_array_append(&graph->unchecked, 1, sizeof(uint32_t)) = at;
+    if (arg->kind == GRAPH_ARGUMENT_TRAP) {
+        *(struct graph_trap *)braid_array_append(&graph->traps, 1, sizeof(struct graph_trap)) =
+            (struct graph_trap){ graph_num_nodes(graph), index };
+    } else if (arg->kind == GRAPH_ARGUMENT_ADDRESS) {
+        memcpy(to, &arg->address, sizeof(arg->address));
+        braid_graph_append_address(graph, index, arg->resource);
+    } else {
+        memcpy(to, arg->data, arg->bytes);
+    }
+}
+
+static void append_args(braid_graph *graph, const struct kernel_node *node, uint64_t bytes)
+{
+    const braid_kernel_node *launch = node->launch;
+    const uint32_t first = (uint32_t)graph->arg_sizes.num;
     uint32_t *sizes = braid_array_append(&graph->arg_sizes, count_args(launch), sizeof(*sizes));
     unsigned char *to = braid_array_append(&graph->arg_bytes, bytes, 1);
     memset(to, 0, bytes); // frames compare arguments and the gaps between them
-    for (size_t i = 0; i < launch->num_args; i++) {
-        sizes[i] = (uint32_t)bytes_of(&launch->args[i]);
-        if (is_unchecked(&launch->args[i]))
-            *(uint32_t *)braid_array_append(&graph->unchecked, 1, sizeof(uint32_t)) =
-                (uint32_t)(sizes + i - (uint32_t *)graph->arg_sizes.items);
-        if (graph_argument_is_trap(&launch->args[i])) // zeros until a frame has it
-            *(struct graph_trap *)braid_array_append(&graph->traps, 1, sizeof(struct graph_trap)) =
-                (struct graph_trap){ graph_num_nodes(graph), (uint32_t)i };
-        else if (graph_argument_is_address(&launch->args[i]))
-            append_address(graph, launch, i, to);
-        else
-            memcpy(to, launch->args[i].data, sizes[i]);
+    for (uint32_t i = 0; i < node->args.num; i++) {
+        sizes[i] = (uint32_t)node->args.items[i].bytes;
+        append_arg(graph, &node->args.items[i], i, first + i, to);
         to += graph_arg_stride(sizes[i]);
     }
     if (!reads_grid(launch))
@@ -275,8 +269,9 @@ static bool reserve_kernel(braid_graph *graph, const braid_kernel_node *launch,
            braid_pointer_map_reserve(&graph->first_nodes);
 }
 
-static void append_kernel(braid_graph *graph, const braid_kernel_node *launch, uint64_t arg_bytes)
+static void append_kernel(braid_graph *graph, const struct kernel_node *node, uint64_t arg_bytes)
 {
+    const braid_kernel_node *launch = node->launch;
     struct graph_kernel kernel = {
         .kernel = launch->kernel,
         .arg_offset = graph->arg_bytes.num,
@@ -296,14 +291,15 @@ static void append_kernel(braid_graph *graph, const braid_kernel_node *launch, u
         kernel.cluster[2] = (uint8_t)cluster.z;
     }
     if (kernel.num_args)
-        append_args(graph, launch, arg_bytes);
+        append_args(graph, node, arg_bytes);
     *(struct graph_kernel *)braid_array_append(&graph->kernels, 1, sizeof(kernel)) = kernel;
 }
 
 static braid_status add_kernel(braid_graph *graph, const char *name, const void *description,
                                braid_node *out_node)
 {
-    const braid_kernel_node *launch = description;
+    const struct kernel_node *node = description;
+    const braid_kernel_node *launch = node->launch;
     braid_status status = braid_graph_check_node(graph, name, &launch->node);
     struct arg_needs needs = { 0 };
     if (!status)
@@ -311,11 +307,11 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     if (!status)
         status = check_sizes(name, launch);
     if (!status)
-        status = check_args(graph, name, launch, &needs);
+        status = check_args(graph, name, node, &needs);
     if (status)
         return status;
     uint32_t first = braid_pointer_map_get(&graph->first_nodes, launch->kernel);
-    status = check_same_args(graph, name, launch, first);
+    status = check_same_args(graph, name, node, first);
     if (!status)
         status = braid_graph_reserve_node(graph, name, &launch->node);
     if (status)
@@ -325,7 +321,7 @@ static braid_status add_kernel(braid_graph *graph, const char *name, const void 
     if (first == POINTER_MAP_NONE)
         braid_pointer_map_put(&graph->first_nodes, launch->kernel, graph_num_nodes(graph));
     uint32_t payload = (uint32_t)graph->kernels.num;
-    append_kernel(graph, launch, needs.bytes);
+    append_kernel(graph, node, needs.bytes);
     braid_graph_append_node(graph, WORK_KERNEL, payload, &launch->node, out_node);
     ((struct graph_node *)graph->nodes.items)[graph->nodes.num - 1].may_rest = empty_sizes(launch);
     return BRAID_OK;
@@ -336,13 +332,16 @@ braid_status braid_graph_add_kernel(braid_graph *graph, const braid_kernel_node 
 {
     if (!launch)
         return braid_error_null("braid_graph_add_kernel", "launch");
+    const char *name = launch_name(launch);
     braid_kernel_node whole = *launch;
-    braid_access *accesses = NULL;
-    braid_status status =
-        braid_graph_add_argument_accesses(graph, launch_name(launch), &whole, &accesses);
+    struct kernel_node node = { .launch = &whole };
+    braid_status status = braid_graph_arguments_init(&node.args, graph, name, launch);
+    if (node.args.accesses) {
+        whole.node.accesses = node.args.accesses;
+        whole.node.num_accesses = node.args.num_accesses;
+    }
     if (!status)
-        status = braid_graph_add_task(graph, launch_name(&whole), &whole.node, add_kernel, &whole,
-                                      out_node);
-    free(accesses);
+        status = braid_graph_add_task(graph, name, &whole.node, add_kernel, &node, out_node);
+    braid_graph_arguments_finish(&node.args);
     return status;
 }
