@@ -14,8 +14,7 @@ extern "C" {
 #endif
 
 // An opened backend and ordinal. Objects made from a device must be destroyed before it is closed.
-// A child made by fork must not use it. docs/book/reliability.md tells how calls with a closed
-// device fail.
+// docs/book/reliability.md tells how calls with a closed device, or in a child made by fork, fail.
 typedef struct braid_device braid_device;
 
 // Whether this process can use a backend.

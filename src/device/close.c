@@ -34,6 +34,10 @@ braid_status braid_device_check_open(const char *function, const braid_device *d
         return BRAID_OK;
     if (!device)
         return braid_error_null(function, "device");
+    if (!device_is_here(device))
+        return braid_error_invalid("%s: the device (%s) was opened before a fork, by another "
+                                   "process: open one in this process",
+                                   function, device->label);
     return braid_error_invalid("%s: the device (%s) was closed", function, device->label);
 }
 
@@ -101,7 +105,7 @@ static void finish(braid_device *device)
 
 braid_status braid_device_close(braid_device *device)
 {
-    if (!device)
+    if (!device || !device_is_here(device))
         return BRAID_OK;
     braid_status status = braid_device_check_open("braid_device_close", device);
     if (!status)

@@ -17,6 +17,8 @@ braid_status braid_backend_query(const char *name, braid_backend_info *out_info)
         return braid_error_null("braid_backend_query", name ? "out_info" : "name");
     const struct backend_driver *driver = NULL;
     braid_status status = braid_device_find_driver("braid_backend_query", name, &driver);
+    if (!status)
+        status = braid_process_watch();
     if (status)
         return status;
     braid_backend_info info = { .name = driver->name };
@@ -36,6 +38,7 @@ braid_status braid_device_create(struct backend *backend, uint32_t ordinal,
     device->backend = backend;
     backend->failure = &device->failure;
     device->ordinal = ordinal;
+    device->process = braid_process_number();
     snprintf(device->label, sizeof(device->label), "%s:%u", backend->ops->name, ordinal);
     pthread_mutex_init(&device->lock, NULL);
     device->streams.max_idle = MAX_IDLE_STREAMS;
@@ -64,7 +67,9 @@ braid_status braid_device_open(const braid_device_options *options, braid_device
     const struct backend_driver *driver = NULL;
     struct backend *backend = NULL;
     braid_device_info info = { .ordinal = options->ordinal };
-    braid_status status = choose(options, &driver);
+    braid_status status = braid_process_watch();
+    if (!status)
+        status = choose(options, &driver);
     if (!status)
         status = driver->open(driver, options, &backend);
     if (status)

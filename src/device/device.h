@@ -8,6 +8,7 @@
 
 #include "backends/backend.h"
 #include "base/failure.h"
+#include "base/process.h"
 #include "device/pool.h"
 
 struct device_group;
@@ -17,6 +18,7 @@ struct braid_device {
     struct device_group *group; // NULL: a device alone
     uint32_t ordinal;
     char label[48];        // "cuda:0", for messages
+    uint32_t process;      // that opened it; in a child of that nothing but the label is used
     atomic_bool is_closed; // nothing but the label is left of it: see close.c
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
@@ -98,12 +100,19 @@ static inline uint64_t device_stream_uses(const braid_stream *stream)
     return stream ? atomic_load_explicit(&stream->uses, memory_order_acquire) : 0;
 }
 
-static inline bool device_is_open(const braid_device *device)
+// In a child made by fork it is not: threads and locks of the parent are not there.
+static inline bool device_is_here(const braid_device *device)
 {
-    return device && !atomic_load_explicit(&device->is_closed, memory_order_relaxed);
+    return device->process == braid_process_number();
 }
 
-// Errors: BRAID_INVALID_ARGUMENT if the device is NULL or was closed.
+static inline bool device_is_open(const braid_device *device)
+{
+    return device && device_is_here(device) &&
+           !atomic_load_explicit(&device->is_closed, memory_order_relaxed);
+}
+
+// Errors: BRAID_INVALID_ARGUMENT if the device is NULL, was closed, or is the parent's of a fork.
 braid_status braid_device_check_open(const char *function, const braid_device *device);
 
 // The same, and if it is a group, and BRAID_DEVICE_ERROR with the first error if it has failed.

@@ -36,7 +36,7 @@ braid_status braid_event_create(braid_device *device, const braid_event_options 
 
 void braid_event_destroy(braid_event *event)
 {
-    if (!event)
+    if (!event || !device_is_here(event->device))
         return;
     braid_device *device = event->device;
     device->backend->ops->event_destroy(device->backend, event->backend);

@@ -13,8 +13,9 @@ static braid_status check_member(braid_device *const *members, size_t index)
     if (!device)
         return braid_error_invalid("braid_device_open_group: member %zu is NULL", index);
     if (!device_is_open(device))
-        return braid_error_invalid("braid_device_open_group: member %zu (%s) was closed", index,
-                                   device->label);
+        return braid_error_invalid("braid_device_open_group: member %zu (%s) was %s", index,
+                                   device->label,
+                                   device_is_here(device) ? "closed" : "opened before a fork");
     if (device->group)
         return braid_error_invalid("braid_device_open_group: member %zu (%s) is a group itself",
                                    index, device->label);

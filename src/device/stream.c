@@ -74,7 +74,8 @@ braid_status braid_stream_wrap(braid_device *device, void *handle, braid_stream 
 
 void braid_stream_destroy(braid_stream *stream)
 {
-    if (!stream || braid_inside_check("braid_stream_destroy", NULL))
+    if (!stream || !device_is_here(stream->device) ||
+        braid_inside_check("braid_stream_destroy", NULL))
         return;
     braid_device *device = stream->device;
     bool wrapped = stream->backend->wrapped;

@@ -326,6 +326,8 @@ braid_status braid_exec_get_running(braid_exec *exec, braid_running_node *nodes,
     static const char function[] = "braid_exec_get_running";
     if (!exec || !out_num || (room && !nodes))
         return braid_error_null(function, !exec ? "exec" : !out_num ? "out_num" : "nodes");
+    if (!device_is_here(exec->device))
+        return braid_device_check_open(function, exec->device);
     if (!find(exec))
         return braid_error(BRAID_UNSUPPORTED, "%s: the exec was made without black_box", function);
     *out_num = braid_exec_find_nodes(exec, nodes, room);
@@ -337,6 +339,8 @@ braid_status braid_exec_cancel(braid_exec *exec)
     static const char function[] = "braid_exec_cancel";
     if (!exec)
         return braid_error_null(function, "exec");
+    if (!device_is_here(exec->device))
+        return braid_device_check_open(function, exec->device);
     struct black_box *box = find(exec);
     if (!box || box->is_of_ranks)
         return braid_error(BRAID_UNSUPPORTED, "%s: %s", function,

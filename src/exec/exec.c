@@ -15,6 +15,8 @@ bool braid_exec_has_failed(const braid_exec *exec)
 
 braid_status braid_exec_check_devices(const char *function, const braid_exec *exec)
 {
+    if (!device_is_here(exec->device))
+        return braid_device_check_open(function, exec->device);
     if (!braid_exec_has_failed(exec))
         return BRAID_OK;
     struct error_attempt attempt;
@@ -211,7 +213,7 @@ const braid_schedule *braid_exec_schedule(const braid_exec *exec)
 void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
 {
     braid_exec_info info = { 0 };
-    if (exec) {
+    if (exec && device_is_here(exec->device)) {
         info = exec->info;
         braid_exec_tell_memory(exec, &info);
     }

@@ -40,7 +40,7 @@ static void await_to_free(braid_exec *exec)
 // Until all is done another thread may ask whether the devices can be closed.
 void braid_exec_destroy(braid_exec *exec)
 {
-    if (!exec || braid_inside_check("braid_exec_destroy", exec))
+    if (!exec || !device_is_here(exec->device) || braid_inside_check("braid_exec_destroy", exec))
         return;
     const struct places places = exec->places;
     await_to_free(exec);

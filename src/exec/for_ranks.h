@@ -7,6 +7,7 @@
 #define BRAID_EXEC_FOR_RANKS_H
 
 #include "base/error.h"
+#include "base/process.h"
 #include "exec/exec.h"
 #include "exec/exec_part.h"
 #include "graph/add.h"
@@ -21,6 +22,8 @@
     X(error_null)                                                                                  \
     X(error_begin_attempt)                                                                         \
     X(error_end_attempt)                                                                           \
+    X(process_number)                                                                              \
+    X(process_watch)                                                                               \
     X(names_at)                                                                                    \
     X(names_reserve)                                                                               \
     X(graph_append_address)                                                                        \

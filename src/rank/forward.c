@@ -41,6 +41,8 @@ FORWARD(braid_status, error_null, (const char *function, const char *argument),
 FORWARD_VOID(error_begin_attempt, (struct error_attempt * attempt), (attempt))
 FORWARD_VOID(error_end_attempt, (const struct error_attempt *attempt, braid_status status),
              (attempt, status))
+FORWARD(uint32_t, process_number, (void), ())
+FORWARD(braid_status, process_watch, (void), ())
 FORWARD(const char *, names_at, (const struct names *names, uint32_t place), (names, place))
 FORWARD(bool, names_reserve, (struct names * names, const char *name), (names, name))
 FORWARD_VOID(graph_append_address, (braid_graph * graph, uint32_t place, braid_resource resource),

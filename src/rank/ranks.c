@@ -133,6 +133,8 @@ static braid_status check_options(const braid_ranks_options *options, braid_rank
 braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **out_ranks)
 {
     braid_status status = check_options(options, out_ranks);
+    if (!status)
+        status = braid_process_watch();
     if (status)
         return status;
     if (atomic_exchange(&is_open, true))
@@ -144,6 +146,7 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
         return braid_error_no_memory("ranks");
     }
     ranks->timeout_ns = timeout_ms * 1000000;
+    ranks->process = braid_process_number();
     pthread_mutex_init(&ranks->lock, NULL);
     init_conditions(ranks);
     status = start(ranks);
@@ -172,7 +175,7 @@ static braid_status check_unused(braid_ranks *ranks)
 braid_status braid_ranks_close(braid_ranks *ranks)
 {
     struct rank_call call = { .make = leave, .what = "braid_ranks_close" };
-    if (!ranks)
+    if (!ranks || !ranks_are_here(ranks))
         return BRAID_OK;
     braid_status status = check_unused(ranks);
     if (status)
@@ -194,6 +197,8 @@ braid_status braid_ranks_check(braid_ranks *ranks)
 {
     if (!ranks)
         return braid_error_null("braid_ranks_check", "ranks");
+    if (!ranks_are_here(ranks))
+        return braid_error_invalid("braid_ranks_check: the ranks were opened before a fork");
     rank_lock(ranks);
     bool failed = ranks->failed;
     rank_unlock(ranks);
@@ -278,6 +283,8 @@ void braid_communicator_get_info(const braid_communicator *communicator, braid_r
 
 void braid_communicator_retain(braid_communicator *communicator)
 {
+    if (!ranks_are_here(communicator->ranks))
+        return;
     rank_lock(communicator->ranks);
     communicator->num_users++;
     rank_unlock(communicator->ranks);
@@ -285,6 +292,8 @@ void braid_communicator_retain(braid_communicator *communicator)
 
 void braid_communicator_release(braid_communicator *communicator)
 {
+    if (!ranks_are_here(communicator->ranks))
+        return;
     rank_lock(communicator->ranks);
     communicator->num_users--;
     rank_unlock(communicator->ranks);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "rank/engine.h"
 #include "rank/link.h"
 #include "rank/operation.h"
@@ -75,6 +76,7 @@ struct rank_waiting {
 struct braid_ranks {
     const struct rank_engine *engine;
     void *library;
+    uint32_t process; // that opened the ranks
     uint32_t rank, num;
     uint64_t timeout_ns;
     pthread_t thread;
@@ -102,6 +104,12 @@ struct braid_ranks {
     struct rank_news heard;
     uint32_t news_request;
 };
+
+// In a child made by fork they are not: the thread and the engine are the parent's.
+static inline bool ranks_are_here(const braid_ranks *ranks)
+{
+    return ranks->process == braid_process_number();
+}
 
 static inline void rank_lock(braid_ranks *ranks)
 {

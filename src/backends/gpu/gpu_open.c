@@ -10,6 +10,7 @@
 #include "backends/gpu/gpu_turn.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/ranges.h"
 
 enum { MOST_TURNS = 64 }; // contexts may share them
@@ -18,6 +19,7 @@ enum { MOST_TURNS = 64 }; // contexts may share them
 struct library {
     pthread_mutex_t lock;
     bool tried;         // guarded by lock
+    uint32_t process;   // that loaded it; constant once tried
     void *handle;       // NULL: not loaded; constant once tried
     struct gpu_api api; // constant once tried
     char reason[512];   // why it is not loaded; constant once tried
@@ -37,6 +39,7 @@ static struct library *load_library(const struct gpu_vendor *vendor)
         library->handle = braid_gpu_load(&braid_gpu_symbols, vendor->index, vendor->libraries,
                                          &library->api, library->reason, sizeof(library->reason));
         library->tried = true;
+        library->process = braid_process_number();
         for (int i = 0; i < MOST_TURNS; i++)
             pthread_mutex_init(&library->turns[i].lock, NULL);
         if (library->handle && vendor->index == GPU_CUDA)
@@ -76,6 +79,11 @@ braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_
         *out_reason = '\0';
     if (!library->handle) {
         snprintf(out_reason, reason_size, "%s", library->reason);
+        return BRAID_OK;
+    }
+    if (library->process != braid_process_number()) { // the driver's threads are not here
+        snprintf(out_reason, reason_size,
+                 "a parent of this process loaded the driver before a fork");
         return BRAID_OK;
     }
     gpu_result result = api->initialize(0);
