@@ -5,7 +5,7 @@ The garbage collector runs finalizers in any order, on any thread, also on one t
 that C made into Python, where nothing that waits may be called; and at exit, workers of a device
 must not find Python gone. So each C object has an owner that counts its users, those made from it
 included; what must not be destroyed here and now is left to the next call that may; and what is
-left at exit is destroyed there.
+left at exit is destroyed there, once no other thread is inside a call.
 
 Counts are lengths of lists, whose append and pop nothing interrupts: a finalizer may run between any
 two steps of a method, on the same thread as well, so a lock would not do."""
@@ -15,6 +15,9 @@ import atexit
 import collections
 import contextlib
 import os
+import sys
+import threading
+import time
 import weakref
 from typing import Any, Callable, Deque, List, Optional
 
@@ -25,6 +28,9 @@ from braid._interrupts import inside
 _deferred: Deque[Callable[[], None]] = collections.deque()
 _owners: weakref.WeakSet[Owner]
 _process = [object()]  # another one after a fork
+_leaver: List[int] = []  # the thread that ends the interpreter, once it does
+_keeps_all: List[bool] = []  # it has a value if at exit some thread stayed inside a call
+_LONGEST_EXIT_SECONDS = 10
 
 
 def run_deferred() -> None:
@@ -57,6 +63,9 @@ class Owner:
 
     @property
     def pointer(self) -> Any:
+        if _leaver and _leaver[0] != threading.get_ident() and not inside.depth:
+            # Python stops other threads at exit without a word, and so does this.
+            raise SystemExit(f"the {self.what} is not for use while the interpreter exits")
         pointer = self._pointer
         if pointer is None or not self._claims:
             raise refuse(f"the {self.what} is closed")
@@ -116,7 +125,7 @@ class Owner:
     def _destroy_now(self) -> None:
         pointer, self._pointer = self._pointer, None
         try:
-            if self._process is _process[0]:  # a child must not even close it
+            if self._process is _process[0] and not _keeps_all:  # a child must not even close it
                 self._destroy(pointer)
         finally:
             self.kept = None
@@ -155,8 +164,34 @@ class Owned:
             owner.drop()
 
 
+def _is_inside(frame: Any) -> bool:
+    """Whether a thread may be inside a call of C, which only functions of this package make. C itself calls those of
+    _calls on threads of a device: an object that is destroyed waits for such a call."""
+    name, is_inside = "", False
+    while frame is not None:
+        name = frame.f_globals.get("__name__") or ""
+        is_inside = is_inside or name.partition(".")[0] == __package__
+        frame = frame.f_back
+    return is_inside and name != f"{__package__}._calls"
+
+
+def _await_others() -> bool:
+    """At exit: whether no other thread is inside a call any more. None can begin one with an object that is there."""
+    begin, own = time.perf_counter(), threading.get_ident()
+    _leaver.append(own)
+    while any(_is_inside(frame) for thread, frame in sys._current_frames().items() if thread != own):
+        if time.perf_counter() - begin > _LONGEST_EXIT_SECONDS:
+            return False
+        time.sleep(0.0005)
+    return True
+
+
 def _destroy_all() -> None:
-    """At exit, before Python takes itself apart: what was made last goes first."""
+    """At exit, before Python takes itself apart: what was made last goes first. A thread may wait inside a call for
+    something that never comes: then all stays as it is, and ends with the process."""
+    if not _await_others():
+        _keeps_all.append(True)
+        return
     with contextlib.ExitStack() as failures:  # raises the last one once all is done
         # What has no parent goes last: an exit stack runs backwards.
         for owner in sorted(list(_owners), key=lambda owner: owner._parent is not None):
@@ -167,6 +202,7 @@ def _destroy_all() -> None:
 def _after_fork() -> None:
     _process[0] = object()
     _deferred.clear()
+    _leaver.clear()
     inside.depth = 0
 
 

@@ -166,6 +166,74 @@ def test_a_program_may_exit_while_frames_run():
     assert said == "left\n"
 
 
+@pytest.mark.parametrize("loop", ["frame.run()", "frame.launch(); frame.wait()", "graph.fill(x, 1.0)", "graph.plan().svg()",
+                                  "braid.Exec(device, graph).run()", "stream.fill(x, 1.0); stream.synchronize()",
+                                  "memory.copy_from(b'1' * 16)", "device.event().record(stream)"])
+def test_a_program_may_exit_while_a_daemon_thread_calls(loop):
+    """Nothing is destroyed under a thread that is inside a call, and no thread begins another one."""
+    said = run_program(f"""
+        import braid, numpy as np, threading
+        device, graph, x = braid.Device("cpu", num_workers=2), braid.Graph(), np.zeros(1, "float32")
+        graph.host(lambda: None)
+        for _ in range(20):
+            graph.fill(np.zeros(1, "float32"), 1.0)
+        frame, stream, memory, runs = braid.Exec(device, graph), device.stream(), device.allocate(16), threading.Event()
+        def work():
+            while True:
+                {loop}
+                runs.set()
+        for _ in range({1 if 'graph.fill' in loop else 4}):
+            threading.Thread(target=work, daemon=True).start()
+        assert runs.wait(60)
+        print("left")
+    """)
+    assert said == "left\n"
+
+
+def test_exit_leaves_what_a_thread_is_inside_of():
+    """Exit waits for the call, destroys, and no other call begins."""
+    said = run_program("""
+        import atexit, braid, braid._lifetime, threading
+        reached, leave = threading.Event(), threading.Event()
+        graph = braid.Graph()
+        graph.host(lambda: (reached.set(), leave.wait(60)))
+        frame = braid.Exec(braid.Device("cpu", num_workers=2), graph)
+        def work():
+            frame.run()
+            print("ran")
+            frame.launch()
+            print("launched at exit")
+        threading.Thread(target=work, daemon=True).start()
+        assert reached.wait(60)
+        destroy = frame._owner._destroy
+        def tell(pointer):
+            print("destroyed")
+            destroy(pointer)
+        frame._owner._destroy = tell
+        sleep = braid._lifetime.time.sleep
+        def asleep(seconds):
+            leave.set()
+            sleep(seconds)
+        braid._lifetime.time.sleep = asleep
+    """)
+    assert said == "ran\ndestroyed\n"
+
+
+def test_exit_gives_up_on_a_thread_that_stays_inside():
+    said = run_program("""
+        import braid, braid._lifetime, threading
+        reached = threading.Event()
+        graph = braid.Graph()
+        graph.host(lambda: (reached.set(), threading.Event().wait()))
+        frame = braid.Exec(braid.Device("cpu", num_workers=2), graph)
+        threading.Thread(target=frame.run, daemon=True).start()
+        assert reached.wait(60)
+        braid._lifetime._LONGEST_EXIT_SECONDS = 0
+        print("left")
+    """)
+    assert said == "left\n"
+
+
 def test_a_failure_that_exit_finds_is_printed():
     done = run_program("""
         import braid
