@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Deque, List, Optional
+from typing import Any, Callable, Deque, List, NoReturn, Optional
 
 from braid._errors import refuse
 from braid._interrupts import inside
@@ -43,7 +43,18 @@ def run_deferred() -> None:
         action()
 
 
-class Owner:
+class Unique:
+    """What stands for one thing of C. A copy would let go of that a second time, and another process has none of it."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Of copy.copy, copy.deepcopy and pickle."""
+        raise TypeError(f"a braid.{type(self).__name__} cannot be copied or pickled: it stands for one thing of the C "
+                        "library")
+
+
+class Owner(Unique):
     """A C object, what it needs, and how many use it."""
 
     def __init__(self, what: str, pointer: Any, destroy: Callable[[Any], Any],
@@ -134,7 +145,7 @@ class Owner:
                 parent.release()
 
 
-class Hold:
+class Hold(Unique):
     """Keeps a C object as long as it is kept itself."""
 
     def __init__(self, owner: Owner):
@@ -148,7 +159,7 @@ class Hold:
 _owners = weakref.WeakSet()
 
 
-class Owned:
+class Owned(Unique):
     """A Python object with an owner, which it lets go of once: by close() or when it is collected."""
 
     _owner: Owner

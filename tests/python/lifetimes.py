@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects may go in any order, by the garbage collector, at exit, and after a fork."""
+import copy
 import gc
 import itertools
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -232,6 +234,24 @@ def test_exit_gives_up_on_a_thread_that_stays_inside():
         print("left")
     """)
     assert said == "left\n"
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda copied: copied.__name__)
+def test_nothing_of_c_is_copied(device, copied):
+    """The copy would let go of it, too."""
+    graph = braid.Graph()
+    node = graph.host(lambda: None)
+    things = [device, graph, braid.Exec(device, graph), graph.plan(), device.stream(), device.event(), device.allocate(16)]
+    for thing in things:
+        with pytest.raises(TypeError, match=f"braid.{type(thing).__name__} cannot be copied or pickled"):
+            copied(thing)
+    things[2].run()
+    assert copy.copy(node) == node  # which owns nothing
+    if copied is not copy.copy:
+        with pytest.raises(TypeError, match="braid.Graph cannot be copied"):
+            copied(node)
+    for thing in things[2:]:
+        thing.close()
 
 
 def test_a_failure_that_exit_finds_is_printed():
