@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import collections.abc
+import inspect
 import sys
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -50,12 +52,39 @@ class Failures:
             raise HostCallError(taken)
 
 
-class Call:
-    """What `user` of a node points to: a callable, and where its failures go."""
+_LATER = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+_LATER_RESULTS = (collections.abc.Coroutine, collections.abc.Generator, collections.abc.AsyncGenerator, map)
 
-    def __init__(self, function: Callable[..., Any], node: str, failures: Failures):
+
+def check_function(function: Any, what: str) -> None:
+    """Of one that C calls: a call of a coroutine or generator function does nothing, without a word."""
+    if not callable(function):
+        raise refuse(f"{what}: {function!r} cannot be called")
+    if any(is_later(code) for code in (function, type(function).__call__) for is_later in _LATER):
+        raise refuse(f"{what}: {function!r} is a coroutine or generator function, of which a call does nothing: give a "
+                     "function that runs to its end")
+
+
+def check_result(result: Any, what: str) -> None:
+    """Of other functions only the result shows that they have not run."""
+    if not isinstance(result, _LATER_RESULTS):
+        return
+    if isinstance(result, collections.abc.Coroutine):
+        result.close()  # Python warns of one that nobody awaits
+    raise refuse(f"{what} returned a {type(result).__name__}, which nothing runs: give a function that runs to its end")
+
+
+class Call:
+    """What `user` of a node points to: a callable, and where its failures go. `kind` begins messages."""
+
+    def __init__(self, function: Callable[..., Any], node: str, failures: Failures, kind: str = "host call"):
+        self._what = f"{kind} '{node}'"
+        check_function(function, self._what)
         self.function, self.node, self.failures = function, node, failures
         self.raised: Optional[BaseException] = None  # by a queue call, for the launch to report
+
+    def check(self, result: Any) -> None:
+        check_result(result, self._what)
 
 
 _queued: Dict[int, Any] = {}  # handles of calls that streams have not made yet
@@ -63,14 +92,13 @@ _queued: Dict[int, Any] = {}  # handles of calls that streams have not made yet
 
 def queue_call(device: Any, stream: Any, function: Callable[[], Any], failures: Failures) -> int:
     """Queues a call that is made once, and kept until then."""
-    if not callable(function):
-        raise refuse(f"a host call of a stream: {function!r} cannot be called")
+    call = Call(function, getattr(function, "__name__", "host call"), failures, "host call of a stream")
 
     def once() -> None:
         _queued.pop(id(handle), None)
-        function()
+        call.check(call.function())
 
-    handle = ffi.new_handle(Call(once, getattr(function, "__name__", "host call"), failures))
+    handle = ffi.new_handle(Call(once, call.node, failures))
     _queued[id(handle)] = handle
     status = int(lib.braid_stream_host_call(device, stream, lib.braid_python_host_call, handle))
     if status != lib.BRAID_OK:
@@ -82,7 +110,7 @@ def _host_call(user: Any) -> None:
     call = ffi.from_handle(user)
     inside.depth += 1
     try:
-        call.function()
+        call.check(call.function())
     except BaseException as error:  # whatever it is, C knows no exceptions
         call.failures.add(call.node, error)
     finally:
@@ -93,7 +121,7 @@ def _frame_end(frame: int, user: Any) -> None:
     call = ffi.from_handle(user)
     inside.depth += 1
     try:
-        call.function(int(frame))
+        call.check(call.function(int(frame)))
     except BaseException as error:
         call.failures.add(call.node, error)
     finally:
@@ -104,7 +132,7 @@ def _deadline(frame: int, nodes: Any, num_nodes: int, user: Any) -> None:
     call = ffi.from_handle(user)
     inside.depth += 1
     try:
-        call.function(int(frame), nodes[0:num_nodes] if num_nodes else [])
+        call.check(call.function(int(frame), nodes[0:num_nodes] if num_nodes else []))
     except BaseException as error:
         call.failures.add(call.node, error)
     finally:
@@ -121,7 +149,7 @@ def _queue(call: Call, device: Any, stream: Any, *more: Any) -> int:
     lane = Stream._lent(device, stream)
     inside.depth += 1
     try:
-        call.function(lane, *more)
+        call.check(call.function(lane, *more))
     except Error as error:
         call.raised = error
         return int(getattr(lib, error.status)) if error.status else int(lib.BRAID_DEVICE_ERROR)
@@ -157,7 +185,7 @@ def _hand_out(call: Call, users: Sequence[Any], shapes: Sequence[Shape], *more: 
     views = [shape.view(buffer) for buffer, shape in zip(buffers, shapes)]
     inside.depth += 1
     try:
-        call.function(*views, *more)
+        call.check(call.function(*views, *more))
         while views:
             view = views.pop()
             if isinstance(view, memoryview):
@@ -220,5 +248,6 @@ def log_to(function: Optional[Callable[[str, str], Any]]) -> None:
     lib.braid_log_set(ffi.NULL, ffi.NULL)
     _log.clear()
     if function is not None:
+        check_function(function, "the function of the log")
         _log.append(function)
         lib.braid_log_set(lib.braid_python_log, ffi.NULL)

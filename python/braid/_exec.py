@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 from braid import _fills
 from braid._arguments import Argument, Arguments, check_elements, encode, later_fill_value
 from braid._binding import ffi, lib
-from braid._calls import Call
+from braid._calls import Call, check_function, check_result
 from braid._checks import check_argument, check_copied, check_queue_call, check_reach
 from braid._device import Device, is_ready
 from braid._errors import HostCallError, check, make_error, refuse
@@ -94,7 +94,7 @@ def _watch(graph: Graph, late: List[int], tell: Optional[Callable[[int, List[Run
     def watch(frame: int, nodes: Any) -> None:
         late.append(frame)
         if tell is not None:
-            tell(frame, _read_running(graph, nodes))
+            check_result(tell(frame, _read_running(graph, nodes)), "function 'on_deadline'")
 
     return watch
 
@@ -119,12 +119,15 @@ class Exec(Owned):
         tell = how.get("on_frame_end")
         teller = None
         if tell is not None:
-            teller = ffi.new_handle(Call(tell, "on_frame_end", kept.failures))
+            teller = ffi.new_handle(Call(tell, "on_frame_end", kept.failures, "function"))
             options.on_frame_end, options.on_frame_end_user = lib.braid_python_frame_end, teller
         late: List[int] = []  # frames of which no wait has told
         watcher = None
         if options.deadline_ns:
-            watcher = ffi.new_handle(Call(_watch(graph, late, how.get("on_deadline")), "on_deadline", kept.failures))
+            told = how.get("on_deadline")
+            if told is not None:
+                check_function(told, "function 'on_deadline'")
+            watcher = ffi.new_handle(Call(_watch(graph, late, told), "on_deadline", kept.failures, "function"))
             options.on_deadline, options.on_deadline_user = lib.braid_python_deadline, watcher
         elif how.get("on_deadline") is not None:
             raise refuse("on_deadline is given, and deadline_ns is 0")
@@ -478,9 +481,7 @@ class Exec(Owned):
             raise refuse(f"node '{node.name}' is no call of this exec's graph")
         if kind.endswith("with memory"):
             raise refuse(f"call '{node.name}' is handed memory of the exec: it keeps its function")
-        if not callable(function):
-            raise refuse(f"{kind} call '{node.name}': {function!r} cannot be called")
-        call = Call(function, node.name, self._kept.failures)
+        call = Call(function, node.name, self._kept.failures, f"{kind} call")
         user = ffi.new_handle(call)
         self._set(node, lib.BRAID_TARGET_USER, ffi.new("void **", user), {(node.index, 0): user})
         if kind == "graph":

@@ -293,8 +293,6 @@ class Graph(Communications):
         call: arrays of NumPy where they have a dtype, else memoryviews. `frame`: then the number of the frame. Both on
         the CPU alone, and a list or `frame` not with `blocking`. The node says what it does to memory."""
         name = str(options.get("name") or getattr(function, "__name__", "host call"))
-        if not callable(function):
-            raise refuse(f"host call '{name}': {function!r} cannot be called")
         call = Call(function, name, self._kept.failures)
         if frame or isinstance(user, (list, tuple)):
             options["name"] = name
@@ -345,9 +343,7 @@ class Graph(Communications):
         driver graph it is called once, under capture. What it raises fails the launch. `user`: a resource that has
         bytes, of which function(stream, pointer) is handed a Pointer to the frame's own."""
         name = str(options.get("name") or getattr(function, "__name__", "queue call"))
-        if not callable(function):
-            raise refuse(f"queue call '{name}': {function!r} cannot be called")
-        call = Call(function, name, self._kept.failures)
+        call = Call(function, name, self._kept.failures, "queue call")
         description = Description(self, "braid_queue_call *", name, options)
         self._kept.queue_calls.append(call)
         if user is not None:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Callable, List, Optional
 
 from braid._binding import ffi, lib
+from braid._calls import check_function
 from braid._checks import check_queue_call, check_reach
 from braid._device import Device
 from braid._errors import refuse
@@ -66,6 +67,7 @@ def tune(device: Device, graph: Graph, *, budget_ns: int = 0, max_lanes: int = 0
     options.max_frames = max_frames
     options.report, options.user = lib.braid_python_trial, user
     if progress is not None:
+        check_function(progress, "the function of the progress")
         options.progress = lib.braid_python_progress
     way = ffi.new("braid_exec_options *")
     with device._owner as on, graph._owner as of:

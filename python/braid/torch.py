@@ -58,25 +58,24 @@ class _Operation:
         with torch.cuda.device(device):
             torch.cuda.current_blas_handle()  # made under capture, it would end the capture
 
-    def __call__(self, stream: Stream) -> None:
+    def __call__(self, stream: Stream) -> Any:
         import torch
 
         on = torch.cuda.ExternalStream(stream.handle, device=self._device)
         with torch.cuda.device(self._device), torch.cuda.stream(on), torch.no_grad():
             if torch.cuda.is_current_stream_capturing():
-                self._capture(torch)
-            else:
-                with torch.cuda.use_mem_pool(self._pool, self._device):
-                    self._function(*self._values)
+                return self._capture(torch)
+            with torch.cuda.use_mem_pool(self._pool, self._device):
+                return self._function(*self._values)
 
-    def _capture(self, torch: Any) -> None:
+    def _capture(self, torch: Any) -> Any:
         """Each capture has its own memory, since frames in flight have a graph each."""
         self._captured.append(torch.cuda.MemPool())
         # PyTorch keeps a workspace for each stream, and other nodes are captured on the same stream.
         torch._C._cuda_clearCublasWorkspaces()
         try:
             with torch.cuda.use_mem_pool(self._captured[-1], self._device):
-                self._function(*self._values)
+                return self._function(*self._values)
         except RuntimeError as error:
             raise UnsupportedError(f"PyTorch cannot be captured here: {str(error).splitlines()[0]}") from error
         finally:

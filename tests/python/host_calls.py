@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What host and queue calls raise is told, and they cannot wait for themselves."""
 import asyncio
+import functools
 import gc
 import sys
 import threading
@@ -79,6 +80,82 @@ def test_python_runs_while_a_wait_waits(device):
     leave.set()
     waiter.join(60)
     assert not waiter.is_alive() and frame.done
+
+
+async def coroutine(*_):
+    raise AssertionError("it has run")
+
+
+def generator(*_):
+    raise AssertionError("it has run")
+    yield
+
+
+async def async_generator(*_):
+    raise AssertionError("it has run")
+    yield
+
+
+class Later:
+    async def __call__(self, *_):
+        raise AssertionError("it has run")
+
+    async def method(self, *_):
+        raise AssertionError("it has run")
+
+
+LATER = [coroutine, generator, async_generator, Later(), Later().method, functools.partial(coroutine, 1)]
+
+
+@pytest.mark.parametrize("function", LATER, ids=["coroutine", "generator", "async generator", "object", "method", "partial"])
+def test_functions_that_run_later_are_refused(device, function):
+    """A call of one does nothing."""
+    graph = braid.Graph()
+    scratch = graph.scratch("scratch", 8)
+    node, queued = graph.host(lambda: None), graph.queue_call(lambda stream: None)
+    frame, stream = braid.Exec(device, graph), device.stream()
+    for use in (lambda: graph.host(function), lambda: graph.host(function, blocking=True),
+                lambda: graph.host(function, user=scratch), lambda: graph.host(function, frame=True),
+                lambda: graph.queue_call(function), lambda: frame.set_function(node, function),
+                lambda: frame.set_function(queued, function), lambda: stream.host(function),
+                lambda: braid.Exec(device, graph, on_frame_end=function),
+                lambda: braid.Exec(device, graph, deadline_ns=10**9, on_deadline=function),
+                lambda: braid.tune(device, graph, progress=function), lambda: braid.log_to(function)):
+        with pytest.raises(braid.InvalidArgumentError, match="is a coroutine or generator function"):
+            use()
+    frame.run()
+    for thing in (frame, stream):
+        thing.close()
+
+
+@pytest.mark.parametrize("function", [coroutine, generator, async_generator, lambda *args: map(print, args)],
+                         ids=["coroutine", "generator", "async generator", "map"])
+def test_calls_that_return_what_runs_later_fail(device, function):
+    """Only their result shows it."""
+    kind = "returned a (coroutine|generator|async_generator|map), which nothing runs"
+    for add in (lambda graph: graph.host(lambda: function(1), name="later"),
+                lambda graph: graph.host(lambda memory: function(1), user=graph.scratch("s", 8), name="later"),
+                lambda graph: graph.host(lambda number: function(1), frame=True, name="later")):
+        graph = braid.Graph()
+        add(graph)
+        frame = braid.Exec(device, graph)
+        with pytest.raises(braid.HostCallError, match=f"host call 'later' .*{kind}"):
+            frame.run()
+        frame.close()
+    graph = braid.Graph()
+    graph.queue_call(lambda stream: function(1), name="later")
+    with pytest.raises(braid.Error) as caught, braid.Exec(device, graph, mode="streams") as frame:
+        frame.run()
+    assert "which nothing runs" in str(caught.value.__cause__)
+    told = braid.Exec(device, braid.Graph(), on_frame_end=lambda number: function(1))
+    with pytest.raises(braid.HostCallError, match=kind):
+        told.run()
+    stream = device.stream()
+    stream.host(lambda: function(1))
+    with pytest.raises(braid.HostCallError, match=kind):
+        stream.synchronize()
+    for thing in (told, stream):
+        thing.close()
 
 
 def test_a_queue_call_gets_its_stream(device):
