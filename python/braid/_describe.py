@@ -65,6 +65,7 @@ class End(NamedTuple):
     resource: Any = None
     typestr: str = ""
     keep: Any = None
+    copied: str = ""  # as of a Span
 
     def write(self, struct: Any, field: str) -> None:
         if self.resource is None:

@@ -14,7 +14,7 @@ from braid._calls import Failures, queue_call
 from braid._errors import BusyError, check, refuse
 from braid._interrupts import may_poll, poll
 from braid._lifetime import Owned, Owner, _owners, run_deferred
-from braid._memory import Span, describe, whole_array
+from braid._memory import Span, check_same_elements, describe, whole_array
 from braid._options import MODES, CostModel, Link, Mode, Places, choose, read_struct
 
 if TYPE_CHECKING:
@@ -350,6 +350,7 @@ def queue_copy(device: Any, stream: Any, to: Any, source: Any) -> None:
         raise refuse(f"the target of a copy is {target.kind} that is read-only")
     if target.nbytes != origin.nbytes:
         raise refuse(f"a copy is from {origin.nbytes} bytes to {target.nbytes}")
+    check_same_elements("a copy", target.copied, origin.copied)
     check(lib.braid_stream_copy(device, stream, ffi.cast("void *", target.address),
                                 ffi.cast("void *", origin.address), target.nbytes))
 

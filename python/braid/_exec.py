@@ -25,7 +25,7 @@ from braid._graph import Graph
 from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
-from braid._memory import whole_array
+from braid._memory import check_same_elements, whole_array
 from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes, spell_out
 from braid._schedule import Intervals, Schedule
 from braid._text import count, string
@@ -402,6 +402,8 @@ class Exec(Owned):
                          f"{len(argument.data)}")
         for type_, where in self._kept.pointers.get(parameter._handle, ()):
             check_elements(argument.span, type_, f"parameter '{parameter.name}', which is {where},")
+        for typestr, copy in self._kept.copied.get(parameter._handle, ()):
+            check_same_elements(copy, typestr, argument.span.copied if argument.span else "")
         given = f"parameter '{parameter.name}' is given"
         if parameter._handle in self._kept.arguments:
             check_argument(self.device, argument, given, None)
@@ -428,7 +430,11 @@ class Exec(Owned):
         spans = [None if array is None else whole_array(array, f"the {what} of copy '{node.name}'")
                  for array, what in ((to, "target"), (source, "source"))]
         places = [(node.index, end) for end in range(2)]
-        sizes_before = [min(size for size, _ in self._given.at(place, (size, None))) for place, size in zip(places, first)]
+        sizes_before = [min(size for size, _ in self._given.at(place, (size, None))) for place, size in zip(places, first.sizes)]
+        typestrs = [first.typestr if span is None else span.copied for span in spans]
+        check_same_elements(f"copy '{node.name}'", *typestrs)
+        for typestr in typestrs:
+            check_same_elements(f"copy '{node.name}'", first.typestr, typestr)
         target, origin = (had if span is None else span.nbytes for span, had in zip(spans, sizes_before))
         if nbytes is None and target != origin:
             raise refuse(f"copy '{node.name}' is from {origin} bytes to {target}: give nbytes")

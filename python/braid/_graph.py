@@ -17,10 +17,10 @@ from braid._calls import Call, Shape, cpu_call_with_memories, host_call_with_mem
 from braid._describe import Description, End, unwrap
 from braid._errors import check, refuse
 from braid._forms import Form
-from braid._handles import Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
+from braid._handles import CopyUse, Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
-from braid._memory import Pointer, PointerTo, Span, as_list, describe, name_elements, whole_array
+from braid._memory import Pointer, PointerTo, Span, as_list, check_same_elements, describe, name_elements, whole_array
 from braid._notebook import MOST_DRAWN, dag_svg, edges_of
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes, spell_out
 from braid._ranks import Communications
@@ -249,12 +249,13 @@ class Graph(Communications):
                 for thing, what in ((to, "the target"), (source, "the source"))]
         if ends[0].nbytes != ends[1].nbytes:
             raise refuse(f"copy '{name}' is from {ends[1].nbytes} bytes to {ends[0].nbytes}")
+        check_same_elements(f"copy '{name}'", ends[0].copied, ends[1].copied)
         description = Description(self, "braid_copy *", name, options, writes=ends[0].touched, reads=ends[1].touched)
         ends[0].write(description.struct, "to")
         ends[1].write(description.struct, "from")
         description.struct.bytes = ends[0].nbytes
         node = self._add(lib.braid_graph_add_copy, description, ends[0].keep, ends[1].keep)
-        self._kept.copies[node.index] = (ends[0].nbytes, ends[1].nbytes)
+        self._kept.copies[node.index] = CopyUse(ends[0].copied or ends[1].copied, (ends[0].nbytes, ends[1].nbytes))
         return node
 
     @spell_out(NodeOptions)
@@ -551,9 +552,15 @@ class Graph(Communications):
             type_.encode(parameter, where)  # which refuses it
         if kernel is not None and argument < len(kernel.begins):
             use.argument = kernel.begins[argument]
+        copy = self._kept.copies.get(node.index) if target in ("to", "from") else None
+        if copy is not None and parameter._initial.span is not None:
+            ends = (copy.typestr, parameter._initial.span.copied)
+            check_same_elements(f"copy '{node.name}'", *(ends if target == "from" else ends[::-1]))
         check(lib.braid_graph_use_parameter(self._pointer, ffi.new("braid_parameter *", parameter._handle)[0], use))
         if target == "argument":
             self._kept.arguments.add(parameter._handle)
+        if copy is not None:
+            self._kept.copied.setdefault(parameter._handle, []).append((copy.typestr, f"copy '{node.name}'"))
         if isinstance(type_, PointerTo):
             self._kept.pointers.setdefault(parameter._handle, []).append((type_, where))
 
@@ -563,10 +570,10 @@ class Graph(Communications):
             if not declared.nbytes:
                 raise refuse(f"{where} is the resource '{thing.name}', which has no bytes")
             return End(declared.nbytes, declared.alignment, None if declared.private else thing, resource=handle,
-                       typestr=declared.typestr)
+                       typestr=declared.typestr, copied=declared.typestr)
         span = whole_array(thing, where)
         return End(span.nbytes, span.address & -span.address or 256, span, span.address, typestr=span.typestr,
-                    keep=span.keep)
+                   keep=span.keep, copied=span.copied)
 
     def _give_memory(self, description: Description, user: Any) -> Shape:
         shape = self._shape_of(user, str(description.name))

@@ -114,6 +114,13 @@ class KernelUse(NamedTuple):
     begins: List[int]  # where each of the program's arguments begins among them, and the end of the last
 
 
+class CopyUse(NamedTuple):
+    """A copy, as execs need to know it: the type of the elements of either end, and the sizes of target and source."""
+
+    typestr: str
+    sizes: Tuple[int, int]
+
+
 class FillUse(NamedTuple):
     """A fill, as execs need to know it: the type of the elements, and how many bytes its value has."""
 
@@ -127,7 +134,7 @@ class Kept:
 
     things: List[Any] = dataclasses.field(default_factory=list)
     kernels: Dict[int, KernelUse] = dataclasses.field(default_factory=dict)
-    copies: Dict[int, Tuple[int, int]] = dataclasses.field(default_factory=dict)  # sizes of target and source
+    copies: Dict[int, CopyUse] = dataclasses.field(default_factory=dict)
     fills: Dict[int, FillUse] = dataclasses.field(default_factory=dict)
     calls: Dict[int, str] = dataclasses.field(default_factory=dict)  # "host" or "graph"
     views: List[str] = dataclasses.field(default_factory=list)  # host calls that are handed memory of an exec
@@ -136,6 +143,8 @@ class Kept:
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
     # Of a parameter the types of the arguments that take it, and how messages call those.
     pointers: Dict[Tuple[int, int], List[Tuple[PointerTo, str]]] = dataclasses.field(default_factory=dict)
+    # Of a parameter that is an end of copies the types of their elements, and how messages call the copies.
+    copied: Dict[Tuple[int, int], List[Tuple[str, str]]] = dataclasses.field(default_factory=dict)
     queue_calls: List[Call] = dataclasses.field(default_factory=list)
     ranks: List[Any] = dataclasses.field(default_factory=list)  # owners of ranks whose communicators it has
     failures: Failures = dataclasses.field(default_factory=Failures)

@@ -77,6 +77,12 @@ class Span:
     typestr: str = ""  # as in __array_interface__; "" where it is not known
     shape: Tuple[int, ...] = ()  # where the type is known
     strides: Tuple[int, ...] = ()  # in bytes
+    is_bytes: bool = False  # bytes or a bytearray: a copy takes them for anything
+
+    @property
+    def copied(self) -> str:
+        """The type of the elements, as far as copies are concerned; "": any."""
+        return "" if self.is_bytes else self.typestr
 
     @property
     def nbytes(self) -> int:
@@ -258,7 +264,8 @@ def _by_buffer(array: Any) -> Optional[Span]:
     typestr = f"{order}{kind}{view.itemsize}" if kind else ""
     return Span(address, address, end, address, end, keep=(array, held), kind=f"a {_name_type(array)}",
                 pageable=not _is_pinned(array), readonly=view.readonly, typestr=typestr,
-                shape=tuple(view.shape or ()), strides=tuple(view.strides or ()))
+                shape=tuple(view.shape or ()), strides=tuple(view.strides or ()),
+                is_bytes=isinstance(view.obj, (bytes, bytearray)) and kind == "u")
 
 
 _FORMATS = {**dict.fromkeys("bhilq", "i"), **dict.fromkeys("BHILQ", "u"), **dict.fromkeys("efd", "f"),
@@ -274,6 +281,13 @@ def _is_pinned(array: Any) -> bool:
 def is_numpy_scalar(value: Any) -> bool:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.generic)
+
+
+def check_same_elements(what: str, target: str, source: str) -> None:
+    """Of a copy between two typestrs: bytes that become elements of another type are values that nobody meant."""
+    if target and source and name_elements(target) != name_elements(source):
+        raise refuse(f"{what} is from elements of {name_elements(source)} to {name_elements(target)}: give arrays of one "
+                     "type, or where the bytes are to stay as they are a view of the source with the target's (view())")
 
 
 def as_list(things: Any) -> List[Any]:

@@ -10,7 +10,7 @@ from braid._describe import Description, End
 from braid._errors import BusyError, check, refuse
 from braid._handles import Declared, Kept, Node, Resource
 from braid._lifetime import Hold, Owned, Owner, run_deferred
-from braid._memory import whole_array
+from braid._memory import check_same_elements, whole_array
 from braid._options import NodeOptions, choose, spell_out
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ class Communications(Owned):
                 end.write(struct, field)
         if target and origin and origin.nbytes * parts[1] != target.nbytes * parts[0]:
             raise refuse(f"'{title}' is from {origin.nbytes} bytes to {target.nbytes}, between {max(parts)} ranks")
+        if target and origin:
+            check_same_elements(f"'{title}'", target.copied, origin.copied)
         few = min((end for end in given if end is not None), key=lambda end: end.nbytes)
         struct.element = _ELEMENTS.get(few.typestr[1:], lib.BRAID_ELEMENT_BYTE)
         struct.count = few.nbytes // (int(few.typestr[2:]) if few.typestr[1:] in _ELEMENTS else 1)

@@ -114,6 +114,48 @@ def test_a_copy_gets_other_ends(device):
     assert one.tolist() == [0, 1, 0, 0]
 
 
+def test_a_copy_keeps_the_type_of_its_elements(device):
+    """Bytes that are read as another type are values that nobody meant."""
+    x, y, n = np.zeros(4, "float32"), np.ones(4, "float32"), np.zeros(4, "int32")
+    graph = braid.Graph()
+    numbers = graph.transient("numbers", shape=4, dtype="int32")
+    versions = graph.versioned("versions", arrays=[np.zeros(4, "int32"), np.zeros(4, "int32")])
+    node = graph.copy(x, y, name="save")
+    end = graph.parameter("end", n)
+    frame, stream = braid.Exec(device, graph), device.stream()
+    for to, source in ((x, n), (n, x), (x, numbers), (numbers, x), (versions, x), (x, memoryview(n)), (x, x.astype(">f4")),
+                       (n, n.view("uint32")), (np.zeros(2), x)):
+        with pytest.raises(braid.InvalidArgumentError, match="copy 'copy' is from elements of .*: give arrays of one"):
+            graph.copy(to, source)
+    for bad in ({"to": n}, {"source": n}, {"to": n, "source": n}, {"to": n[:2], "nbytes": 8}):
+        with pytest.raises(braid.InvalidArgumentError, match="copy 'save' is from elements of .*: give arrays of one"):
+            frame.set_copy(node, **bad)
+    with pytest.raises(braid.InvalidArgumentError, match="a copy is from elements of int32 to float32"):
+        stream.copy(x, n)
+    for target, words in (("to", "float32 to int32"), ("from", "int32 to float32")):
+        with pytest.raises(braid.InvalidArgumentError, match=f"copy 'save' is from elements of {words}"):
+            graph.use(end, node, target)
+    right = graph.parameter("right", y)
+    graph.use(right, node, "from")
+    frame.close()
+    frame = braid.Exec(device, graph)
+    with pytest.raises(braid.InvalidArgumentError, match="copy 'save' is from elements of int32 to float32"):
+        frame.set_param(right, n)
+    with pytest.raises(braid.InvalidArgumentError, match="copy 'save' is from elements of int32 to float32"):
+        frame.launch_many(1, rows={right: [n]})
+    frame.run()
+    assert x.tolist() == [1] * 4
+    # Who means the bytes says so, and bytes are anything.
+    graph = braid.Graph()
+    graph.copy(n, x.view("int32"))
+    graph.copy(y, np.full(4, 2, "float32").tobytes())
+    other = braid.Exec(device, graph)
+    other.run()
+    assert n.view("float32").tolist() == [1] * 4 and y.tolist() == [2] * 4
+    for thing in (frame, other, stream):
+        thing.close()
+
+
 def test_a_copy_never_goes_beyond_its_ends(device):
     one, two = np.zeros(4, int), np.arange(4)
     graph = braid.Graph()

@@ -36,6 +36,7 @@ def operations_are_between_arrays(device, world):
     assert part.tolist() == [[3.0], [10.0]][world.rank] and most[0] == 1 and told[0] == 7
     assert into[0] == 1 - world.rank
     refused(braid.InvalidArgumentError, "is from 16 bytes to 8", graph.all_gather, world, mine, part)
+    refused(braid.InvalidArgumentError, "from elements of", graph.all_reduce, world, np.zeros(2), np.zeros(2, int))
     refused(braid.InvalidArgumentError, "reduction 'mean'", graph.all_reduce, world, mine, reduction="mean")
     refused(braid.InvalidArgumentError, "is no communicator", graph.send, "world", mine, 1)
     refused(braid.InvalidArgumentError, "the rank itself", graph.send, world, mine, world.rank, name="x")
