@@ -58,6 +58,15 @@ expect no "an access that reads what may be written" "$both graph.kernel(both, 4
 expect no "an access to another type" "$both graph.kernel(both, 4, braid::out(d), braid::in(f));" 'another type than the resource'
 expect no "a resource of another type" "$both graph.add(both, 4, braid::task(), d, f);" 'another type than the resource'
 expect no "an access that is no pointer" "$both graph.kernel(scale, 4, braid::out(f), braid::in(f));" 'is a pointer'
+expect yes "a part of a buffer, and views, compile" "$both"' auto part = graph.range(f, 0, 8); graph.kernel(both, 4, braid::out(part), braid::in(f)); graph.kernel(both, 4, braid::out(graph.range(static_cast<braid_resource>(d), 0, 16)), braid::in(f)); struct span { float *p; span(float *q) : p(q) {} float *data() const { return p; } std::size_t size() const { return 4; } }; graph.buffer("span", span(x)); graph.buffer("four", four); graph.fill(braid::task(), f, 1.0f, 4); graph.copy(braid::task(), f, part, 8); graph.copy(braid::task(), f, x, 8);'
+expect no "a part of a buffer of another type" "$both graph.kernel(both, 4, braid::out(graph.range(d, 0, 16)), braid::in(f));" 'another type than the resource'
+expect no "a copy between buffers of two types" "$both graph.copy(braid::task(), d, f, 8);" 'elements of two types'
+expect no "a fill with a value of another type" "$both graph.fill(braid::task(), f, 1.5, 4);" 'does not convert without a loss'
+expect no "a send of a buffer of another type" "$both graph.send<float>(braid::task(), r, d, 4, 0);" 'elements of another type'
+for owner in 'std::vector<float>(4)' 'std::array<float, 4>{}' 'std::string("text")' 'braid::memory<float>()' \
+    'std::initializer_list<float>{ 1, 2 }' 'std::move(mine)'; do
+    expect no "a temporary as a buffer: $owner" "std::vector<float> mine(4); graph.buffer(\"gone\", $owner);" 'deleted function'
+done
 expect no "memory of what is no plain value" 'graph.transient<std::string>("text", 4);'
 expect no "a resource that is no pointer" 'auto own = graph.scratch("own", 4); graph.add(scale, 4, braid::task(), x, own);'
 expect no "a parameter of another type" 'auto by = graph.parameter<double>("by"); graph.use<1>(by, node);'

@@ -14,8 +14,10 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace braid
@@ -45,32 +47,33 @@ template <class Errors> class basic_graph
     result<braid_resource> buffer(const char *name, const void *address, std::uint64_t bytes)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_buffer(get(), name, address, bytes, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_buffer(get(), name, address, bytes, &resource), resource);
     }
-    // The elements of a vector, array, span or braid memory.
+    // The elements of a span, or of a vector, array or braid memory that lives on.
     template <class Container, class = decltype(std::data(std::declval<const Container &>()))>
     auto buffer(const char *name, const Container &elements)
     {
         using element = std::remove_cv_t<
             std::remove_all_extents_t<std::remove_reference_t<decltype(*std::data(elements))>>>;
         typed_resource<element> resource = {};
-        braid_status status =
-            braid_graph_add_buffer(get(), name, std::data(elements),
-                                   std::size(elements) * sizeof(*std::data(elements)), &resource);
-        return typed(status, resource);
+        return made(braid_graph_add_buffer(get(), name, std::data(elements),
+                                           std::size(elements) * sizeof(*std::data(elements)),
+                                           &resource),
+                    resource);
     }
-    result<braid_resource> range(braid_resource whole, std::uint64_t offset, std::uint64_t bytes)
+    template <class Container,
+              class = std::enable_if_t<!detail::shares_elements_v<std::decay_t<Container>>>>
+    void buffer(const char *name, const Container &&elements) = delete;
+    template <class Resource, class = detail::if_resource<Resource>>
+    result<Resource> range(const Resource &whole, std::uint64_t offset, std::uint64_t bytes)
     {
-        braid_resource resource = {};
-        braid_status status = braid_graph_add_range(get(), whole, offset, bytes, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        Resource resource = {};
+        return made(braid_graph_add_range(get(), whole, offset, bytes, &resource), resource);
     }
     result<braid_resource> resource(const char *name)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_resource(get(), name, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_resource(get(), name, &resource), resource);
     }
     // Memory that execs have: an argument of kernels that take a pointer, an end of copies and
     // fills, the user of calls.
@@ -78,42 +81,40 @@ template <class Errors> class basic_graph
                                      std::uint64_t alignment = 0)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_transient(get(), name, bytes, alignment, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_transient(get(), name, bytes, alignment, &resource), resource);
     }
     result<braid_resource> scratch(const char *name, std::uint64_t bytes,
                                    std::uint64_t alignment = 0)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_scratch(get(), name, bytes, alignment, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_scratch(get(), name, bytes, alignment, &resource), resource);
     }
     result<braid_resource> versioned(const char *name, std::uint64_t bytes,
                                      std::uint32_t num_versions, void *const *addresses = nullptr)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_versioned_buffer(get(), name, addresses, num_versions,
-                                                               bytes, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_versioned_buffer(get(), name, addresses, num_versions, bytes,
+                                                     &resource),
+                    resource);
     }
-    // The same for so many elements of one type: transient<float>("sums", 256).
+    // The same for elements of one type: transient<float>("sums", 256).
     template <class T>
     result<typed_resource<T>> transient(const char *name, std::uint64_t num_elements,
                                         std::uint64_t alignment = 0)
     {
         typed_resource<T> resource = {};
-        braid_status status =
-            braid_graph_add_transient(get(), name, bytes_of<T>(num_elements), alignment, &resource);
-        return typed(status, resource);
+        return made(
+            braid_graph_add_transient(get(), name, bytes_of<T>(num_elements), alignment, &resource),
+            resource);
     }
     template <class T>
     result<typed_resource<T>> scratch(const char *name, std::uint64_t num_elements,
                                       std::uint64_t alignment = 0)
     {
         typed_resource<T> resource = {};
-        braid_status status =
-            braid_graph_add_scratch(get(), name, bytes_of<T>(num_elements), alignment, &resource);
-        return typed(status, resource);
+        return made(
+            braid_graph_add_scratch(get(), name, bytes_of<T>(num_elements), alignment, &resource),
+            resource);
     }
     template <class T>
     result<typed_resource<T>> versioned(const char *name, std::uint64_t num_elements,
@@ -121,32 +122,22 @@ template <class Errors> class basic_graph
                                         void *const *addresses = nullptr)
     {
         typed_resource<T> resource = {};
-        braid_status status = braid_graph_add_versioned_buffer(
-            get(), name, addresses, num_versions, bytes_of<T>(num_elements), &resource);
-        return typed(status, resource);
+        return made(braid_graph_add_versioned_buffer(get(), name, addresses, num_versions,
+                                                     bytes_of<T>(num_elements), &resource),
+                    resource);
     }
-    template <class T>
-    result<typed_resource<T>> earlier(const typed_resource<T> &versioned,
-                                      std::uint32_t frames_before = 1)
+    template <class Resource, class = detail::if_resource<Resource>>
+    result<Resource> earlier(const Resource &versioned, std::uint32_t frames_before = 1)
     {
-        typed_resource<T> resource = {};
-        braid_status status =
-            braid_graph_add_earlier_version(get(), versioned, frames_before, &resource);
-        return typed(status, resource);
-    }
-    result<braid_resource> earlier(braid_resource versioned, std::uint32_t frames_before = 1)
-    {
-        braid_resource resource = {};
-        braid_status status =
-            braid_graph_add_earlier_version(get(), versioned, frames_before, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        Resource resource = {};
+        return made(braid_graph_add_earlier_version(get(), versioned, frames_before, &resource),
+                    resource);
     }
 
     result<void> set_home(braid_resource resource, std::uint32_t place)
     {
         return Errors::template from<void>(braid_graph_set_home(get(), resource, place), [] {});
     }
-
     result<void> set_output(braid_resource resource)
     {
         return Errors::template from<void>(braid_graph_set_output(get(), resource), [] {});
@@ -156,9 +147,8 @@ template <class Errors> class basic_graph
     template <class T> result<typed_parameter<T>> parameter(const char *name)
     {
         static_assert(detail::is_argument_v<T>, "parameters are copied as bytes");
-        typed_parameter<T> made = {};
-        braid_status status = braid_graph_add_parameter(get(), name, sizeof(T), &made);
-        return Errors::template from<typed_parameter<T>>(status, [&] { return made; });
+        typed_parameter<T> parameter = {};
+        return made(braid_graph_add_parameter(get(), name, sizeof(T), &parameter), parameter);
     }
     // As argument `Index` of a kernel, which has the same type, or this does not compile.
     template <std::size_t Index, class T, class... Args>
@@ -217,23 +207,37 @@ template <class Errors> class basic_graph
     result<braid_node> copy(const task &what, operand<void *> to, operand<const void *> from,
                             std::uint64_t bytes)
     {
-        const braid_copy description = { what.options(), to.address,  from.address,
-                                         bytes,          to.resource, from.resource };
-        return added(&braid_graph_add_copy, description);
+        return added(&braid_graph_add_copy, braid_copy{ what.options(), to.address, from.address,
+                                                        bytes, to.resource, from.resource });
+    }
+    template <class To, class From>
+    result<braid_node> copy(const task &what, const typed_resource<To> &to,
+                            const typed_resource<From> &from, std::uint64_t bytes)
+    {
+        static_assert(std::is_same_v<To, From>, "a copy between elements of two types");
+        return copy(what, operand<void *>(to), operand<const void *>(from), bytes);
     }
     template <class T>
     result<braid_node> fill(const task &what, T *to, T value, std::uint64_t num_values)
     {
-        const braid_fill description = { what.options(), to,         detail::fill_bits(value),
-                                         sizeof(T),      num_values, {} };
-        return added(&braid_graph_add_fill, description);
+        return added(
+            &braid_graph_add_fill,
+            braid_fill{ what.options(), to, detail::fill_bits(value), sizeof(T), num_values, {} });
     }
     template <class T>
     result<braid_node> fill(const task &what, braid_resource to, T value, std::uint64_t num_values)
     {
-        const braid_fill description = { what.options(), nullptr,    detail::fill_bits(value),
-                                         sizeof(T),      num_values, to };
-        return added(&braid_graph_add_fill, description);
+        return added(&braid_graph_add_fill,
+                     braid_fill{ what.options(), nullptr, detail::fill_bits(value), sizeof(T),
+                                 num_values, to });
+    }
+    template <class T, class Value>
+    result<braid_node> fill(const task &what, const typed_resource<T> &to, Value value,
+                            std::uint64_t num_values)
+    {
+        static_assert(detail::is_kept_v<T, Value>, "the value does not convert without a loss");
+        return fill(what, static_cast<const braid_resource &>(to), static_cast<T>(value),
+                    num_values);
     }
     // Runs a callable on a host thread, by the rules of braid_host_call.
     template <class Call>
@@ -255,13 +259,13 @@ template <class Errors> class basic_graph
     result<braid_node> host(const task &what, braid_resource user, braid_host_function *call,
                             bool blocking = false)
     {
-        const braid_host_call description = { what.options(), call, nullptr, user, blocking };
-        return added(&braid_graph_add_host_call, description);
+        return added(&braid_graph_add_host_call,
+                     braid_host_call{ what.options(), call, nullptr, user, blocking });
     }
     result<braid_node> queue_call(const task &what, braid_resource user, braid_queue_function *call)
     {
-        const braid_queue_call description = { what.options(), call, nullptr, user };
-        return added(&braid_graph_add_queue_call, description);
+        return added(&braid_graph_add_queue_call,
+                     braid_queue_call{ what.options(), call, nullptr, user });
     }
     // The callable queues work on the stream it is handed, by the rules of braid_queue_function.
     template <class Call> result<braid_node> queue_call(const task &what, Call call)
@@ -282,8 +286,7 @@ template <class Errors> class basic_graph
     }
     result<braid_node> empty(const task &what)
     {
-        const braid_empty description = { what.options() };
-        return added(&braid_graph_add_empty, description);
+        return added(&braid_graph_add_empty, braid_empty{ what.options() });
     }
     // A loop whose body the callable adds. The task has its name, edges and lane.
     template <class Body> result<braid_node> loop(const task &what, braid_loop how, Body &&body)
@@ -304,8 +307,7 @@ template <class Errors> class basic_graph
     result<braid_resource> communicator(braid_communicator *communicator)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_communicator(get(), communicator, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_communicator(get(), communicator, &resource), resource);
     }
     result<braid_node> communicate(const task &what, braid_communication operation)
     {
@@ -347,9 +349,9 @@ template <class Errors> class basic_graph
                                  const void *address, std::uint64_t bytes)
     {
         braid_resource resource = {};
-        braid_status status = braid_graph_add_owned_buffer(get(), communicator, owner, name,
-                                                           address, bytes, &resource);
-        return Errors::template from<braid_resource>(status, [&] { return resource; });
+        return made(braid_graph_add_owned_buffer(get(), communicator, owner, name, address, bytes,
+                                                 &resource),
+                    resource);
     }
     bool takes_part(const task &what) const
     {
@@ -446,10 +448,10 @@ template <class Errors> class basic_graph
                       "elements are plain values");
         return num_elements > UINT64_MAX / sizeof(T) ? UINT64_MAX : num_elements * sizeof(T);
     }
-    template <class T>
-    static result<typed_resource<T>> typed(braid_status status, const typed_resource<T> &resource)
+    template <class Resource>
+    static result<Resource> made(braid_status status, const Resource &resource)
     {
-        return Errors::template from<typed_resource<T>>(status, [&] { return resource; });
+        return Errors::template from<Resource>(status, [&] { return resource; });
     }
     template <class T>
     static braid_communication

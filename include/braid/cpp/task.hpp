@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -166,7 +167,7 @@ template <class T> struct typed_parameter : braid_parameter {
 template <class T> struct typed_resource : braid_resource {
 };
 
-// A resource as an argument of a kernel, with the kernel's access to it. `void`: of any type.
+// A resource as a kernel's argument, with its access to it. `void`: of any type.
 template <class T, braid_access_mode mode> struct accessed {
     braid_resource resource;
 };
@@ -210,6 +211,12 @@ template <class Pointer> struct operand {
     operand(braid_resource whole) : resource(whole)
     {
     }
+    template <class T> operand(const typed_resource<T> &whole) : resource(whole)
+    {
+        using element = std::remove_cv_t<std::remove_pointer_t<Pointer>>;
+        static_assert(std::is_void_v<element> || std::is_same_v<element, T>,
+                      "the resource has elements of another type");
+    }
 };
 
 // As an argument: BRAID_TRAP.
@@ -247,6 +254,12 @@ template <class T, class Value> T converted(Value &&value)
     else
         return T{};
 }
+
+template <class T>
+inline constexpr bool shares_elements_v =
+    std::is_trivially_copyable_v<T> && !std::is_aggregate_v<T>;
+template <class T> inline constexpr bool shares_elements_v<std::initializer_list<T>> = false;
+template <class T> using if_resource = std::enable_if_t<std::is_base_of_v<braid_resource, T>>;
 
 // Whether a list of arguments begins with a task.
 template <class... Values> inline constexpr bool is_task_first_v = false;
