@@ -123,10 +123,9 @@ static void put_kernel(struct capture *capture, uint32_t node)
     const struct tasks *tasks = &capture->exec->tasks;
     const struct graph_kernel *kernel = graph_kernel_of(capture->graph, node);
     const struct backend_launch *launch = &tasks->items[node].launch;
-    const braid_dim3 *grid = &tasks_control(tasks, node)->grid;
     uint64_t offset = tasks->offsets[node];
     braid_capture_put_number(file, capture->kernel_of[node], 4);
-    put_grid(file, has_blocks(grid) ? *grid : kernel->grid);
+    put_grid(file, tasks_control(tasks, node)->grid); // without a block the node is disabled
     put_grid(file, launch->block);
     put_grid(file, launch->cluster);
     braid_capture_put_number(file, launch->shared_bytes, 4);
