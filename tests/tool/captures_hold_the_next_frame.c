@@ -211,6 +211,45 @@ static void pointers_to_versions_and_traps_are_held(void **state)
     check_ok(braid_device_close(device));
 }
 
+static const struct capture_resource *resource_of_kind(const struct capture_file *file,
+                                                       enum capture_resource_kind kind)
+{
+    for (uint32_t i = 0; i < file->num_resources; i++) {
+        if (file->resources[i].kind == kind)
+            return &file->resources[i];
+    }
+    fail_msg("no resource of kind %d", (int)kind);
+    return NULL;
+}
+
+// The next frame has scratch of the size that was asked for last.
+static void scratch_is_held_as_it_has_grown(void **state)
+{
+    const uint64_t before = 64, after = 4096;
+    struct capture_file file;
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_resource scratch;
+    (void)state;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_scratch(graph, "scratch", before, 0, &scratch));
+    const braid_kernel_node node = { .kernel = &kernel,
+                                     BRAID_ARGS(braid_resource_address(&scratch)) };
+    check_ok(braid_graph_add_kernel(graph, &node, NULL));
+    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    for (int i = 0; i < 2; i++) {
+        capture_and_read(exec, &file);
+        assert_int_equal(resource_of_kind(&file, CAPTURE_TRANSIENT)->bytes, i ? after : before);
+        capture_file_finish(&file);
+        check_ok(braid_exec_set_scratch(exec, scratch, after));
+    }
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 // By a value of the next frame, which no launch has taken yet.
 static void nodes_that_nothing_needs_are_disabled(void **state)
 {
@@ -329,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_frame_is_held),
                                         cmocka_unit_test(values_and_code_are_held),
                                         cmocka_unit_test(pointers_to_versions_and_traps_are_held),
+                                        cmocka_unit_test(scratch_is_held_as_it_has_grown),
                                         cmocka_unit_test(nodes_that_nothing_needs_are_disabled),
                                         cmocka_unit_test(bodies_are_held_in_order) };
     return cmocka_run_group_tests(tests, NULL, NULL);
