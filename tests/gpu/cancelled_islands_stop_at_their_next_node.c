@@ -300,6 +300,21 @@ static void a_failed_copy_is_told(void **state)
     finish(&world);
 }
 
+// Each launch tries again until it has taken the cancel back.
+static void a_launch_that_cannot_take_a_cancel_back_says_so(void **state)
+{
+    (void)state;
+    const struct shape shape = { .lanes = 1, .threads = 32, .blocks = 1 };
+    struct world world = make(&shape);
+    atomic_store((_Atomic uint32_t *)&world.gate[1], 1);
+    check_ok(braid_exec_cancel(world.exec));
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemcpyAsync:1=2"));
+    check_fails(braid_exec_launch(world.exec, NULL), BRAID_NO_MEMORY, "words of a black box");
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    check_whole_frames(&world, &shape);
+    finish(&world);
+}
+
 static void a_failed_device_is_told_with_its_nodes(void **state)
 {
     (void)state;
@@ -334,6 +349,7 @@ int main(void)
         cmocka_unit_test(lanes_in_several_blocks),
         cmocka_unit_test(steps_of_few_calls),
         cmocka_unit_test(a_failed_copy_is_told),
+        cmocka_unit_test(a_launch_that_cannot_take_a_cancel_back_says_so),
         cmocka_unit_test(a_failed_device_is_told_with_its_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
