@@ -116,24 +116,28 @@ static void a_wait_tells_of_the_frames_that_it_waits_for(void **state)
 
 static void *wait_on(void *out_status)
 {
-    *(braid_status *)out_status = braid_exec_wait(told.exec);
+    *(braid_status *)out_status = braid_exec_wait_until(told.exec, 0, UINT64_MAX);
     return NULL;
 }
 
+// It tells of no frame behind its own, which is late as well.
 static void a_wait_goes_on_after_the_deadline_was_told(void **state)
 {
     struct contract *contract = *state;
-    braid_exec *exec = make_exec(contract, short_ns, NULL);
+    braid_exec *exec = make_exec(contract, short_ns, note);
     braid_status status = BRAID_INTERNAL;
     pthread_t thread;
-    launch(contract, 1);
-    assert_int_equal(braid_exec_wait(exec), BRAID_TIMEOUT);
+    launch(contract, 2);
+    wait_for(2);
+    check_fails(braid_exec_wait_until(exec, 0, UINT64_MAX), BRAID_TIMEOUT,
+                "braid_exec_wait_until: frame 0 has not ended");
     assert_int_equal(pthread_create(&thread, NULL, wait_on, &status), 0);
     contract_let_begin(contract);
     check_still_closed(told.gate);
     gate_open(told.gate);
     pthread_join(thread, NULL);
     check_ok(status);
+    end();
 }
 
 static void a_callback_tells_of_each_late_frame_once(void **state)

@@ -251,7 +251,7 @@ static void a_node_of_a_loop_tells_its_iteration(void **state)
     }
 }
 
-// The gate is met in the second iteration of the inner loop, once the outer one has entered it for
+// The gate is met in the third iteration of the inner loop, once the outer one has entered it for
 // the second time.
 static void a_node_of_a_loop_inside_tells_the_innermost_iteration(void **state)
 {
@@ -259,7 +259,7 @@ static void a_node_of_a_loop_inside_tells_the_innermost_iteration(void **state)
     braid_graph *graph = contract_graph(contract);
     struct gate gate = contract_gate(contract);
     uint32_t *left = contract_numbers(contract, 1);
-    const uint32_t outer_times = 2, inner_times = 3, num_before = 4;
+    const uint32_t outer_times = 2, inner_times = 3, num_before = 5;
     braid_resource before;
     braid_node branch;
     check_ok(braid_graph_add_buffer(graph, "left", left, sizeof(*left), &before));

@@ -275,7 +275,7 @@ static braid_status cannot_wait(void *user)
 // What a frame may wait for: another thread that asks the exec for something and changes it.
 struct asker {
     struct fixture *fixture;
-    braid_status answer; // to whether its frames have ended
+    braid_status answer, last; // to whether its frames have ended, and the last one if there is one
     uint64_t num_frames;
 };
 
@@ -285,6 +285,8 @@ static void *ask(void *user)
     braid_exec *exec = asker->fixture->exec;
     asker->num_frames = braid_exec_num_frames(exec);
     asker->answer = braid_exec_wait_until(exec, BRAID_LAST_FRAME, 0);
+    if (asker->num_frames)
+        asker->last = braid_exec_wait_until(exec, asker->num_frames - 1, 0);
     check_ok(braid_exec_set(exec, asker->fixture->node, BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     return NULL;
 }
@@ -294,7 +296,7 @@ static braid_status wait_for_one_who_asks(void *user)
     enum { FAR_TOO_LONG_S = 30 };
     struct fixture *fixture = user;
     fixture->trace.while_waiting = NULL;
-    struct asker asker = { .fixture = fixture };
+    struct asker asker = { .fixture = fixture, .last = fixture->answer };
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
     struct timespec end;
@@ -303,6 +305,7 @@ static braid_status wait_for_one_who_asks(void *user)
     assert_int_equal(pthread_timedjoin_np(thread, NULL, &end), 0);
     assert_true(asker.num_frames <= 1); // of a launch that is counted or not
     assert_int_equal(asker.answer, fixture->answer);
+    assert_int_equal(asker.last, fixture->answer);
     fixture->num_waits++;
     return BRAID_OK;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// With a deadline: a wait does not wait for frames that are launched meanwhile, and no frame counts
-// as ended before its mark is recorded.
+// With a deadline: a wait does not wait for frames that are launched meanwhile or later. No frame
+// counts as ended before its mark is recorded, and none that has ended counts as late.
 #include "support/check.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
@@ -24,13 +28,13 @@ struct fixture {
     int num_waits;
 };
 
-static void set_up(struct fixture *fixture, uint32_t frames, bool is_waiting)
+static void set_up(struct fixture *fixture, uint32_t frames, bool is_waiting, uint64_t deadline_ns)
 {
     const braid_exec_options options = {
         .mode = BRAID_MODE_GRAPH,
         .frames = frames,
         .when_full = BRAID_FULL_QUEUES,
-        .deadline_ns = UINT64_MAX,
+        .deadline_ns = deadline_ns,
     };
     braid_graph *graph = NULL;
     *fixture = (struct fixture){ 0 };
@@ -68,7 +72,7 @@ static braid_status launch_another(const struct backend_event *event, void *user
 static void check_wait(uint32_t frames, uint64_t frame, uint64_t ns)
 {
     struct fixture fixture;
-    set_up(&fixture, frames, true);
+    set_up(&fixture, frames, true, UINT64_MAX);
     fixture.trace.while_asking = launch_another;
     check_ok(braid_exec_wait_until(fixture.exec, frame, ns));
     assert_int_equal(braid_exec_num_frames(fixture.exec), 2);
@@ -98,7 +102,7 @@ static braid_status count_ended(void *user)
 static void check_failure(uint32_t frames, int call, const char *what)
 {
     struct fixture fixture;
-    set_up(&fixture, frames, false);
+    set_up(&fixture, frames, false, UINT64_MAX);
     fixture.trace.while_waiting = count_ended;
     fixture.trace.num_calls = 0;
     fixture.trace.fail_at = call;
@@ -121,10 +125,103 @@ static void a_frame_without_a_mark_does_not_count_as_ended(void **state)
     check_failure(2, 6, "planted failure of event_record");
 }
 
+static braid_status has_not_ended(const struct backend_event *event, void *user)
+{
+    (void)event;
+    (void)user;
+    return BRAID_NOT_READY;
+}
+
+// When asked for the first time.
+static braid_status has_not_ended_yet(const struct backend_event *event, void *was_asked)
+{
+    (void)event;
+    bool again = *(bool *)was_asked;
+    *(bool *)was_asked = true;
+    return again ? BRAID_OK : BRAID_NOT_READY;
+}
+
+// The kth call of the first launch fails. Then only the frame of the second launch is late.
+static bool check_late(int k)
+{
+    struct fixture fixture;
+    bool was_asked = false;
+    char text[64];
+    set_up(&fixture, 2, false, 1);
+    fixture.trace.num_calls = 0;
+    fixture.trace.fail_at = k;
+    bool failed = braid_exec_launch(fixture.exec, NULL) != BRAID_OK;
+    fixture.trace.fail_at = 0;
+    fixture.trace.user = &was_asked;
+    fixture.trace.while_asking = has_not_ended_yet;
+    check_ok(braid_exec_wait(fixture.exec));
+    check_ok(braid_exec_launch(fixture.exec, NULL));
+    fixture.trace.while_asking = has_not_ended;
+    snprintf(text, sizeof(text), "frame %llu has not ended",
+             (unsigned long long)braid_exec_num_frames(fixture.exec) - 1);
+    check_fails(braid_exec_wait(fixture.exec), BRAID_TIMEOUT, text);
+    tear_down(&fixture);
+    return failed;
+}
+
+// No mark tells of such a frame.
+static void a_frame_that_its_launch_waited_for_is_not_late(void **state)
+{
+    (void)state;
+    int k = 1;
+    while (check_late(k))
+        k++;
+    assert_true(k > 1);
+}
+
+static struct {
+    _Atomic uint64_t num_begun, num_allowed;
+} turns;
+
+// A frame of it ends once so many may.
+static void stand_in_turn(const braid_blocks *blocks, void *const *args)
+{
+    uint64_t frame = atomic_fetch_add(&turns.num_begun, 1);
+    (void)blocks, (void)args;
+    while (atomic_load(&turns.num_allowed) <= frame)
+        sched_yield();
+}
+
+// More frames than there are marks for.
+static void a_wait_ends_with_its_frame_however_many_are_behind_it(void **state)
+{
+    enum { many = EXEC_MARKS + 8 };
+    const uint64_t far_too_long_ns = 20000000000;
+    const braid_kernel stand = { .name = "stand", .cpu = stand_in_turn };
+    const braid_exec_options options = { .deadline_ns = UINT64_MAX };
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    (void)state;
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &stand }, NULL));
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    for (int i = 0; i < many; i++)
+        check_ok(braid_exec_launch(exec, NULL));
+    atomic_store(&turns.num_allowed, 1);
+    braid_status status = braid_exec_wait_until(exec, 0, far_too_long_ns);
+    uint64_t num_begun = atomic_load(&turns.num_begun);
+    atomic_store(&turns.num_allowed, many);
+    check_ok(status);
+    assert_in_range(num_begun, 1, 2);
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    check_ok(braid_device_close(device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_does_not_wait_for_later_frames),
+        cmocka_unit_test(a_wait_ends_with_its_frame_however_many_are_behind_it),
+        cmocka_unit_test(a_frame_that_its_launch_waited_for_is_not_late),
         cmocka_unit_test(a_frame_without_a_mark_does_not_count_as_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
