@@ -103,12 +103,54 @@ static void but_not_without_those_that_were_asked_for(void **state)
     refuse(&whole, BRAID_ISLANDS_WHOLE, NO_DEVICE_MEMORY);
 }
 
+static void add_empty_nodes(braid_graph *graph)
+{
+    braid_node nodes[4];
+    for (size_t i = 0; i < 4; i++) {
+        const braid_empty empty = { .node = { .after = nodes, .num_after = i } };
+        check_ok(braid_graph_add_empty(graph, &empty, &nodes[i]));
+    }
+}
+
+// A kernel of no call would not even be compiled.
+static void empty_nodes_alone_are_no_island(void **state)
+{
+    (void)state;
+    for (int in_loop = 0; in_loop < 2; in_loop++) {
+        braid_device *device;
+        braid_graph *graph;
+        braid_exec *exec;
+        braid_exec_info info;
+        reset_standin();
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        check_ok(braid_graph_create(&graph));
+        if (in_loop)
+            check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 3 }, NULL));
+        add_empty_nodes(graph);
+        if (in_loop)
+            check_ok(braid_graph_end(graph));
+        check_ok(braid_exec_create(device, graph, NULL, &exec));
+        braid_exec_get_info(exec, &info);
+        assert_int_equal(info.num_islands, 0);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        braid_exec_destroy(exec);
+        const braid_exec_options whole_one = { .islands = BRAID_ISLANDS_WHOLE };
+        check_fails(braid_exec_create(device, graph, &whole_one, &exec), BRAID_UNSUPPORTED,
+                    in_loop ? "plays no loop" : "there is nothing to put into an island");
+        braid_graph_destroy(graph);
+        check_ok(braid_device_close(device));
+        check_nothing_is_left();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_notes),
         cmocka_unit_test(without_islands),
         cmocka_unit_test(but_not_without_those_that_were_asked_for),
+        cmocka_unit_test(empty_nodes_alone_are_no_island),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,10 +58,21 @@ static void free_playing(struct island_playing *playing)
     free(playing);
 }
 
+// Whether a node of it, or of a body, has work.
+static bool has_calls(const struct program *program)
+{
+    bool has = false;
+    for (size_t i = 0; i < program->num_ops && !has; i++)
+        has = program_runs(program, &program->ops[i]);
+    for (uint32_t i = 0; i < program->num_bodies && !has; i++)
+        has = has_calls(&program->bodies[i]);
+    return has;
+}
+
 static braid_status check(const struct stage *stage)
 {
     struct gpu_backend *gpu = gpu_from(stage->device->backend);
-    if (stage->program->num_lanes == 0)
+    if (!has_calls(stage->program))
         return braid_error(BRAID_UNSUPPORTED, "there is nothing to put into an island");
     const struct program *program = stage->program;
     for (size_t i = 0; i < program->num_ops; i++) {
