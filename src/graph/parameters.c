@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters: values that many nodes use, and where they go.
 #include "base/error.h"
-#include "graph/graph.h"
+#include "graph/addresses.h"
 
 #define MOST_PARAMETER_BYTES 4096 // as much as CUDA's kernels take in all arguments together
 
@@ -170,6 +170,43 @@ static braid_status check_part(const braid_graph *graph, const char *name, uint6
         node, (unsigned long long)room);
 }
 
+static bool is_given(const struct array *list, const braid_parameter_use *use)
+{
+    const struct graph_address *addresses = list->items;
+    size_t i = braid_graph_first_address(list, use->node.index);
+    for (; i < list->num && addresses[i].node == use->node.index; i++) {
+        if (addresses[i].place == use->argument)
+            return true;
+    }
+    return false;
+}
+
+// Traps are in the order of their nodes, and most uses are of a node that was added last.
+static bool is_trap(const braid_graph *graph, const braid_parameter_use *use)
+{
+    const struct graph_trap *traps = graph->traps.items;
+    for (size_t i = graph->traps.num; i-- > 0 && traps[i].node >= use->node.index;) {
+        if (traps[i].node == use->node.index && traps[i].argument == use->argument)
+            return true;
+    }
+    return false;
+}
+
+// A part of an address that the graph gives would leave one that nobody chose.
+static braid_status check_whole(const braid_graph *graph, const char *name,
+                                const braid_parameter_use *use, uint64_t bytes)
+{
+    if (use->target != BRAID_TARGET_ARGUMENT || bytes == target_bytes(graph, use) ||
+        (!is_given(&graph->addresses, use) && !is_given(&graph->given, use) &&
+         !is_trap(graph, use)))
+        return BRAID_OK;
+    return braid_error_invalid("parameter '%s': %llu bytes at %llu are a part of argument %zu of "
+                               "node '%s', which is an address of %zu bytes",
+                               name, (unsigned long long)bytes,
+                               (unsigned long long)use->argument_offset, use->argument,
+                               braid_graph_name(graph, use->node.index), sizeof(void *));
+}
+
 braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter parameter,
                                        const braid_parameter_use *use)
 {
@@ -188,6 +225,8 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
     braid_status status = check_target(graph, name, use);
     if (!status)
         status = check_part(graph, name, known->bytes, use, &bytes);
+    if (!status)
+        status = check_whole(graph, name, use, bytes);
     if (status)
         return status;
     struct graph_parameter_use *slot = graph->uses.num < GRAPH_MAX_ITEMS

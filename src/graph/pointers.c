@@ -71,6 +71,37 @@ static bool is_unchecked(struct pointers *pointers, uint32_t arg)
     return pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] == arg;
 }
 
+// A parameter that changes a part of an argument would make another address of one.
+static braid_status check_use(struct pointers *pointers, const struct graph_parameter_use *use)
+{
+    const braid_graph *graph = pointers->graph;
+    const struct extents *extents = pointers->extents;
+    const void *address;
+    if (use->target != BRAID_TARGET_ARGUMENT || use->bytes == sizeof(address))
+        return BRAID_OK;
+    const struct graph_kernel *kernel = graph_kernel_of(graph, use->node);
+    const uint32_t *sizes = (const uint32_t *)graph->arg_sizes.items + kernel->first_arg;
+    pointers->next_unchecked = 0;
+    if (sizes[use->argument] != sizeof(address) ||
+        is_unchecked(pointers, kernel->first_arg + use->argument))
+        return BRAID_OK;
+    uint64_t offset = kernel->arg_offset;
+    for (uint32_t i = 0; i < use->argument; i++)
+        offset += graph_arg_stride(sizes[i]);
+    memcpy(&address, (const unsigned char *)graph->arg_bytes.items + offset, sizeof(address));
+    uint32_t i = braid_extents_find(extents, address);
+    if (i == extents->num || extents->items[i].begin > (uintptr_t)address)
+        return BRAID_OK;
+    const struct graph_parameter *parameters = graph->parameters.items;
+    return braid_error_invalid(
+        "node %s: parameter '%s' changes %u of the %zu bytes of argument %u, an address in buffer "
+        "'%s'. Give it all of them, or declare a number that looks like an address as "
+        "BRAID_UNCHECKED_POINTER",
+        name_of(pointers, use->node).text,
+        braid_names_at(&graph->names, parameters[use->parameter].name), use->bytes, sizeof(address),
+        use->argument, buffer_name(pointers, extents->items[i].buffer));
+}
+
 static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint32_t payload)
 {
     const braid_graph *graph = pointers->graph;
@@ -154,5 +185,8 @@ braid_status braid_graph_check_pointers(const braid_graph *graph, const struct e
         return BRAID_OK;
     for (uint32_t i = 0; i < graph->nodes.num && !status; i++)
         status = check_node(&pointers, i);
+    const struct graph_parameter_use *uses = graph->uses.items;
+    for (size_t i = 0; i < graph->uses.num && !status; i++)
+        status = check_use(&pointers, &uses[i]);
     return status;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A parameter is refused where it does not fit, by name, and the graph stays as it was.
+#include <stdio.h>
+
 #include "graph/graph.h"
 #include "graph/graph_state.h"
 #include "support/check.h"
@@ -110,6 +112,46 @@ static void the_value_of_a_fill_is_changed_whole(void **state)
     braid_graph_destroy(world.graph);
 }
 
+static const braid_kernel scatter = { .name = "scatter", .cpu = cpu };
+
+// Of a buffer, of memory that frames choose, and of a trap.
+static void an_address_is_changed_whole(void **state)
+{
+    (void)state;
+    struct world world = make_world();
+    static uint64_t memory[4];
+    braid_resource buffer, local, scratch, versioned;
+    braid_node node;
+    check_ok(braid_graph_add_buffer(world.graph, "buffer", memory, sizeof(memory), &buffer));
+    check_ok(braid_graph_add_transient(world.graph, "local", 64, 0, &local));
+    check_ok(braid_graph_add_scratch(world.graph, "scratch", 64, 0, &scratch));
+    check_ok(braid_graph_add_versioned_buffer(world.graph, "versioned", NULL, 2, 64, &versioned));
+    const uint64_t number = 1;
+    const braid_kernel_node launch = {
+        .kernel = &scatter,
+        BRAID_ARGS(BRAID_INOUT(buffer), BRAID_OUT(local), braid_resource_address(&scratch),
+                   BRAID_OUT(versioned), BRAID_TRAP(), BRAID_ARG(number))
+    };
+    check_ok(braid_graph_add_kernel(world.graph, &launch, &node));
+    for (size_t i = 0; i < 6; i++) {
+        braid_parameter_use use = { .node = node, .argument = i, .bytes = 4 };
+        for (use.argument_offset = 0; use.argument_offset < 8; use.argument_offset += 4) {
+            char text[64];
+            snprintf(text, sizeof(text),
+                     "4 bytes at %d are a part of argument %zu of node 'scatter'",
+                     (int)use.argument_offset, i);
+            if (i < 5)
+                check_fails(braid_graph_use_parameter(world.graph, world.position, &use),
+                            BRAID_INVALID_ARGUMENT, text);
+            else
+                check_ok(braid_graph_use_parameter(world.graph, world.position, &use));
+        }
+        use = (braid_parameter_use){ .node = node, .argument = i };
+        check_ok(braid_graph_use_parameter(world.graph, world.position, &use));
+    }
+    braid_graph_destroy(world.graph);
+}
+
 static void parameters_need_a_name_and_a_size(void **state)
 {
     (void)state;
@@ -153,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uses_that_do_not_fit_are_refused_by_name),
         cmocka_unit_test(the_value_of_a_fill_is_changed_whole),
+        cmocka_unit_test(an_address_is_changed_whole),
         cmocka_unit_test(parameters_need_a_name_and_a_size),
         cmocka_unit_test(running_out_of_memory_changes_nothing),
     };

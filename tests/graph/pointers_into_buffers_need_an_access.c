@@ -174,6 +174,38 @@ static void fills_end_within_their_buffers(void **state)
     }
 }
 
+// Of a pointer, checked or not, or of a number.
+static braid_status plan_half(struct setting *s, const char *pointer, size_t pointer_bytes)
+{
+    const uint32_t number = 7;
+    const braid_access access = { s->first, BRAID_READ };
+    const braid_kernel_node launch = { .node = { .accesses = &access, .num_accesses = 1 },
+                                       .kernel = &kernel,
+                                       BRAID_ARGS(BRAID_ARG(number), { &pointer, pointer_bytes }) };
+    braid_node node;
+    braid_parameter half;
+    check_ok(braid_graph_add_kernel(s->graph, &launch, &node));
+    check_ok(braid_graph_add_parameter(s->graph, "half", 4, &half));
+    check_ok(braid_graph_use_parameter(s->graph, half, &(braid_parameter_use){ .node = node }));
+    check_ok(braid_graph_use_parameter(
+        s->graph, half,
+        &(braid_parameter_use){ .node = node, .argument = 1, .argument_offset = 4 }));
+    return plan(s);
+}
+
+static void no_parameter_is_half_a_pointer(void **state)
+{
+    (void)state;
+    struct setting s = make_setting();
+    check_fails(plan_half(&s, memory + 5, sizeof(void *)), BRAID_INVALID_ARGUMENT,
+                "node 0 'kernel': parameter 'half' changes 4 of the 8 bytes of argument 1, an "
+                "address in buffer 'first'");
+    s = make_setting();
+    check_ok(plan_half(&s, memory + 5, BRAID_UNCHECKED_POINTER));
+    s = make_setting();
+    check_ok(plan_half(&s, NULL, sizeof(void *)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +213,7 @@ int main(void)
         cmocka_unit_test(a_part_of_the_buffer_is_an_access),
         cmocka_unit_test(the_end_of_a_buffer_is_no_other_buffer),
         cmocka_unit_test(addresses_of_resources_need_an_access_too),
+        cmocka_unit_test(no_parameter_is_half_a_pointer),
         cmocka_unit_test(copies_end_within_their_buffers),
         cmocka_unit_test(fills_end_within_their_buffers),
     };
