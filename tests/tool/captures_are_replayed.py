@@ -198,14 +198,14 @@ def damaged_chains_of_buffers_are_refused():
         refused(data, "buffer 'high' stands behind itself, in a circle")
 
 
-def nested(depth):
-    """A file with so many loops of one iteration in each other, round an empty node."""
+def nested(depth, times=1):
+    """A file with so many loops of so many iterations in each other, round an empty node."""
     def section(tag, *parts):
         return tag + struct.pack("<Q", len(b"".join(parts))) + b"".join(parts)
 
     def node(index, kind):
         return struct.pack("<I2sBBIBQII", 2, b"n\0", kind, 0, index, 1, 0, 0, 0)
-    loops = [node(i, 8) + struct.pack("<IQQBII", 2 ** 32 - 1, 1, 1, 0, depth - i, 0)
+    loops = [node(i, 8) + struct.pack("<IQQBII", 2 ** 32 - 1, times, 1, 0, depth - i, 0)
              for i in range(depth)]
     return with_sum(
         b"BRAIDCAP" + struct.pack("<IQ", 1, 0)
@@ -220,6 +220,25 @@ def loops_are_nested_so_deep_and_no_deeper():
     assert braid("replay", "-", data=nested(64)).status == 0
     refused(nested(65), "node 64 is nested deeper than 64")
     refused(nested(3000), "node 64 is nested deeper than 64")
+
+
+def loops_that_would_take_too_long_are_refused():
+    for options in ((), ("--audit",), ("--against", "cpu")):
+        for depth, times, node in ((1, 2 ** 40, 0), (4, 100, 2), (64, 2 ** 63, 0), (9, 9, 6)):
+            result = braid("replay", "-", *options, data=nested(depth, times))
+            text = (f"loop {node} 'n', of at most {times} iterations, loops have over 1000000 in all: "
+                    "--iterations allows more")
+            assert result.status == 1 and text in result.err, (depth, times, result)
+    few = nested(2, 3)  # 3 and 9 iterations
+    assert braid("replay", "-", "--iterations", "12", data=few).status == 0
+    refused_one = braid("replay", "-", "--iterations", "11", data=few)
+    assert refused_one.status == 1 and "over 11 in all" in refused_one.err, refused_one
+    with tempfile.TemporaryDirectory() as folder:  # conditions tell as the frame runs
+        path = capture(folder, "cpu", "bodies")
+        for limit, status in ((3, 1), (1000, 0)):
+            result = braid("replay", path, "--kernels", KERNELS, "--iterations", str(limit))
+            assert result.status == status, result
+            assert status == 0 or f"loops have over {limit} in all" in result.err, result
 
 
 def damaged_files_are_refused_in_one_line():
@@ -258,6 +277,7 @@ if __name__ == "__main__":
         damaged_loops_and_branches_are_refused,
         damaged_chains_of_buffers_are_refused,
         loops_are_nested_so_deep_and_no_deeper,
+        loops_that_would_take_too_long_are_refused,
         damaged_files_are_refused_in_one_line,
         no_more_is_read_than_the_head_tells,
     ]))

@@ -28,6 +28,7 @@ static const char help[] =
     "  --kernels LIB     a plug-in (.so): functions for the CPU with the names of kernels, and\n"
     "                    host calls with the names of their nodes\n"
     "  --lanes K         plan at most K lanes (default: as many as the captured plan has)\n"
+    "  --iterations N    refuse loops with more than N iterations in all (default: 1000000)\n"
     "  --tolerance X     numbers may differ by X, or by X times the larger one if that is over 1\n"
     "                    (default: no byte may differ)\n"
     "  --type TYPE       the numbers: float32 (default) or float64\n"
@@ -65,6 +66,7 @@ static const struct argument known_options[] = {
     ARGUMENT_FLAG("audit", struct replaying, is_audit),
     ARGUMENT_TEXT("kernels", struct replaying, kernels),
     ARGUMENT_NUMBER("lanes", struct replaying, num_lanes, 1, 1024),
+    ARGUMENT_NUMBER("iterations", struct replaying, comparison.most_iterations, 1, UINT64_MAX),
     ARGUMENT_FACTOR("tolerance", struct replaying, comparison.tolerance.most),
     ARGUMENT_READ("type", struct replaying, comparison.tolerance, read_type),
     { .name = NULL },
@@ -167,7 +169,10 @@ static enum exit_status replay(struct replaying *replaying)
         replaying->device.backend = replaying->file.backend;
     comparison->left_name = is_serial ? "serially" : replaying->device.backend;
     comparison->right_name = is_serial ? "as planned" : replaying->against.backend;
-    enum exit_status status = find_functions(replaying);
+    enum exit_status status =
+        replay_check_iterations(&replaying->file, comparison->most_iterations);
+    if (status == EXIT_DONE)
+        status = find_functions(replaying);
     if (status == EXIT_DONE)
         status = open_device(replaying, &replaying->device, &comparison->left);
     if (status == EXIT_DONE && replaying->is_audit)
@@ -190,7 +195,8 @@ static void finish(struct replaying *replaying)
 
 enum exit_status command_replay(int argc, char **argv)
 {
-    struct replaying replaying = { .comparison.tolerance.value_bytes = 4 };
+    struct replaying replaying = { .comparison = { .tolerance.value_bytes = 4,
+                                                   .most_iterations = 1000000 } };
     const char *path;
     bool is_help;
     enum exit_status status =

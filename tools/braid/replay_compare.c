@@ -21,6 +21,7 @@ struct difference {
 struct comparing {
     struct replay_comparison *comparison;
     struct difference difference; // the first one
+    uint64_t num_iterations;      // of all loops, so far
     // Of a walk through the frame, as one thread would run it.
     enum exit_status (*run)(struct comparing *comparing, uint32_t node);
 };
@@ -50,6 +51,44 @@ static enum exit_status walk_branch(struct comparing *comparing, uint32_t at,
                   : walk_nodes(comparing, at + 1 + node->num_nodes, node->num_else);
 }
 
+static enum exit_status refuse_iterations(const struct capture_file *file, uint32_t loop,
+                                          uint64_t most)
+{
+    return fail(EXIT_FAILED,
+                "%s: with loop %" PRIu32 " '%s', of at most %" PRIu64
+                " iterations, loops have over %" PRIu64 " in all: --iterations allows more",
+                file->path, loop, printable_name(file->nodes[loop].name).text,
+                file->nodes[loop].most, most);
+}
+
+static bool is_fixed(const struct capture_node *node)
+{
+    return node->is_enabled && node->kind == CAPTURE_LOOP && node->condition == CAPTURE_NONE;
+}
+
+// How often the loop iterates, if it is in none but such as have no condition; else 0.
+static uint64_t count_fixed(const struct capture_file *file, uint32_t loop)
+{
+    uint64_t num = 1;
+    for (uint32_t at = loop; at != CAPTURE_NONE && num; at = file->nodes[at].around) {
+        uint64_t times = is_fixed(&file->nodes[at]) ? file->nodes[at].most : 0;
+        num = times > 0 && num > UINT64_MAX / times ? UINT64_MAX : num * times;
+    }
+    return num;
+}
+
+enum exit_status replay_check_iterations(const struct capture_file *file, uint64_t most)
+{
+    uint64_t left = most;
+    for (uint32_t i = 0; i < file->num_nodes; i++) {
+        uint64_t num = count_fixed(file, i);
+        if (num > left)
+            return refuse_iterations(file, i, most);
+        left -= num;
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_status walk_loop(struct comparing *comparing, uint32_t at,
                                   const struct capture_node *node)
 {
@@ -62,6 +101,9 @@ static enum exit_status walk_loop(struct comparing *comparing, uint32_t at,
             status = read_condition(comparison, node->condition, &goes_on);
         if (status != EXIT_DONE || !goes_on)
             break;
+        if (comparing->num_iterations++ == comparison->most_iterations)
+            return refuse_iterations(comparison->graph.file, comparison->graph.file->order[at],
+                                     comparison->most_iterations);
         ++*num;
         status = walk_nodes(comparing, at + 1, node->num_nodes);
     }

@@ -14,7 +14,11 @@ struct replay_comparison {
     unsigned char **contents;           // by resource, of the serial run
     unsigned char *room[2];             // for the largest buffer each
     uint64_t *iterations;               // by node: of loops, for messages; 0: not known
+    uint64_t most_iterations;           // of all loops, one by one
 };
+
+// Whether loops without a condition have no more iterations than that.
+enum exit_status replay_check_iterations(const struct capture_file *file, uint64_t most);
 
 // The frame on two devices, after each node. Both are open. Prints the first difference, which is a
 // failure.

@@ -13,7 +13,7 @@ _braid() {
     --against) mapfile -t COMPREPLY < <(compgen -W "serial cpu cuda hip" -- "$word"); return ;;
     --type) mapfile -t COMPREPLY < <(compgen -W "float32 float64" -- "$word"); return ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "auto streams graph" -- "$word"); return ;;
-    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance) COMPREPLY=(); return ;;
+    --lanes | --copy-cost | --copy-rate | --edge-cost | --start-cost | --call-cost | --faster | --limit | --sync-cost | --frames | --workers | --time-scale | --budget | --tolerance | --iterations) COMPREPLY=(); return ;;
     --kernels | --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
@@ -22,7 +22,7 @@ _braid() {
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
     report) options="--out --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;
-    replay) options="--device --against --audit --kernels --lanes --tolerance --type --help" ;;
+    replay) options="--device --against --audit --kernels --lanes --iterations --tolerance --type --help" ;;
     diff) options="--limit --help" ;;
     devices) options="--json --help" ;;
     esac
