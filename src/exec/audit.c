@@ -127,7 +127,7 @@ braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
     status = report(&auditing, options, status, &num);
     if (!status) {
         *out_num_findings = num;
-        status = braid_exec_tell_traps(auditing.exec);
+        status = braid_exec_tell_traps(auditing.exec, BRAID_LAST_FRAME);
     }
     auditing.way->destroy(&auditing);
     braid_audit_reach_close(&auditing.reach);

@@ -214,18 +214,6 @@ static void find_in_slot(const braid_exec *exec, uint32_t slot, struct running *
         exec->player->find_running(exec->frames.slots[slot].playing, running);
 }
 
-// Also of a launch that failed, which is no frame.
-static bool slot_has_work(const braid_exec *exec, uint32_t slot)
-{
-    struct backend *backend = exec->device->backend;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status =
-        backend->ops->event_query(backend, exec->frames.slots[slot].done->backend);
-    braid_error_end_attempt(&attempt, BRAID_OK);
-    return status == BRAID_NOT_READY;
-}
-
 static void find_running(const braid_exec *exec, struct running *running, uint64_t *out_num_ended)
 {
     struct black_box *box = find(exec);
@@ -234,7 +222,8 @@ static void find_running(const braid_exec *exec, struct running *running, uint64
     *running = (struct running){ .has_notes = box };
     *out_num_ended = box ? braid_exec_count_ended(exec) : 0;
     for (uint32_t i = 0; i < exec->frames.num; i++) {
-        if (!box || frame_of(exec, *out_num_ended, i) < num_launched || slot_has_work(exec, i))
+        if (!box || frame_of(exec, *out_num_ended, i) < num_launched ||
+            braid_exec_slot_has_work(exec, i))
             find_in_slot(exec, i, running);
     }
 }

@@ -132,7 +132,7 @@ braid_status braid_exec_wait(braid_exec *exec)
         status = braid_exec_await_deadline("braid_exec_wait", exec, BRAID_LAST_FRAME, &later);
     if (!status && !later)
         status = wait_for_all(exec);
-    return status ? status : braid_exec_tell_traps(exec);
+    return status ? status : braid_exec_tell_traps(exec, BRAID_LAST_FRAME);
 }
 
 braid_status braid_exec_ask(const char *function, braid_exec *exec)

@@ -181,9 +181,9 @@ braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uin
 // Asks whether all frames have ended, without a lock. Errors: BRAID_NOT_READY, BRAID_DEVICE_ERROR.
 braid_status braid_exec_ask(const char *function, braid_exec *exec);
 
-// exec_traps.c: behind a wait that found that frames have ended. Errors: BRAID_TRAPPED, once for
-// each trap.
-braid_status braid_exec_tell_traps(const braid_exec *exec);
+// exec_traps.c: behind a wait that found that the frame has ended, without the lock. Traps of other
+// slots with running frames are left to later waits. Errors: BRAID_TRAPPED, once for each trap.
+braid_status braid_exec_tell_traps(braid_exec *exec, uint64_t frame);
 
 // Adds the running tasks to a launch's failure, if the device broke before and the player knows.
 braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status status);
@@ -195,6 +195,9 @@ void braid_exec_end_launch(braid_exec *exec);
 // or wait for a thread that asks or changes it. There is still no other launch.
 void braid_exec_begin_wait(braid_exec *exec);
 void braid_exec_end_wait(braid_exec *exec);
+// Whether frames of the slot run, or queued work of a failed launch, which is no frame. Takes no
+// lock.
+bool braid_exec_slot_has_work(const braid_exec *exec, uint32_t slot);
 // Asks the backend for the end of each slot's frames. Errors: those of `ask`.
 braid_status braid_exec_ask_frames(braid_exec *exec,
                                    braid_status (*ask)(struct backend *backend,

@@ -16,19 +16,18 @@ struct exec_traps {
 
 static const struct exec_part_ops ops;
 
-// Of several threads that wait one is told.
+// A frame that runs may be writing a payload, and writes the code last.
 static braid_status tell(const braid_exec *exec, const struct task_address *address,
-                         braid_trap *trap)
+                         braid_trap *trap, bool is_busy)
 {
     char payload[2 * sizeof(trap->payload) + 1];
+    uint32_t code = atomic_exchange((_Atomic uint32_t *)&trap->code, 0);
     for (size_t i = 0; i < sizeof(trap->payload); i++)
         snprintf(payload + 2 * i, 3, "%02x", trap->payload[i]);
-    uint32_t code = atomic_exchange((_Atomic uint32_t *)&trap->code, 0);
-    if (!code)
-        return BRAID_OK;
-    return braid_error(BRAID_TRAPPED, "node %s (%s) trapped: code %u, payload %s",
+    return braid_error(BRAID_TRAPPED, "node %s (%s) trapped: code %u, payload %s%s",
                        braid_node_text(address->node, exec->tasks.items[address->node].name).text,
-                       exec->device->label, code, payload);
+                       exec->device->label, code, payload,
+                       is_busy ? ", into which a later frame may be writing" : "");
 }
 
 static void finish(struct exec_part *part, braid_exec *exec)
@@ -66,19 +65,45 @@ braid_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot)
     return traps ? traps->traps + (size_t)slot * exec->tasks.num_traps : NULL;
 }
 
-braid_status braid_exec_tell_traps(const braid_exec *exec)
+static bool is_set(const braid_trap *trap)
+{
+    return atomic_load_explicit((const _Atomic uint32_t *)&trap->code, memory_order_acquire);
+}
+
+static bool has_any(const braid_exec *exec)
+{
+    const braid_trap *traps = braid_exec_traps(exec, 0);
+    size_t num = traps ? (size_t)exec->frames.num * exec->tasks.num_traps : 0, i = 0;
+    while (i < num && !is_set(&traps[i]))
+        i++;
+    return i < num;
+}
+
+static braid_status tell_slot(const braid_exec *exec, uint32_t slot, bool is_busy)
 {
     const struct tasks *tasks = &exec->tasks;
-    braid_trap *trap = braid_exec_traps(exec, 0);
+    braid_trap *traps = braid_exec_traps(exec, slot);
     braid_status status = BRAID_OK;
-    for (uint32_t slot = 0; trap && slot < exec->frames.num; slot++) {
-        for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
-            if (!tasks->addresses[i].trap)
-                continue;
-            if (atomic_load_explicit((_Atomic uint32_t *)&trap->code, memory_order_acquire))
-                status = tell(exec, &tasks->addresses[i], trap);
-            trap++;
-        }
+    for (uint32_t i = 0; i < tasks->num_addresses && !status; i++) {
+        uint32_t number = tasks->addresses[i].trap; // from 1
+        if (number && is_set(&traps[number - 1]))
+            status = tell(exec, &tasks->addresses[i], &traps[number - 1], is_busy);
     }
+    return status;
+}
+
+// With the lock no frame is launched meanwhile, and of several threads that wait one is told.
+braid_status braid_exec_tell_traps(braid_exec *exec, uint64_t frame)
+{
+    braid_status status = BRAID_OK;
+    if (!has_any(exec))
+        return BRAID_OK;
+    pthread_mutex_lock(&exec->turn.lock);
+    for (uint32_t slot = 0; slot < exec->frames.num && !status; slot++) {
+        bool is_busy = braid_exec_slot_has_work(exec, slot);
+        if (!is_busy || frame == BRAID_LAST_FRAME || frame % exec->frames.num == slot)
+            status = tell_slot(exec, slot, is_busy);
+    }
+    pthread_mutex_unlock(&exec->turn.lock);
     return status;
 }

@@ -43,6 +43,17 @@ void braid_exec_end_wait(braid_exec *exec)
     pthread_cond_broadcast(&exec->turn.has_waited);
 }
 
+bool braid_exec_slot_has_work(const braid_exec *exec, uint32_t slot)
+{
+    struct backend *backend = exec->device->backend;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status =
+        backend->ops->event_query(backend, exec->frames.slots[slot].done->backend);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status == BRAID_NOT_READY;
+}
+
 braid_status braid_exec_ask_frames(braid_exec *exec,
                                    braid_status (*ask)(struct backend *backend,
                                                        struct backend_event *event))

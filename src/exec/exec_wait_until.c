@@ -144,7 +144,7 @@ static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
     // Of all but the last one the end is known: a launch that waits may wait for the caller.
     if (!status && !later && frame + 1 >= braid_exec_num_frames(exec))
         status = braid_exec_await_launch(function, exec);
-    return status ? status : braid_exec_tell_traps(exec);
+    return status ? status : braid_exec_tell_traps(exec, frame);
 }
 
 braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
@@ -158,5 +158,5 @@ braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns
     if (ns == UINT64_MAX)
         return frame == BRAID_LAST_FRAME ? braid_exec_wait(exec) : wait_for_frame(exec, frame);
     status = poll(function, exec, frame, ns, &later);
-    return status ? status : braid_exec_tell_traps(exec);
+    return status ? status : braid_exec_tell_traps(exec, frame);
 }

@@ -64,6 +64,80 @@ static void a_trap_is_told_once(void **state)
     check_ok(braid_exec_wait(trapping.exec));
 }
 
+// A kernel that traps, and one that stands at a gate before or behind it.
+struct standing {
+    braid_node trapping, stuck;
+    braid_exec *exec;
+};
+
+static struct standing make_standing(struct contract *contract, bool traps_first, uint32_t frames,
+                                     uint64_t deadline_ns)
+{
+    struct standing standing;
+    braid_graph *graph = contract_graph(contract);
+    const uint32_t *from = contract_host_numbers(contract, 6);
+    struct gate gate = contract_gate(contract);
+    if (!traps_first)
+        standing.stuck = add_gate(graph, (braid_node_options){ 0 }, gate);
+    standing.trapping = add_trapping(graph, "trapping", from);
+    if (traps_first)
+        standing.stuck = add_gate(graph, (braid_node_options){ 0 }, gate);
+    check_ok(braid_graph_add_edge(graph, traps_first ? standing.trapping : standing.stuck,
+                                  traps_first ? standing.stuck : standing.trapping));
+    standing.exec = contract_exec_with(
+        contract, graph, (braid_exec_options){ .frames = frames, .deadline_ns = deadline_ns });
+    return standing;
+}
+
+// A frame that writes this code, 0 for no trap, and stands at the gate.
+static void stand(struct contract *contract, const struct standing *standing, uint32_t code,
+                  struct gate gate)
+{
+    uint32_t *from = contract_host_numbers(contract, 6);
+    memset(from, 0, sizeof(braid_trap));
+    from[0] = code;
+    from[2] = 0x04030201;
+    check_ok(braid_exec_set_arg(standing->exec, standing->trapping, 1, BRAID_ARG(from)));
+    check_ok(braid_exec_set_arg(standing->exec, standing->stuck, 0, BRAID_ARG(gate.open)));
+    check_ok(braid_exec_set_arg(standing->exec, standing->stuck, 1, BRAID_ARG(gate.report)));
+    check_ok(braid_exec_launch(standing->exec, contract_stream(contract)));
+}
+
+static void a_trap_of_a_frame_that_runs_is_told_once_it_has_ended(void **state)
+{
+    struct contract *contract = *state;
+    struct standing standing = make_standing(contract, true, 2, 0);
+    struct gate open = contract_gate(contract), closed = contract_gate(contract);
+    gate_open(open);
+    stand(contract, &standing, 0, open);
+    stand(contract, &standing, 7, closed);
+    gate_wait_until_entered(closed);
+    check_ok(braid_exec_wait_until(standing.exec, 0, UINT64_MAX));
+    check_still_closed(closed);
+    gate_open(closed);
+    check_fails(braid_exec_wait(standing.exec), BRAID_TRAPPED, "code 7, payload 01020304");
+    assert_null(strstr(braid_error_message(), "later frame"));
+    check_ok(braid_exec_wait(standing.exec));
+}
+
+// Both frames have one trap. The wait ends with the first one.
+static void a_payload_that_a_later_frame_may_write_is_told_as_such(void **state)
+{
+    struct contract *contract = *state;
+    struct standing standing = make_standing(contract, false, 1, 4 * TEST_TIMEOUT_NS);
+    struct gate open = contract_gate(contract), closed = contract_gate(contract);
+    gate_open(open);
+    stand(contract, &standing, 7, open);
+    stand(contract, &standing, 0, closed);
+    gate_wait_until_entered(closed);
+    check_fails(
+        braid_exec_wait_until(standing.exec, 0, UINT64_MAX), BRAID_TRAPPED,
+        "payload 01020304000000000000000000000000, into which a later frame may be writing");
+    check_still_closed(closed);
+    gate_open(closed);
+    check_ok(braid_exec_wait(standing.exec));
+}
+
 static void a_trap_is_no_value_of_a_setter(void **state)
 {
     struct contract *contract = *state;
@@ -78,6 +152,8 @@ int run_traps(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_trap_is_told_once),
+        contract_test(a_trap_of_a_frame_that_runs_is_told_once_it_has_ended),
+        contract_test(a_payload_that_a_later_frame_may_write_is_told_as_such),
         contract_test(a_trap_is_no_value_of_a_setter),
     };
     return contract_run("traps are told once", tests);
