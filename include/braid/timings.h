@@ -39,13 +39,13 @@ typedef struct braid_frame_timing {
 
 // How a node is timed (docs/profile.md).
 typedef enum braid_timed_by {
-    BRAID_TIMED_NOT,    // it has no work (an empty node), or its times are not known
+    BRAID_TIMED_NOT,    // it never ran, or its times are not known
     BRAID_TIMED_AROUND, // from the end of the work before it, or a mark there: its start is in it
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
 
-// The times of a node. Empty nodes take 0. Of a node in a loop or branch, the least and most are of
-// all runs, and the median is of the frames' means.
+// A node's times where it runs. Empty nodes take 0. Of a node in a loop or branch, the least and
+// most are of all runs, and the median is of frames' means.
 typedef struct braid_node_timing {
     braid_spread time;
     uint64_t mean_ns;        // of all runs

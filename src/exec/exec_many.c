@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
+#include "exec/exec_times.h"
 
 struct many {
     braid_stream *stream;
@@ -72,10 +73,15 @@ static braid_status launch_some(braid_exec *exec, const struct many *many, size_
             status = braid_exec_update(exec, &exec->frames.slots[0], exec->frames.num_launched, i);
         if (i == 0)
             limit(exec, many, num_frames); // a node's change may leave room for fewer
+        if (!status && *num_frames > 1)
+            braid_exec_note_disabled(exec, exec->frames.num_launched + i, 1);
     }
     if (status)
         return braid_exec_explain_launch(exec, status);
+    uint64_t number = exec->frames.num_launched;
     status = braid_exec_launch_frames(exec, many->stream, *num_frames);
+    if (!many->num_rows)
+        braid_exec_note_disabled(exec, number, *num_frames);
     return braid_exec_explain_launch(exec, status);
 }
 

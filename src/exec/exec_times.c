@@ -3,6 +3,8 @@
 // node.
 #include "exec/exec_times.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
@@ -26,6 +28,48 @@ static void find_ops(const struct program *program, size_t *op_of_node)
     }
 }
 
+static size_t num_words(const braid_exec *exec)
+{
+    return exec->tasks.num / 64 + 1;
+}
+
+static bool is_disabled(const braid_exec *exec, uint32_t node)
+{
+    const struct task_control *control = tasks_control(&exec->tasks, node);
+    bool is_kernel = exec->tasks.items[node].kind == WORK_KERNEL;
+    bool is_empty = is_kernel && (!control->grid.x || !control->grid.y || !control->grid.z);
+    return !control->enabled || control->rests || is_empty;
+}
+
+static void find_disabled(const braid_exec *exec, struct exec_times *times)
+{
+    if (times->seen == exec->values.num_controls)
+        return;
+    memset(times->disabled_now, 0, num_words(exec) * sizeof(uint64_t));
+    for (uint32_t i = 0; i < exec->tasks.num; i++)
+        times->disabled_now[i / 64] |= (uint64_t)is_disabled(exec, i) << i % 64;
+    times->seen = exec->values.num_controls;
+}
+
+void braid_exec_note_disabled(const braid_exec *exec, uint64_t first, uint32_t num_frames)
+{
+    struct exec_times *times = braid_exec_get_times(exec);
+    size_t num = num_words(exec);
+    if (!times)
+        return;
+    find_disabled(exec, times);
+    for (uint32_t i = 0; i < num_frames && i < times->room; i++)
+        memcpy(times->disabled + (first + num_frames - 1 - i) % times->room * num,
+               times->disabled_now, num * sizeof(uint64_t));
+}
+
+bool braid_exec_was_disabled(const braid_exec *exec, uint32_t index, uint32_t node)
+{
+    const struct exec_times *times = braid_exec_get_times(exec);
+    size_t row = times->numbers[index] % times->room;
+    return times->disabled[row * num_words(exec) + node / 64] >> node % 64 & 1;
+}
+
 static void finish(struct exec_part *part, braid_exec *exec)
 {
     struct exec_times *times = (struct exec_times *)part;
@@ -40,7 +84,8 @@ static braid_status before_launch(struct exec_part *part, braid_exec *exec,
                                   const struct exec_launch *launch)
 {
     struct exec_times *times = (struct exec_times *)part;
-    (void)exec;
+    if (launch->num_frames == 1) // otherwise they are noted with their rows
+        braid_exec_note_disabled(exec, launch->first, 1);
     times->num_launches += launch->num_frames;
     times->begun_ns = clock_now_ns();
     return BRAID_OK;
@@ -76,6 +121,10 @@ static braid_status fill(const braid_exec *exec, uint32_t num_frames, struct exe
     times->launches = braid_store_take(&times->store, num_frames, sizeof(struct profile_span));
     times->op_of_node = braid_store_take(&times->store, program->tasks->num, sizeof(size_t));
     times->scratch = braid_store_take(&times->store, num_frames, sizeof(uint64_t));
+    times->disabled_now = braid_store_take(&times->store, num_words(exec), sizeof(uint64_t));
+    times->disabled =
+        braid_store_take(&times->store, num_frames * num_words(exec), sizeof(uint64_t));
+    times->seen = UINT64_MAX;
     if (times->store.failed || num_read > UINT32_MAX)
         return braid_error_no_memory("the times of frames");
     find_ops(program, times->op_of_node);

@@ -38,6 +38,9 @@ struct exec_times {
     // Of an empty node: the one that it ends with; SIZE_MAX: the frame's begin.
     size_t *op_of_node;
     uint64_t *scratch; // a number a frame
+    // Which nodes are disabled, a bit each: of the last `room` frames, in turn, and now.
+    uint64_t *disabled, *disabled_now;
+    uint64_t seen; // of values.num_controls: for which of them those are that are so now
     struct exec_told told;
     struct store store; // of the arrays
 };
@@ -54,6 +57,12 @@ braid_status braid_exec_add_times(braid_exec *exec, uint32_t num_frames);
 void braid_exec_drop_times(braid_exec *exec);
 // NULL: the exec keeps no times.
 struct exec_times *braid_exec_get_times(const braid_exec *exec);
+
+// With the lock held, behind the update of the frames' values: writes down which nodes they
+// disable.
+void braid_exec_note_disabled(const braid_exec *exec, uint64_t first, uint32_t num_frames);
+// Whether one of the frames told of, the oldest first, disabled the node.
+bool braid_exec_was_disabled(const braid_exec *exec, uint32_t index, uint32_t node);
 
 // read_times.c: between begin_launch and end_launch, if a frame was launched since they were read.
 // Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.

@@ -131,16 +131,18 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
     return status;
 }
 
-// How often a node in a region, or the root, ran; 0: that is not known.
+// How often a region, or the root, ran, by the node in it that was disabled least; 0: that is not
+// known.
 static uint64_t count_runs(const braid_graph *graph, const braid_timings *timings, uint32_t region)
 {
     if (region == GRAPH_NONE)
         return timings->num_frames;
     const struct graph_region *at = &graph_regions(graph)[region];
+    uint64_t most = 0;
     for (uint32_t i = at->first; i < at->first + at->num && i < timings->num_nodes; i++)
-        if (timings->nodes[i].num_runs && braid_graph_region_of(graph, i) == region)
-            return timings->nodes[i].num_runs;
-    return 0;
+        if (timings->nodes[i].num_runs > most && braid_graph_region_of(graph, i) == region)
+            most = timings->nodes[i].num_runs;
+    return most;
 }
 
 // A loop is planned with the iterations that it had in the mean. A branch counts in full.

@@ -107,14 +107,15 @@ static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
                                          [PROFILE_NOT] = BRAID_TIMED_NOT };
 
 // Of a node in a loop or branch.
-static braid_node_timing add_tallies(const struct exec_times *times, uint32_t node)
+static braid_node_timing add_tallies(const braid_exec *exec, uint32_t node)
 {
+    const struct exec_times *times = braid_exec_get_times(exec);
     struct profile_tally all = { 0 };
     uint32_t num = 0;
     for (uint32_t i = 0; i < times->num_frames; i++) {
         const struct profile_tally *tally =
             &times->profile.tallies[(size_t)times->order[i] * times->profile.num_nodes + node];
-        if (!tally->num)
+        if (!tally->num || braid_exec_was_disabled(exec, i, node))
             continue;
         all.least_ns = !num || tally->least_ns < all.least_ns ? tally->least_ns : all.least_ns;
         all.most_ns = tally->most_ns > all.most_ns ? tally->most_ns : all.most_ns;
@@ -133,6 +134,28 @@ static braid_node_timing add_tallies(const struct exec_times *times, uint32_t no
     };
 }
 
+// Of a node in none, and its operation.
+static braid_node_timing add_spans(const braid_exec *exec, uint32_t node, size_t op)
+{
+    const struct exec_times *times = braid_exec_get_times(exec);
+    uint64_t sum_ns = 0;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < times->num_frames; i++) {
+        if (braid_exec_was_disabled(exec, i, node))
+            continue;
+        times->scratch[num] = length_of(ops_of(times, i)[op]);
+        sum_ns += times->scratch[num++];
+    }
+    if (!num)
+        return (braid_node_timing){ .timed_by = BRAID_TIMED_NOT };
+    return (braid_node_timing){
+        .time = find_spread(times->scratch, num),
+        .mean_ns = sum_ns / num,
+        .num_runs = num,
+        .timed_by = timers[times->profile.timers[op]],
+    };
+}
+
 static braid_node_timing find_node(const braid_exec *exec, uint32_t node)
 {
     const struct exec_times *times = braid_exec_get_times(exec);
@@ -140,13 +163,8 @@ static braid_node_timing find_node(const braid_exec *exec, uint32_t node)
     if (is_empty(exec, node) || !times->num_frames)
         return (braid_node_timing){ .timed_by = BRAID_TIMED_NOT };
     if (op == EXEC_TIMES_TALLIED)
-        return add_tallies(times, node);
-    return (braid_node_timing){
-        .time = find_op_spread(times, op),
-        .mean_ns = mean_of_op(times, op),
-        .num_runs = times->num_frames,
-        .timed_by = timers[times->profile.timers[op]],
-    };
+        return add_tallies(exec, node);
+    return add_spans(exec, node, op);
 }
 
 static uint64_t mean_frame(const struct exec_times *times)

@@ -190,6 +190,47 @@ static void copies_calls_and_preludes_are_nodes_too(void **state)
     assert_int_equal(at[5].start_ns, at[5].end_ns);
 }
 
+static void check_num_runs(braid_exec *exec, braid_node node, uint64_t num)
+{
+    braid_timings timings;
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, kept);
+    assert_int_equal(timings.nodes[node.index].num_runs, num);
+    assert_int_equal(timings.nodes[node.index].timed_by == BRAID_TIMED_NOT, num == 0);
+    assert_int_equal(timings.nodes[!node.index].num_runs, kept);
+}
+
+// By a parameter, by rows of it, and by rows of another launch's frames.
+static void frames_that_disable_a_node_are_no_runs_of_it(void **state)
+{
+    struct contract *contract = *state;
+    static const uint32_t on[] = { 1, 0, 1, 1, 0 };
+    braid_graph *graph = contract_graph(contract);
+    uint32_t *numbers = contract_numbers(contract, 2);
+    braid_parameter parameter;
+    braid_node first = add_axpy(graph, (braid_node_options){ 0 }, numbers, numbers, 1, 1, 1);
+    braid_node node =
+        add_axpy(graph, (braid_node_options){ AFTER(first) }, numbers + 1, numbers, 1, 1, 1);
+    check_ok(braid_graph_add_parameter(graph, "on", sizeof(*on), &parameter));
+    check_ok(braid_graph_use_parameter(
+        graph, parameter, &(braid_parameter_use){ .node = node, .target = BRAID_TARGET_ENABLED }));
+    braid_exec *exec = exec_in_flight(contract, graph, contract_frames(), kept);
+    for (int i = 0; i < 5; i++) {
+        check_ok(braid_exec_set_param(exec, parameter, &on[i]));
+        run_frame(exec);
+    }
+    check_num_runs(exec, node, 2);
+    check_ok(braid_exec_launch_many(exec, NULL, kept, NULL, 0));
+    check_num_runs(exec, node, 0);
+    check_ok(braid_exec_launch_many(exec, NULL, 4, &(braid_param_rows){ parameter, on + 1, 4 }, 1));
+    check_num_runs(exec, node, 2);
+    check_ok(braid_exec_set_param(exec, parameter, &on[0]));
+    check_ok(braid_exec_launch_many(exec, NULL, 2, NULL, 0));
+    check_num_runs(exec, node, 2);
+    run_frame(exec);
+    check_num_runs(exec, node, kept);
+}
+
 static void measured_costs_are_planned_with(void **state)
 {
     struct contract *contract = *state;
@@ -385,6 +426,7 @@ int run_times(void)
         contract_test(a_frame_is_as_long_as_its_lanes),
         contract_test(the_last_frames_are_kept_in_their_order),
         contract_test(copies_calls_and_preludes_are_nodes_too),
+        contract_test(frames_that_disable_a_node_are_no_runs_of_it),
         contract_test(measured_costs_are_planned_with),
         contract_test(times_of_frames_in_flight_are_of_one_clock),
         contract_test(times_are_by_the_hosts_clock),

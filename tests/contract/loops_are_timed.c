@@ -101,6 +101,20 @@ static void nodes_inside_have_the_times_of_their_runs(void **state)
     assert_int_equal(last[timed.busy.index].end_ns, 0);
 }
 
+static void frames_that_disable_a_node_have_no_runs_of_it(void **state)
+{
+    struct contract *contract = *state;
+    struct timed timed = make_timed(contract);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_timings timings;
+    check_ok(braid_exec_set(exec, timed.often, BRAID_TARGET_ENABLED, 0, &(bool){ false }));
+    run_frames(exec);
+    check_ok(braid_exec_get_timings(exec, &timings));
+    check_runs(&timings, timed.often, 0);
+    check_runs(&timings, timed.inner, num_left);
+    check_runs(&timings, timed.busy, num_left);
+}
+
 // The least time of a loop is that of the frame, but for the nodes before and behind it.
 static void lanes_are_busy_with_their_loops(void **state)
 {
@@ -184,6 +198,7 @@ int run_timed_loops(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(nodes_inside_have_the_times_of_their_runs),
+        contract_test(frames_that_disable_a_node_have_no_runs_of_it),
         contract_test(lanes_are_busy_with_their_loops),
         contract_test(costs_are_those_of_a_run),
         contract_test(frames_before_a_failed_launch_keep_their_runs),
