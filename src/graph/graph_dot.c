@@ -40,7 +40,7 @@ static void write_node(const braid_graph *graph, const struct graph_changes *cha
     fprintf(file, "%s%s];\n", find_look(node), is_left_out ? DOT_LEFT_OUT : "");
 }
 
-// A bundle's members and, as edges, the order they run in.
+// A bundle's members and, as edges, the order they run in. In the box of the body that has them.
 static void write_bundle(const struct graph_units *units, uint32_t unit, FILE *file)
 {
     uint32_t first = units->first_of[unit], end = units->first_of[unit + 1];
@@ -66,10 +66,19 @@ static void begin_box(FILE *file, const char *kind, uint32_t node, const char *l
     braid_dot_begin_box(file, label, DOT_REGION_LOOK, "%s_%" PRIu32, kind, node);
 }
 
-static void write_region(const braid_graph *graph, uint32_t node, FILE *file);
+static void write_region(const braid_graph *graph, const struct graph_units *units, uint32_t node,
+                         FILE *file);
 
-// The nodes directly in a body, and the boxes of regions inside.
-static void write_body(const braid_graph *graph, uint32_t index, FILE *file)
+static void write_bundle_of_first(const struct graph_units *units, uint32_t node, FILE *file)
+{
+    uint32_t unit = units->unit_of[node];
+    if (units->members[units->first_of[unit]] == node)
+        write_bundle(units, unit, file);
+}
+
+// The nodes directly in a body, and the boxes of bundles and regions inside.
+static void write_body(const braid_graph *graph, const struct graph_units *units, uint32_t index,
+                       FILE *file)
 {
     const struct graph_region *region = &graph_regions(graph)[index];
     uint32_t end = region->first + region->num;
@@ -78,12 +87,17 @@ static void write_body(const braid_graph *graph, uint32_t index, FILE *file)
             fprintf(file, "        %" PRIu32 ";\n", i);
     }
     for (uint32_t i = region->first; i < end; i++) {
-        if (braid_graph_region_of(graph, i) == index && has_body(graph, i))
-            write_region(graph, i, file);
+        if (braid_graph_region_of(graph, i) != index)
+            continue;
+        if (has_body(graph, i))
+            write_region(graph, units, i, file);
+        else
+            write_bundle_of_first(units, i, file);
     }
 }
 
-static void write_region(const braid_graph *graph, uint32_t node, FILE *file)
+static void write_region(const braid_graph *graph, const struct graph_units *units, uint32_t node,
+                         FILE *file)
 {
     enum work_kind kind = (enum work_kind)graph_nodes(graph)[node].kind;
     uint32_t body = braid_graph_region_entered(graph, node);
@@ -92,25 +106,25 @@ static void write_region(const braid_graph *graph, uint32_t node, FILE *file)
     fprintf(file, "        %" PRIu32 ";\n", node);
     if (kind == WORK_BRANCH)
         begin_box(file, "if", node, "if");
-    write_body(graph, body, file);
+    write_body(graph, units, body, file);
     if (kind == WORK_BRANCH)
         fputs("    }\n", file);
     if (other != GRAPH_NONE) {
         begin_box(file, "else", node, "else");
-        write_body(graph, other, file);
+        write_body(graph, units, other, file);
         fputs("    }\n", file);
     }
     fputs("    }\n", file);
 }
 
 // A body that is open has no box.
-static void write_regions(const braid_graph *graph, FILE *file)
+static void write_regions(const braid_graph *graph, const struct graph_units *units, FILE *file)
 {
     for (uint32_t i = 0; i < graph->regions.num; i++) {
         const struct graph_region *region = &graph_regions(graph)[i];
         if (!graph_region_is_else(region) &&
             braid_graph_region_of(graph, region->node) == GRAPH_NONE)
-            write_region(graph, region->node, file);
+            write_region(graph, units, region->node, file);
     }
 }
 
@@ -180,9 +194,11 @@ static void write_nodes(const braid_graph *graph, const braid_graph *culled,
 {
     for (uint32_t i = 0; i < graph_num_nodes(graph); i++)
         write_node(graph, changes, i, graph_nodes(culled)[i].is_left_out, file);
-    for (uint32_t unit = 0; unit < units->num_units && graph->num_bundled > 0; unit++)
-        write_bundle(units, unit, file);
-    write_regions(graph, file);
+    for (uint32_t i = 0; i < graph_num_nodes(graph) && graph->num_bundled > 0; i++) {
+        if (braid_graph_region_of(graph, i) == GRAPH_NONE)
+            write_bundle_of_first(units, i, file);
+    }
+    write_regions(graph, units, file);
 }
 
 static void write_edges(const braid_graph *graph, const struct array *links, FILE *file)

@@ -95,6 +95,36 @@ static void nodes_edges_and_bundles_are_there(void **state)
     braid_graph_destroy(graph);
 }
 
+// Else the drawing has the nodes of the bundle beside the loop.
+static void the_box_of_a_bundle_is_in_that_of_its_loop(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_resource list;
+    braid_node user;
+    static const braid_kernel clear = { .name = "clear", .source = "x" };
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_resource(graph, "list", &list));
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 3 }, NULL));
+    check_ok(braid_graph_add_host_call(
+        graph, &(braid_host_call){ .call = host_function, BRAID_ACCESSES({ list, BRAID_READ }) },
+        &user));
+    check_ok(braid_graph_add_kernel(graph,
+                                    &(braid_kernel_node){ .kernel = &clear,
+                                                          .node.prelude_of = user,
+                                                          BRAID_ACCESSES({ list, BRAID_WRITE }) },
+                                    NULL));
+    check_ok(braid_graph_end(graph));
+    char *drawing = draw(graph);
+    assert_has(drawing, "    subgraph cluster_loop_0 {\n"
+                        "        label=\"loop\"; style=rounded; color=\"#5b7fb0\";\n"
+                        "        0;\n        1;\n        2;\n"
+                        "    subgraph cluster_bundle_1 {\n");
+    assert_has(drawing, "implied=bundle];\n    }\n    }\n");
+    free(drawing);
+    braid_graph_destroy(graph);
+}
+
 // From the writer of a version to who reads it a frame later; and what only sleeps says so.
 static void what_later_frames_read_is_dashed(void **state)
 {
@@ -223,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_edges_and_bundles_are_there),
+        cmocka_unit_test(the_box_of_a_bundle_is_in_that_of_its_loop),
         cmocka_unit_test(what_later_frames_read_is_dashed),
         cmocka_unit_test(what_parameters_change_is_told),
         cmocka_unit_test(the_same_graph_gives_the_same_text),
