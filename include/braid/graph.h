@@ -127,9 +127,9 @@ typedef struct braid_kernel_node {
     bool may_be_empty;
 } braid_kernel_node;
 
-// An asynchronous copy between any two memories that the device can reach. `to` and `from` declare
-// no access. If one lies in a buffer with an address, the node must declare an access, and the copy
-// must not go beyond the buffer's end. docs/book/buffers.md has copies of host memory.
+// An asynchronous copy between any two memories that the device can reach, without overlap. `to`
+// and `from` declare no access. If one lies in a buffer with an address, the node must declare an
+// access, and the copy must end inside (docs/book/buffers.md).
 typedef struct braid_copy {
     braid_node_options node;
     void *to;
@@ -138,8 +138,8 @@ typedef struct braid_copy {
     braid_resource to_resource, from_resource;
 } braid_copy;
 
-// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) bytes each to `value`. The rules for a
-// copy hold.
+// Sets num_values values of value_bytes (1, 2 or 4; 0: 1) to `value`. `to` is aligned to
+// value_bytes. The rules for a copy hold.
 typedef struct braid_fill {
     braid_node_options node;
     void *to;

@@ -89,15 +89,15 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_event_synchronize(braid_event *eve
 BRAID_API BRAID_MUST_CHECK braid_status braid_event_elapsed(braid_event *start, braid_event *end,
                                                             uint64_t *out_ns);
 
-// Queues a copy of `bytes` > 0 bytes between memories that the device can reach. For copies between
-// host memories, and of memory unknown to the driver (malloc), a GPU's call may block and read it
-// at once (docs/book/library-calls.md).
+// Queues a copy of `bytes` > 0 bytes between memories that the device can reach, without overlap.
+// Between host memories, and for memory unknown to the driver (malloc), a GPU's call may block and
+// read at once (docs/book/library-calls.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_copy(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           const void *from, uint64_t bytes);
 
-// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4) bytes each. For host memory,
-// HIP may block (docs/hip.md).
+// Queues a fill of num_values > 0 values of value_bytes (1, 2 or 4). `to` is aligned to
+// value_bytes. For host memory, HIP may block (docs/hip.md).
 BRAID_API BRAID_MUST_CHECK braid_status braid_stream_fill(braid_device *device,
                                                           braid_stream *stream, void *to,
                                                           uint32_t value, uint32_t value_bytes,

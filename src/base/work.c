@@ -15,6 +15,23 @@ bool braid_grid_fits(braid_dim3 grid, braid_dim3 block)
     return multiply(grid, &total) && multiply(block, &total);
 }
 
+static bool do_overlap(const struct work_copy *copy)
+{
+    uintptr_t to = (uintptr_t)copy->to, from = (uintptr_t)copy->from;
+    return (to > from ? to - from : from - to) < copy->bytes;
+}
+
+const char *braid_work_flaw(enum work_kind kind, const union work *work)
+{
+    if (kind == WORK_COPY)
+        return do_overlap(&work->copy) ? "the bytes that the copy reads and writes overlap" : NULL;
+    if (kind != WORK_FILL || (uintptr_t)work->fill.to % work->fill.value_bytes == 0)
+        return NULL;
+    return work->fill.value_bytes == 2
+               ? "a fill of 2-byte values at an odd address"
+               : "a fill of 4-byte values at an address that is no multiple of 4";
+}
+
 // Kinds differ in shape as well as colour, so that a print in black and white still tells them.
 const struct work_words braid_work_words[] = {
     [WORK_KERNEL] = { "kernel", "kernel", "launch of", "" },

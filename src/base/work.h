@@ -124,6 +124,10 @@ static inline bool work_has_body(enum work_kind kind)
     return kind == WORK_LOOP || kind == WORK_BRANCH;
 }
 
+// The reason why a driver does a copy or fill wrong: its ends overlap, or its address is no
+// multiple of its values' bytes. NULL: there is none. All addresses are known.
+const char *braid_work_flaw(enum work_kind kind, const union work *work);
+
 // False where the number of threads does not fit in 63 bits, or one of the numbers is 0.
 bool braid_grid_fits(braid_dim3 grid, braid_dim3 block);
 

@@ -121,6 +121,13 @@ static braid_status submit(braid_device *device, braid_stream *stream, struct ba
     return status;
 }
 
+static braid_status move(const char *function, braid_device *device, braid_stream *stream,
+                         struct backend_task task)
+{
+    const char *flaw = braid_work_flaw(task.kind, &task.work);
+    return flaw ? braid_error_invalid("%s: %s", function, flaw) : submit(device, stream, task);
+}
+
 braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void *to,
                                const void *from, uint64_t bytes)
 {
@@ -131,11 +138,11 @@ braid_status braid_stream_copy(braid_device *device, braid_stream *stream, void 
         return braid_error_invalid("braid_stream_copy: %s", !to     ? "to is NULL"
                                                             : !from ? "from is NULL"
                                                                     : "0 bytes");
-    return submit(device, stream,
-                  (struct backend_task){ .kind = WORK_COPY,
-                                         .name = "copy",
-                                         .node = BACKEND_NO_NODE,
-                                         .copy = { .to = to, .from = from, .bytes = bytes } });
+    return move("braid_stream_copy", device, stream,
+                (struct backend_task){ .kind = WORK_COPY,
+                                       .name = "copy",
+                                       .node = BACKEND_NO_NODE,
+                                       .copy = { .to = to, .from = from, .bytes = bytes } });
 }
 
 braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void *to, uint32_t value,
@@ -152,14 +159,14 @@ braid_status braid_stream_fill(braid_device *device, braid_stream *stream, void 
     if (value_bytes != 1 && value_bytes != 2 && value_bytes != 4)
         return braid_error_invalid("braid_stream_fill: value_bytes is %u, not 1, 2 or 4",
                                    value_bytes);
-    return submit(device, stream,
-                  (struct backend_task){ .kind = WORK_FILL,
-                                         .name = "fill",
-                                         .node = BACKEND_NO_NODE,
-                                         .fill = { .to = to,
-                                                   .value = value,
-                                                   .value_bytes = value_bytes,
-                                                   .num_values = num_values } });
+    return move("braid_stream_fill", device, stream,
+                (struct backend_task){ .kind = WORK_FILL,
+                                       .name = "fill",
+                                       .node = BACKEND_NO_NODE,
+                                       .fill = { .to = to,
+                                                 .value = value,
+                                                 .value_bytes = value_bytes,
+                                                 .num_values = num_values } });
 }
 
 braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,

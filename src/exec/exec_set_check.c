@@ -83,6 +83,22 @@ static bool is_address(const braid_exec *exec, const struct value_edit *edits, u
     return braid_tasks_is_address(&exec->tasks, node, TASK_SLOT_WORKS, offset);
 }
 
+// An end that each frame finds for itself is where the first slot's last frame had it.
+static braid_status check_flaw(const braid_exec *exec, const struct backend_task *task,
+                               bool to_moves, bool from_moves)
+{
+    const union work *had = &exec->frames.slots[0].frame.tasks[task->node].work;
+    union work work = task->work;
+    if (task->kind == WORK_COPY) {
+        work.copy.to = to_moves ? work.copy.to : had->copy.to;
+        work.copy.from = from_moves ? work.copy.from : had->copy.from;
+    } else if (!to_moves) {
+        work.fill.to = had->fill.to;
+    }
+    const char *flaw = braid_work_flaw(task->kind, &work);
+    return flaw ? refuse(task, flaw) : BRAID_OK;
+}
+
 static braid_status check_copy(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
                                struct backend_task *task)
 {
@@ -103,7 +119,7 @@ static braid_status check_copy(const braid_exec *exec, const struct value_edit *
         status = check_end(exec, task, "to", copy->to, copy->bytes);
     if (!status && from_moves)
         status = check_end(exec, task, "from", copy->from, copy->bytes);
-    return status;
+    return status ? status : check_flaw(exec, task, to_moves, from_moves);
 }
 
 static braid_status check_fill(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
@@ -119,7 +135,9 @@ static braid_status check_fill(const braid_exec *exec, const struct value_edit *
     fill->to_room = fill->to == old->fill.to ? fill->to_room : 0;
     uint64_t bytes = fill->num_values * fill->value_bytes;
     braid_status status = check_room(task, bytes, fill->to_room);
-    return status || !moves ? status : check_end(exec, task, "to", fill->to, bytes);
+    if (!status && moves)
+        status = check_end(exec, task, "to", fill->to, bytes);
+    return status ? status : check_flaw(exec, task, moves, false);
 }
 
 static bool has_work(const struct backend_task *task)

@@ -72,6 +72,45 @@ static braid_status check_amount(const char *name, const struct work_node *node)
     return BRAID_OK;
 }
 
+// Of memory that frames choose, the bits that its addresses can have.
+static uintptr_t find_bits(const braid_graph *graph, const struct graph_resource *resource)
+{
+    void *const *versions = graph->versions.items;
+    uintptr_t bits = resource->alignment | resource->offset;
+    for (uint32_t i = 0; i < resource->num_versions; i++)
+        bits |= (uintptr_t)versions[resource->first_version + i];
+    return bits;
+}
+
+static bool is_planned(const struct graph_resource *resource)
+{
+    return resource && (resource->alignment || resource->num_versions);
+}
+
+// Two parts of one planned buffer are told apart by their offsets. Of other memory that frames
+// choose, each frame checks its addresses (frame.c).
+static braid_status check_ends(const braid_graph *graph, const char *name,
+                               const struct work_node *node)
+{
+    const struct graph_resource *ends[MOST_POINTERS] = { NULL };
+    union work work = node->work;
+    for (int i = 0; i < MOST_POINTERS; i++) {
+        if (node->pointers[i].resource.graph)
+            ends[i] = graph_resource_at(graph, node->pointers[i].resource.index);
+    }
+    bool known = is_moving(node) && !is_planned(ends[0]) && !is_planned(ends[1]);
+    if (node->kind == WORK_FILL && is_planned(ends[0])) {
+        work.fill.to = (void *)find_bits(graph, ends[0]);
+        known = true;
+    } else if (is_planned(ends[0]) && ends[1] && ends[0]->buffer == ends[1]->buffer) {
+        work.copy.to = (void *)(uintptr_t)ends[0]->offset;
+        work.copy.from = (const void *)(uintptr_t)ends[1]->offset;
+        known = true;
+    }
+    const char *flaw = known ? braid_work_flaw(node->kind, &work) : NULL;
+    return flaw ? braid_error_invalid("node '%s': %s", name, flaw) : BRAID_OK;
+}
+
 static braid_status check(const braid_graph *graph, const char *name, struct work_node *node)
 {
     braid_status status = braid_graph_check_node(graph, name, node->options);
@@ -82,7 +121,9 @@ static braid_status check(const braid_graph *graph, const char *name, struct wor
         if (node->pointers[i].name)
             status = find_pointer(graph, name, node, &node->pointers[i]);
     }
-    return status ? status : check_amount(name, node);
+    if (!status)
+        status = check_amount(name, node);
+    return status ? status : check_ends(graph, name, node);
 }
 
 static braid_status add_work(braid_graph *graph, const char *name, const void *description,

@@ -121,6 +121,10 @@ static bool allocate(const struct tasks *tasks, struct frame *frame)
 static braid_status prepare(const struct frame *frame, struct backend_task *task)
 {
     struct backend *backend = places_backend(frame->places, frame->backend, task->place);
+    const char *flaw = braid_work_flaw(task->kind, &task->work);
+    if (flaw)
+        return braid_error_invalid("node %s: %s", braid_node_text(task->node, task->name).text,
+                                   flaw);
     if (!backend || !backend->ops->task_prepare)
         return BRAID_OK;
     braid_status status = backend->ops->task_prepare(backend, task);

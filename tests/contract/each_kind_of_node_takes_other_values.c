@@ -365,6 +365,47 @@ static void one_parameter_moves_many_copies_of_ordinary_memory(void **state)
         assert_int_equal(seen[i], ordinary[(num_frames - 1) % num_words]);
 }
 
+static braid_node add_fill_at(braid_graph *graph, void *to, uint32_t value_bytes)
+{
+    braid_node node;
+    check_ok(braid_graph_add_fill(
+        graph, &(braid_fill){ .to = to, .value_bytes = value_bytes, .num_values = 2 }, &node));
+    return node;
+}
+
+// The bytes of parameters, calls of streams and setters are checked as those of nodes are.
+static void values_that_no_driver_takes_are_refused(void **state)
+{
+    struct contract *contract = *state;
+    unsigned char *bytes = (unsigned char *)contract_numbers(contract, num_words);
+    braid_graph *graph = contract_graph(contract);
+    braid_parameter to;
+    braid_node fill = add_fill_at(graph, bytes, 4), pair = add_fill_at(graph, bytes + 16, 2);
+    braid_node copy =
+        add_copy(graph, (braid_node_options){ 0 }, (void *)(bytes + 8), (void *)bytes, 8);
+    check_ok(braid_graph_add_parameter(graph, "to", sizeof(void *), &to));
+    check_ok(braid_graph_use_parameter(
+        graph, to, &(braid_parameter_use){ .node = fill, .target = BRAID_TARGET_TO }));
+    braid_exec *exec = make_exec(contract, graph, 1);
+    const void *askew = bytes + 2, *odd = bytes + 17, *near = bytes + 1;
+    check_fails(braid_exec_set(exec, fill, BRAID_TARGET_TO, 0, &askew), BRAID_INVALID_ARGUMENT,
+                "no multiple of 4");
+    check_fails(braid_exec_set_param(exec, to, &askew), BRAID_INVALID_ARGUMENT, "no multiple of 4");
+    check_fails(braid_exec_set(exec, pair, BRAID_TARGET_TO, 0, &odd), BRAID_INVALID_ARGUMENT,
+                "an odd address");
+    check_fails(braid_exec_set(exec, copy, BRAID_TARGET_FROM, 0, &near), BRAID_INVALID_ARGUMENT,
+                "overlap");
+    check_fails(braid_exec_set(exec, copy, BRAID_TARGET_BYTES, 0, &(uint64_t){ 9 }),
+                BRAID_INVALID_ARGUMENT, "overlap");
+    check_ok(braid_exec_set(exec, copy, BRAID_TARGET_BYTES, 0, &(uint64_t){ 7 }));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    check_fails(braid_stream_copy(contract->device, NULL, bytes, bytes + 3, 4),
+                BRAID_INVALID_ARGUMENT, "braid_stream_copy: the bytes that the copy reads");
+    check_fails(braid_stream_fill(contract->device, NULL, bytes + 1, 0, 2, 1),
+                BRAID_INVALID_ARGUMENT, "braid_stream_fill: a fill of 2-byte values");
+}
+
 int run_kinds(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +417,7 @@ int run_kinds(void)
         contract_test(queue_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),
         contract_test(one_parameter_moves_many_copies_of_ordinary_memory),
+        contract_test(values_that_no_driver_takes_are_refused),
     };
     return contract_run("each kind of node takes other values", tests);
 }

@@ -232,7 +232,10 @@ static braid_status add_addressed(struct shape *shape, const braid_node_options 
         args[i] = braid_resource_address(&given[i]);
     braid_copy copy = { .node = *options, .bytes = 4 };
     bool is_copy = num == 2 && random_below(&shape->random, 2);
-    if (is_copy) {
+    // Of one resource, or of a buffer and the range of it.
+    bool may_overlap = is_copy && (given[0].index == given[1].index ||
+                                   (given[0].index <= 6 && given[1].index <= 6));
+    if (is_copy && !may_overlap) {
         copy.from_resource = given[0];
         copy.to_resource = given[1];
         return braid_graph_add_copy(shape->graph, &copy, NULL);

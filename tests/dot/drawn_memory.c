@@ -114,12 +114,13 @@ static void add_copy(struct making *making)
     braid_access accesses[3];
     braid_resource first, second;
     braid_copy copy = { .node = choose_options(making, accesses, &first, &second), .bytes = 8 };
-    if (happens(making, 3))
+    bool may_overlap = first.index == second.index || second.index == making->part.index;
+    if (happens(making, 3) || may_overlap)
         copy.from = bytes;
     else
         copy.from_resource = first;
     if (happens(making, 3))
-        copy.to = bytes;
+        copy.to = bytes + 32;
     else
         copy.to_resource = second;
     check_ok(braid_graph_add_copy(making->graph, &copy, NULL));

@@ -31,7 +31,7 @@ static braid_status queue_nothing(braid_device *device, braid_stream *stream, vo
 static const braid_kernel kernel = { .name = "victim", .cpu = cpu };
 static const braid_kernel loader = { .name = "loader", .cpu = cpu };
 static const braid_kernel nameless = { .cpu = cpu };
-char memory[64];
+_Alignas(8) char memory[64];
 
 static int set_up(void **state)
 {
@@ -239,7 +239,10 @@ static void copies_without_bytes_or_ends_are_refused(void **state)
     struct world *world = *state;
     braid_copy bad[] = { { .from = memory, .bytes = 8 },
                          { .to = memory, .bytes = 8 },
-                         { .to = memory, .from = memory + 8 } };
+                         { .to = memory, .from = memory + 8 },
+                         { .to = memory, .from = memory, .bytes = 8 },
+                         { .to = memory + 7, .from = memory, .bytes = 8 },
+                         { .to = memory, .from = memory + 7, .bytes = 8 } };
     char *before = graph_state(world->graph);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         bad[i].node.name = "victim";
@@ -256,7 +259,9 @@ static void fills_without_values_or_of_odd_sizes_are_refused(void **state)
                          { .to = memory },
                          { .to = memory, .num_values = 1, .value_bytes = 3 },
                          { .to = memory, .num_values = 1, .value_bytes = 8 },
-                         { .to = memory, .num_values = UINT64_MAX / 2, .value_bytes = 4 } };
+                         { .to = memory, .num_values = UINT64_MAX / 2, .value_bytes = 4 },
+                         { .to = memory + 1, .num_values = 1, .value_bytes = 2 },
+                         { .to = memory + 2, .num_values = 1, .value_bytes = 4 } };
     char *before = graph_state(world->graph);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         bad[i].node.name = "victim";
@@ -264,6 +269,48 @@ static void fills_without_values_or_of_odd_sizes_are_refused(void **state)
                     "victim");
     }
     check_unchanged(world, before);
+}
+
+// Of each buffer the plan chooses the memory, or frames do.
+static void parts_of_planned_buffers_overlap_or_lie_askew(void **state)
+{
+    struct world *world = *state;
+    braid_graph *graph = world->graph;
+    void *versions[] = { memory, memory + 17 };
+    braid_resource loose, whole, parts[3], versioned;
+    check_ok(braid_graph_add_transient(graph, "loose", 64, 1, &loose));
+    check_ok(braid_graph_add_transient(graph, "whole", 64, 0, &whole));
+    for (int i = 0; i < 3; i++)
+        check_ok(braid_graph_add_range(graph, whole, (uint64_t)i * 6, 8, &parts[i]));
+    check_ok(braid_graph_add_versioned_buffer(graph, "versioned", versions, 2, 16, &versioned));
+    braid_access accesses[] = { { loose, BRAID_WRITE },
+                                { whole, BRAID_READ_WRITE },
+                                { versioned, BRAID_WRITE } };
+    braid_node_options options = { .name = "victim", .accesses = accesses, .num_accesses = 3 };
+    const braid_resource askew[] = { loose, parts[1], versioned };
+    char *before = graph_state(graph);
+    for (int i = 0; i < 3; i++) {
+        braid_fill fill = { options, .value_bytes = 4, .num_values = 1, .to_resource = askew[i] };
+        check_fails(braid_graph_add_fill(graph, &fill, NULL), BRAID_INVALID_ARGUMENT,
+                    "node 'victim': a fill of 4-byte values");
+    }
+    for (int i = 0; i < 2; i++) {
+        braid_copy copy = { .node = options, .bytes = 8, .to_resource = parts[i] };
+        copy.from_resource = parts[1];
+        check_fails(braid_graph_add_copy(graph, &copy, NULL), BRAID_INVALID_ARGUMENT,
+                    "node 'victim': the bytes that the copy reads and writes overlap");
+    }
+    check_unchanged(world, before);
+    check_ok(braid_graph_add_copy(
+        graph,
+        &(braid_copy){
+            .node = options, .bytes = 8, .to_resource = parts[2], .from_resource = parts[0] },
+        NULL));
+    check_ok(braid_graph_add_fill(
+        graph,
+        &(braid_fill){
+            .node = options, .value_bytes = 2, .num_values = 4, .to_resource = parts[1] },
+        NULL));
 }
 
 static void calls_without_a_function_are_refused(void **state)
@@ -370,6 +417,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(grids_that_overflow_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_without_bytes_or_ends_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(parts_of_planned_buffers_overlap_or_lie_askew, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(fills_without_values_or_of_odd_sizes_are_refused, set_up,
                                         tear_down),

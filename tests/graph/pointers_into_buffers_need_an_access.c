@@ -134,8 +134,7 @@ static void copies_end_within_their_buffers(void **state)
     struct setting s = make_setting();
     check_ok(plan_copy(&s, memory, memory + 3 * bytes, bytes, s.first, s.third));
     s = make_setting();
-    check_fails(plan_copy(&s, memory, memory + 3 * bytes, 4096, s.first, s.third),
-                BRAID_INVALID_ARGUMENT,
+    check_fails(plan_copy(&s, memory, elsewhere, 4096, s.first, s.third), BRAID_INVALID_ARGUMENT,
                 "node 0 'copy': .to: 4096 bytes end 4032 beyond buffer 'second'");
     s = make_setting();
     check_fails(plan_copy(&s, elsewhere, memory + 3 * bytes + 1, bytes, s.first, s.third),

@@ -13,7 +13,7 @@ struct values {
     union work works[NUM_TASKS - 1];
 };
 
-static char memory[8];
+static char memory[64];
 
 static void count(void *user)
 {
@@ -31,8 +31,8 @@ static braid_status succeed(braid_device *device, braid_stream *stream, void *us
 static struct values make_values(unsigned seed)
 {
     return (struct values){ {
-        [COPY - 1].copy = { .to = &memory[seed], .from = &memory[seed + 1], .bytes = seed },
-        [FILL - 1].fill = { &memory[seed + 2], seed, 4, seed, 0 },
+        [COPY - 1].copy = { .to = &memory[seed], .from = &memory[seed + 32], .bytes = seed },
+        [FILL - 1].fill = { &memory[seed + 2], seed, 1, seed, 0 },
         [QUEUE - 1].queue = { succeed, &memory[seed + 3] },
         [HOST - 1].host = { count, &memory[seed] },
     } };
