@@ -74,6 +74,11 @@ uint64_t braid_exec_count_ended(const braid_exec *exec)
     return num;
 }
 
+bool braid_exec_knows_ended(const braid_exec *exec, uint64_t num)
+{
+    return find(exec) && braid_exec_count_ended(exec) >= num;
+}
+
 uint64_t braid_exec_launched_ns(const braid_exec *exec, uint64_t frame)
 {
     const struct exec_ended *ended = find(exec);

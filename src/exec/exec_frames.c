@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "exec/exec.h"
+#include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
 #include "graph/frame_links.h"
 #include "program/program_frames.h"
@@ -163,6 +164,14 @@ static braid_status wait_for_room(braid_exec *exec, const struct frame_slot *slo
     return status;
 }
 
+// A slot whose last launch failed half-way holds more than frames.
+static bool has_place(const braid_exec *exec, const struct frame_slot *slot)
+{
+    const struct exec_frames *frames = &exec->frames;
+    return !slot->is_partial && frames->num_launched >= frames->num &&
+           braid_exec_knows_ended(exec, frames->num_launched - frames->num + 1);
+}
+
 static braid_status find_place(braid_exec *exec)
 {
     struct backend *backend = exec->device->backend;
@@ -173,6 +182,8 @@ static braid_status find_place(braid_exec *exec)
     if (exec->frames.when_full == BRAID_FULL_WAITS)
         return wait_for_room(exec, slot);
     braid_status status = backend->ops->event_query(backend, slot->done->backend);
+    if (status == BRAID_NOT_READY && has_place(exec, slot))
+        return BRAID_OK;
     if (status == BRAID_NOT_READY)
         return braid_error(BRAID_BUSY, "launch on %s: %u frames are in flight", exec->device->label,
                            exec->frames.num);

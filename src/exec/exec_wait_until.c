@@ -107,14 +107,12 @@ static braid_status tell_late(const char *caller, braid_exec *exec, uint64_t fir
 static braid_status poll(const char *caller, braid_exec *exec, uint64_t frame, uint64_t ns,
                          bool *out_later)
 {
-    const bool has_marks = braid_exec_deadline_ns(exec) > 0;
     const uint64_t num = frame == BRAID_LAST_FRAME ? braid_exec_num_frames(exec) : frame + 1;
     const uint64_t begin_ns = clock_now_ns();
     uint64_t first, last;
     braid_status status;
     while ((status = query_frame(exec, frame)) == BRAID_NOT_READY) {
-        *out_later =
-            has_marks && braid_exec_num_frames(exec) > num && braid_exec_count_ended(exec) >= num;
+        *out_later = braid_exec_num_frames(exec) > num && braid_exec_knows_ended(exec, num);
         if (*out_later)
             return braid_exec_parts_wait(exec->parts, exec);
         uint64_t waited_ns = clock_now_ns() - begin_ns;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // With a deadline: a wait does not wait for frames that are launched meanwhile or later. No frame
-// counts as ended before its mark is recorded, and none that has ended counts as late.
+// counts as ended before its mark is recorded, and none that has ended counts as late. A frame that
+// a wait found ended leaves its place.
 #include "support/check.h"
 
 #include <sched.h>
@@ -28,12 +29,13 @@ struct fixture {
     int num_waits;
 };
 
-static void set_up(struct fixture *fixture, uint32_t frames, bool is_waiting, uint64_t deadline_ns)
+static void set_up(struct fixture *fixture, uint32_t frames, braid_exec_when_full when_full,
+                   uint64_t deadline_ns)
 {
     const braid_exec_options options = {
         .mode = BRAID_MODE_GRAPH,
         .frames = frames,
-        .when_full = BRAID_FULL_QUEUES,
+        .when_full = when_full,
         .deadline_ns = deadline_ns,
     };
     braid_graph *graph = NULL;
@@ -45,8 +47,6 @@ static void set_up(struct fixture *fixture, uint32_t frames, bool is_waiting, ui
     check_ok(braid_exec_create(fixture->device, graph, &options, &fixture->exec));
     braid_graph_destroy(graph);
     fixture->trace.user = fixture;
-    if (is_waiting)
-        check_ok(braid_exec_launch(fixture->exec, NULL));
 }
 
 static void tear_down(struct fixture *fixture)
@@ -56,14 +56,19 @@ static void tear_down(struct fixture *fixture)
     braid_device_close(fixture->device);
 }
 
+static bool is_end(const struct fixture *fixture, const struct backend_event *event)
+{
+    bool is_one = false;
+    for (uint32_t i = 0; i < fixture->exec->frames.num; i++)
+        is_one = is_one || fixture->exec->frames.slots[i].done->backend == event;
+    return is_one;
+}
+
 // Who asks for the end of all frames finds that another one was launched.
 static braid_status launch_another(const struct backend_event *event, void *user)
 {
     struct fixture *fixture = user;
-    bool is_end = false;
-    for (uint32_t i = 0; i < fixture->exec->frames.num; i++)
-        is_end = is_end || fixture->exec->frames.slots[i].done->backend == event;
-    if (!is_end || braid_exec_num_frames(fixture->exec) == most_launches)
+    if (!is_end(fixture, event) || braid_exec_num_frames(fixture->exec) == most_launches)
         return BRAID_OK;
     check_ok(braid_exec_launch(fixture->exec, NULL));
     return BRAID_NOT_READY;
@@ -72,7 +77,8 @@ static braid_status launch_another(const struct backend_event *event, void *user
 static void check_wait(uint32_t frames, uint64_t frame, uint64_t ns)
 {
     struct fixture fixture;
-    set_up(&fixture, frames, true, UINT64_MAX);
+    set_up(&fixture, frames, BRAID_FULL_QUEUES, UINT64_MAX);
+    check_ok(braid_exec_launch(fixture.exec, NULL));
     fixture.trace.while_asking = launch_another;
     check_ok(braid_exec_wait_until(fixture.exec, frame, ns));
     assert_int_equal(braid_exec_num_frames(fixture.exec), 2);
@@ -90,6 +96,40 @@ static void a_wait_does_not_wait_for_later_frames(void **state)
     }
 }
 
+// Marks have passed, and the ends right behind them have not.
+static braid_status pass_marks(const struct backend_event *event, void *user)
+{
+    return is_end(user, event) ? BRAID_NOT_READY : BRAID_OK;
+}
+
+static braid_status pass_nothing(const struct backend_event *event, void *user)
+{
+    (void)event;
+    (void)user;
+    return BRAID_NOT_READY;
+}
+
+static void check_place(uint64_t ns)
+{
+    struct fixture fixture;
+    set_up(&fixture, 2, BRAID_FULL_REFUSES, UINT64_MAX);
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_exec_launch(fixture.exec, NULL));
+    fixture.trace.while_asking = pass_nothing;
+    check_fails(braid_exec_launch(fixture.exec, NULL), BRAID_BUSY, "2 frames are in flight");
+    fixture.trace.while_asking = pass_marks;
+    check_ok(braid_exec_wait_until(fixture.exec, 0, ns));
+    check_ok(braid_exec_launch(fixture.exec, NULL));
+    tear_down(&fixture);
+}
+
+static void a_frame_that_a_wait_found_ended_leaves_its_place(void **state)
+{
+    (void)state;
+    check_place(UINT64_MAX);
+    check_place(UINT64_MAX - 1);
+}
+
 static braid_status count_ended(void *user)
 {
     struct fixture *fixture = user;
@@ -102,7 +142,7 @@ static braid_status count_ended(void *user)
 static void check_failure(uint32_t frames, int call, const char *what)
 {
     struct fixture fixture;
-    set_up(&fixture, frames, false, UINT64_MAX);
+    set_up(&fixture, frames, BRAID_FULL_QUEUES, UINT64_MAX);
     fixture.trace.while_waiting = count_ended;
     fixture.trace.num_calls = 0;
     fixture.trace.fail_at = call;
@@ -147,7 +187,7 @@ static bool check_late(int k)
     struct fixture fixture;
     bool was_asked = false;
     char text[64];
-    set_up(&fixture, 2, false, 1);
+    set_up(&fixture, 2, BRAID_FULL_QUEUES, 1);
     fixture.trace.num_calls = 0;
     fixture.trace.fail_at = k;
     bool failed = braid_exec_launch(fixture.exec, NULL) != BRAID_OK;
@@ -222,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_wait_does_not_wait_for_later_frames),
         cmocka_unit_test(a_wait_ends_with_its_frame_however_many_are_behind_it),
         cmocka_unit_test(a_frame_that_its_launch_waited_for_is_not_late),
+        cmocka_unit_test(a_frame_that_a_wait_found_ended_leaves_its_place),
         cmocka_unit_test(a_frame_without_a_mark_does_not_count_as_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
