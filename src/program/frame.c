@@ -142,7 +142,7 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
         build(tasks, frame, task->node, number, frame->arguments + tasks->offsets[task->node],
               braid_tasks_arg_bytes(tasks, task->node));
         point_to_next(tasks, frame, number, task);
-        return BRAID_OK;
+        return prepare(frame, task);
     }
     if (task->kind == WORK_EMPTY)
         return BRAID_OK;

@@ -246,6 +246,9 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
                                   const void *slot, const struct backend_task *task,
                                   const char *detail);
 
+// Errors: BRAID_UNSUPPORTED (it has a cluster, and the device or driver has none).
+braid_status braid_gpu_check_cluster(const struct gpu_backend *gpu,
+                                     const struct backend_launch *launch);
 int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
 
 // Why a launch was refused, as far as its numbers tell; "" when they do not.

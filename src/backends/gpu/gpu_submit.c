@@ -3,12 +3,20 @@
 #include "backends/gpu/gpu_backend.h"
 
 #include "base/error.h"
-#include "base/node_text.h"
 #include "base/note.h"
 
 static bool has_cluster(const struct backend_launch *launch)
 {
     return launch->cluster.x != 0;
+}
+
+// The kernel may rely on its cluster, so it does not run without.
+braid_status braid_gpu_check_cluster(const struct gpu_backend *gpu,
+                                     const struct backend_launch *launch)
+{
+    if (!has_cluster(launch) || (gpu->api->launch_config && gpu->attributes[GPU_CLUSTERS]))
+        return BRAID_OK;
+    return braid_error(BRAID_UNSUPPORTED, "it has a cluster, and %s has no clusters", gpu->label);
 }
 
 uint32_t braid_gpu_list_attributes(const struct gpu_backend *gpu,
@@ -85,12 +93,9 @@ static braid_status submit_kernel(const struct gpu_backend *gpu, gpu_stream stre
 {
     const struct backend_launch *launch = &task->launch;
     // Priority and early start are hints: a driver that has no call for them runs the kernel
-    // without. A cluster is not, the kernel may rely on it.
+    // without.
     bool special = has_cluster(launch) || launch->priority || launch->start;
     bool with_attributes = special && gpu->api->launch_config;
-    if (has_cluster(launch) && !gpu->api->launch_config)
-        return braid_error(BRAID_UNSUPPORTED, "launch of node %s (%s): no clusters on this driver",
-                           braid_node_text(task->node, task->name).text, gpu->label);
     const void *slot = NULL;
     gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
     if (result == GPU_SUCCESS) {

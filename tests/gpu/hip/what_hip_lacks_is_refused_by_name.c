@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP has no islands, no times of driver graphs and no grids that are read from memory. An exec
-// that asks for one is refused with the option or the node in the message; no exec gets islands by
-// itself.
+// HIP has no islands, no times of driver graphs, no grids that are read from memory and no clusters.
+// An exec that asks for one is refused with the option or the node in the message; no exec gets
+// islands by itself.
+#include <string.h>
+
 #include "gpu/frame.h"
 #include "support/check.h"
 
@@ -115,6 +117,28 @@ static void grids_are_not_read_from_memory(void **state)
     finish(&setup);
 }
 
+static void add_sum(const struct setup *setup, braid_kernel_node launch)
+{
+    uint32_t *words = (uint32_t *)setup->frame.words, one = 1;
+    const braid_arg args[] = { BRAID_ARG(words), BRAID_ARG(words), BRAID_ARG(words),
+                               BRAID_ARG(one) };
+    launch.kernel = &sum_kernel;
+    launch.args = args;
+    launch.num_args = 4;
+    check_ok(braid_graph_add_kernel(setup->graph, &launch, NULL));
+}
+
+static void clusters_are_refused_before_a_launch(void **state)
+{
+    (void)state;
+    struct setup setup = make_chain();
+    add_sum(&setup, (braid_kernel_node){ .node.name = "paired", .cluster = { 1, 1, 1 } });
+    for (braid_exec_mode mode = BRAID_MODE_AUTO; mode <= BRAID_MODE_GRAPH; mode++)
+        check_refused(&setup, (braid_exec_options){ .mode = mode },
+                      "'paired': it has a cluster, and hip:0 has no clusters");
+    finish(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +146,7 @@ int main(void)
         cmocka_unit_test(no_islands_are_made_unasked),
         cmocka_unit_test(times_are_kept_on_streams_alone),
         cmocka_unit_test(grids_are_not_read_from_memory),
+        cmocka_unit_test(clusters_are_refused_before_a_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
