@@ -89,6 +89,7 @@ struct backend_task {
     uint32_t place;   // of several devices, which of them it runs on
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
+    bool is_inside;    // a loop or branch
     bool may_idle;     // it may be disabled while nothing needs it, if the player can do that
     uint32_t varies;   // the parts that parameters change: a bit for each braid_target
     struct note *note; // the row of the black box that tells of it; NULL: there is no black box

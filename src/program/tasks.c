@@ -8,6 +8,7 @@
 #include "base/node_text.h"
 #include "base/pointer_map.h"
 #include "graph/placed.h"
+#include "graph/regions.h"
 #include "plan/schedule.h"
 
 static void fill_slot(struct tasks *tasks, enum task_slot slot, const void *bytes, size_t num)
@@ -215,6 +216,7 @@ static braid_status describe_node(const braid_graph *graph, uint32_t node, struc
     } else {
         tasks->offsets[node] = graph_node->payload * sizeof(union work);
     }
+    task->is_inside = braid_graph_region_of(graph, node) != GRAPH_NONE;
     task->may_idle = graph_node->may_idle;
     bind_addresses(graph, tasks, node);
     return task->kind == WORK_KERNEL ? load_kernel(graph, node, maps, tasks) : BRAID_OK;

@@ -70,6 +70,27 @@ static void a_copy_writes_the_condition(void **state)
     check_iterations(exec, node, 3);
 }
 
+// Both ends are host memory that the driver knows.
+static void a_copy_inside_moves_host_memory(void **state)
+{
+    struct contract *contract = *state;
+    struct counting counting = begin_counting(contract, 3);
+    uint32_t *host = contract_host_numbers(contract, 2);
+    braid_resource to = add_word(counting.graph, "to", host),
+                   from = add_word(counting.graph, "from", host + 1);
+    host[1] = 77;
+    begin_loop(counting.graph, (braid_loop){ .condition = counting.left, .most = 50 });
+    add_body(&counting);
+    add_copy(
+        counting.graph,
+        (braid_node_options){ .name = "move", USES({ to, BRAID_WRITE }, { from, BRAID_READ }) },
+        host, host + 1, sizeof(*host));
+    check_ok(braid_graph_end(counting.graph));
+    braid_exec *exec = make_exec(contract, counting.graph);
+    run_frames(exec);
+    assert_int_equal(host[0], 77);
+}
+
 static void a_fill_writes_the_condition(void **state)
 {
     struct contract *contract = *state;
@@ -427,6 +448,7 @@ int run_loops(void)
         contract_test(a_bound_ends_a_loop),
         contract_test(a_loop_without_a_condition_runs_so_many_times),
         contract_test(a_copy_writes_the_condition),
+        contract_test(a_copy_inside_moves_host_memory),
         contract_test(a_fill_writes_the_condition),
         contract_test(a_host_call_writes_the_condition),
         contract_test(loops_nest_to_four_levels),

@@ -149,6 +149,14 @@ static braid_status find_memory(const struct gpu_backend *gpu, const void *memor
     return braid_gpu_check(gpu, result, slot, "a look at the memory of a copy or fill");
 }
 
+// A driver graph plays the bodies of loops and branches without the host. By CUDA's manual its
+// copies there reach pinned memory that is mapped, as Braid's own is, and no pageable memory.
+static bool does_itself(const struct backend_task *task, enum gpu_memory_kind to,
+                        enum gpu_memory_kind from)
+{
+    return task->is_inside && to == GPU_PINNED && from == GPU_PINNED;
+}
+
 static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_task *task,
                                  struct backend_detour *detour)
 {
@@ -158,7 +166,7 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
         status = find_memory(gpu, task->copy.from, &from);
     if (status)
         return status;
-    if (is_host(to) && is_host(from)) {
+    if (is_host(to) && is_host(from) && !does_itself(task, to, from)) {
         detour->call = copy_on_host;
         return BRAID_OK;
     }
