@@ -166,7 +166,7 @@ typedef struct braid_host_call {
 // stream functions. Each launch calls the function on the launching thread with the lane's stream;
 // a driver graph calls it once, under capture (docs/book/library-calls.md). It must not block, keep
 // the stream, nor launch, change, wait for or destroy its own exec. A status other than BRAID_OK
-// fails the launch. `user` must live as long as every exec of the graph.
+// fails the launch. `user` and host memory that it queues outlive every exec of the graph.
 typedef braid_status braid_queue_function(braid_device *device, braid_stream *stream, void *user);
 
 // A node that calls a braid_queue_function.

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error_details.h"
 #include "base/text.h"
 
 static _Thread_local char message[ERROR_MESSAGE_BYTES];
+static _Thread_local uint64_t num_errors;
 static _Thread_local bool in_attempt; // nothing is logged
 static _Thread_local bool is_logging; // this thread runs the callback
 
@@ -141,8 +143,14 @@ braid_status braid_error(braid_status status, const char *format, ...)
     va_end(arguments);
     braid_text_keep_one_line(text);
     snprintf(message, sizeof(message), "%s", text);
+    num_errors++;
     log_message(status);
     return status;
+}
+
+uint64_t braid_error_count(void)
+{
+    return num_errors;
 }
 
 braid_status braid_error_null(const char *function, const char *argument)

@@ -2,6 +2,8 @@
 // Which of the program's calls this thread is inside of.
 #include "base/inside.h"
 
+#include <stdint.h>
+
 #include "base/error.h"
 
 static _Thread_local const struct inside *innermost;
@@ -29,4 +31,11 @@ braid_status braid_inside_check(const char *function, const void *exec)
                                        inside->what);
     }
     return BRAID_OK;
+}
+
+// Stacks grow down: the call's part is below the struct.
+bool braid_inside_has(const void *memory)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), at = (uintptr_t)memory;
+    return innermost && innermost->exec && at >= here && at < (uintptr_t)innermost;
 }

@@ -4,6 +4,8 @@
 #ifndef BRAID_BASE_INSIDE_H
 #define BRAID_BASE_INSIDE_H
 
+#include <stdbool.h>
+
 #include <braid/status.h>
 
 // On the stack of the thread that makes the call.
@@ -20,5 +22,9 @@ void braid_inside_end(const struct inside *inside);
 // Errors: BRAID_INVALID_ARGUMENT inside any host call or kernel, and inside a queue call of
 // `exec`.
 braid_status braid_inside_check(const char *function, const void *exec);
+
+// Whether memory is on the stack of the queue call that this thread is inside of: it is gone when
+// the call returns.
+bool braid_inside_has(const void *memory);
 
 #endif

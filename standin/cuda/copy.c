@@ -287,6 +287,19 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream)
     return queue_3d(__func__, copy, false, stream);
 }
 
+void copy_to_3d(const struct copy *copy, CUDA_MEMCPY3D *out_copy)
+{
+    *out_copy = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                                 .srcDevice = (CUdeviceptr)(uintptr_t)copy->from,
+                                 .srcPitch = copy->from_pitch,
+                                 .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                                 .dstDevice = (CUdeviceptr)(uintptr_t)copy->to,
+                                 .dstPitch = copy->to_pitch,
+                                 .WidthInBytes = copy->width,
+                                 .Height = copy->height,
+                                 .Depth = copy->depth };
+}
+
 CUresult fill_from_node(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *out_work)
 {
     if (fill == NULL || fill->width == 0 || fill->height == 0)

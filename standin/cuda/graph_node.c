@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "copy.h"
 #include "entry.h"
 #include "graph.h"
 #include "handles.h"
@@ -106,6 +107,20 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
     } else {
         result = CUDA_ERROR_INVALID_VALUE;
     }
+    world_unlock();
+    return result;
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *out_params)
+{
+    CUresult result = entry_begin(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
+    world_lock();
+    if (out_params != NULL && handles_known(HANDLE_NODE, node) && node->work.kind == WORK_COPY)
+        copy_to_3d(&node->work.copy, out_params);
+    else
+        result = CUDA_ERROR_INVALID_VALUE;
     world_unlock();
     return result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue call finds the device current on its thread, whichever thread launches, and the thread
 // has afterwards what it had before: libraries such as cuBLAS rely on the first, programs on both.
+// Its stream has the priority of the exec, and what it copies from a variable of its own is right
+// or refused.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -119,10 +121,45 @@ static void a_queue_call_finds_its_device_current_on_a_fresh_thread(void **state
     assert_false(visit.current_after);
 }
 
+static braid_status copy_local(braid_device *device, braid_stream *stream, void *user)
+{
+    volatile uint32_t local = 4711;
+    return braid_stream_copy(device, stream, user, (const void *)(uintptr_t)&local, sizeof(local));
+}
+
+static void a_copy_of_a_local_variable_is_right_or_refused(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *word = contract_numbers(contract, 1);
+    braid_graph *graph = contract_graph(contract);
+    braid_exec *exec = NULL;
+    if (contract_is_on_host() && strcmp(contract->backend, "cpu") != 0)
+        skip_because("the skeleton trusts the program");
+    add_queue_call(graph, (braid_node_options){ .name = "stage" }, copy_local, word);
+    if (contract->mode == BRAID_MODE_GRAPH && !contract_is_on_host()) {
+        if (strcmp(contract->backend, "cuda") != 0)
+            skip_because("what a driver graph of HIP captures is not looked at");
+        check_fails(braid_exec_create(contract->device, graph,
+                                      &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec),
+                    BRAID_UNSUPPORTED, "'stage' copies host memory");
+    }
+    check_ok(braid_exec_create(contract->device, graph, NULL, &exec));
+    contract_own_exec(contract, exec);
+    if (contract_is_on_host()) {
+        check_fails(braid_exec_launch(exec, NULL), BRAID_INVALID_ARGUMENT,
+                    "is a local variable of the queue call");
+        return;
+    }
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(contract_number(contract, word), 4711);
+}
+
 int run_queue_calls(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_queue_call_finds_its_device_current_on_a_fresh_thread),
+        contract_test(a_copy_of_a_local_variable_is_right_or_refused),
     };
     return contract_run("queue calls find their device current", tests);
 }

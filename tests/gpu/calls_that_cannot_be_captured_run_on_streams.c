@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue call that does what a capture forbids: BRAID_MODE_AUTO takes streams, whether the call
-// notices the driver's error itself, as every check of a library's status does, or not.
+// notices the driver's error itself, as every check of a library's status does, or not. The same
+// holds for a call that copies pageable memory, whose address a driver graph would keep.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -97,12 +98,125 @@ static void a_call_that_fails_by_itself_fails_the_exec(void **state)
     check_nothing_is_left();
 }
 
+enum { NUM_TURNS = 3 };
+
+struct turns {
+    uint32_t *words;
+    uint32_t turn;
+    bool by_driver, to_host;
+    uint32_t heard; // pageable, too
+};
+
+int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream);
+
+// As libraries do that put their parameters into a variable of their own.
+static braid_status stage(braid_device *device, braid_stream *stream, void *user)
+{
+    struct turns *turns = user;
+    uint32_t local = 1000 + turns->turn;
+    if (turns->to_host)
+        return braid_stream_copy(device, stream, &turns->heard, turns->words, sizeof(local));
+    if (!turns->by_driver)
+        return braid_stream_copy(device, stream, turns->words, &local, sizeof(local));
+    return cuMemcpyAsync(turns->words, &local, sizeof(local), braid_stream_handle(device, stream))
+               ? BRAID_DEVICE_ERROR
+               : BRAID_OK;
+}
+
+static braid_status create_stage(struct frame *frame, struct turns *turns, braid_exec_mode mode,
+                                 braid_exec **out_exec)
+{
+    braid_graph *graph = NULL;
+    uint32_t *words = turns->words, *sum = words + 1, *zero = words + 2, none = 0;
+    check_ok(braid_graph_create(&graph));
+    braid_node staged, cleared;
+    check_ok(braid_graph_add_fill(
+        graph, &(braid_fill){ .to = zero, .value_bytes = 4, .num_values = 1 }, &cleared));
+    check_ok(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .node.name = "stage", .call = stage, .user = turns }, &staged));
+    check_ok(
+        braid_graph_add_kernel(graph,
+                               &(braid_kernel_node){ .kernel = &sum_kernel,
+                                                     BRAID_AFTER(staged, cleared),
+                                                     BRAID_ARGS(BRAID_ARG(sum), BRAID_ARG(words),
+                                                                BRAID_ARG(zero), BRAID_ARG(none)) },
+                               NULL));
+    braid_status status =
+        braid_exec_create(frame->device, graph, &(braid_exec_options){ .mode = mode }, out_exec);
+    braid_graph_destroy(graph);
+    return status;
+}
+
+static void check_stage(struct frame *frame, struct turns *turns)
+{
+    static const char why[] = "'stage' copies host memory that the driver does not know";
+    braid_exec *exec = NULL;
+    braid_exec_info info;
+    check_fails(create_stage(frame, turns, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED, why);
+    check_ok(create_stage(frame, turns, BRAID_MODE_AUTO, &exec));
+    braid_exec_get_info(exec, &info);
+    assert_int_equal(info.mode, BRAID_MODE_STREAMS);
+    assert_non_null(strstr(info.reason, why));
+    for (turns->turn = 0; turns->turn < NUM_TURNS; turns->turn++) {
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        check_ok(frame_read(frame));
+        if (!turns->to_host)
+            assert_int_equal(frame->read[1], 1000 + turns->turn);
+    }
+    braid_exec_destroy(exec);
+}
+
+static void a_call_that_copies_pageable_memory(void **state)
+{
+    (void)state;
+    struct frame frame;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    struct turns turns = { .words = frame.words };
+    check_stage(&frame, &turns);
+    turns.by_driver = true;
+    check_stage(&frame, &turns);
+    turns.to_host = true;
+    check_stage(&frame, &turns);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+// Pinned memory lives as long as the program lets it.
+static braid_status copy_pinned(braid_device *device, braid_stream *stream, void *user)
+{
+    struct frame *frame = user;
+    return braid_stream_copy(device, stream, frame->words, frame->read, sizeof(uint32_t));
+}
+
+static void a_call_that_copies_pinned_memory_is_captured(void **state)
+{
+    (void)state;
+    struct frame frame;
+    braid_graph *graph = NULL;
+    braid_exec *exec = NULL;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_queue_call(
+        graph, &(braid_queue_call){ .call = copy_pinned, .user = &frame }, NULL));
+    check_ok(braid_exec_create(frame.device, graph,
+                               &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec));
+    braid_graph_destroy(graph);
+    braid_exec_destroy(exec);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_waits),
         cmocka_unit_test(a_call_that_allocates),
         cmocka_unit_test(a_call_that_fails_by_itself_fails_the_exec),
+        cmocka_unit_test(a_call_that_copies_pageable_memory),
+        cmocka_unit_test(a_call_that_copies_pinned_memory_is_captured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

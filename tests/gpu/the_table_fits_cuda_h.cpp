@@ -86,6 +86,9 @@ static void check_graph_calls()
     DRIVER(graph_create_condition, cuGraphConditionalHandleCreate);
     DRIVER(graph_add_edges, cuGraphAddDependencies);
     DRIVER(node_set_attribute, cuGraphKernelNodeSetAttribute);
+    DRIVER(graph_nodes, cuGraphGetNodes);
+    DRIVER(node_type, cuGraphNodeGetType);
+    DRIVER(node_copy, cuGraphMemcpyNodeGetParams);
     DRIVER(graph_instantiate, cuGraphInstantiateWithFlags);
     DRIVER(executable_destroy, cuGraphExecDestroy);
     DRIVER(executable_launch, cuGraphLaunch);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/inside.h"
 
 enum { FEW_BYTES = 256 }; // of arguments
 
@@ -191,6 +192,20 @@ static bool submit_many(struct cpu_backend *backend, struct cpu_stream *stream,
     return true;
 }
 
+// The copy runs later. Drivers of GPUs read and write such memory before their call returns.
+static braid_status check_lifetime(const struct backend_task *task)
+{
+    if (task->kind != WORK_COPY || task->node != BACKEND_NO_NODE)
+        return BRAID_OK;
+    bool from_it = braid_inside_has(task->copy.from);
+    if (!from_it && !braid_inside_has(task->copy.to))
+        return BRAID_OK;
+    return braid_error_invalid(
+        "braid_stream_copy: `%s` is a local variable of the queue call, which is gone when the cpu "
+        "copies: give memory that outlives the exec",
+        from_it ? "from" : "to");
+}
+
 braid_status braid_cpu_submit(struct backend *base, struct backend_stream *base_stream,
                               const struct backend_task *task)
 {
@@ -198,6 +213,9 @@ braid_status braid_cpu_submit(struct backend *base, struct backend_stream *base_
     struct cpu_stream *stream = braid_cpu_stream_of(backend, base_stream);
     if (task->kind == WORK_EMPTY)
         return BRAID_OK;
+    braid_status status = check_lifetime(task);
+    if (status)
+        return status;
     size_t bytes = braid_cpu_task_bytes(task);
     cpu_issue_lock(backend);
     bool queued = bytes <= FEW_BYTES ? submit_few(backend, stream, task, bytes)

@@ -82,6 +82,32 @@ static gpu_result put_copy(const struct gpu_backend *gpu, const struct gpu_site 
                                     &parameters, gpu->context);
 }
 
+static const void *address_of(const struct cuda_copy_side *side)
+{
+    if (side->memory_type == GPU_MEMORY_HOST)
+        return side->host;
+    return side->array ? NULL : (const void *)(uintptr_t)side->device;
+}
+
+static gpu_result read_copy(const struct gpu_backend *gpu, gpu_node node, const void **out_to,
+                            const void **out_from, const void **out_slot)
+{
+    struct cuda_copy_parameters parameters = { 0 };
+    int type = 0;
+    *out_to = *out_from = NULL;
+    *out_slot = &gpu->api->node_type;
+    gpu_result result = gpu->api->node_type(node, &type);
+    if (result || type != GPU_NODE_COPY)
+        return result;
+    *out_slot = &gpu->api->node_copy;
+    result = gpu->api->node_copy(node, &parameters);
+    if (result)
+        return result;
+    *out_to = address_of(&parameters.to);
+    *out_from = address_of(&parameters.from);
+    return GPU_SUCCESS;
+}
+
 static gpu_result put_fill(const struct gpu_backend *gpu, const struct gpu_site *site,
                            const struct work_fill *fill, const void **out_slot)
 {
@@ -142,6 +168,7 @@ const struct gpu_vendor_nodes braid_cuda_nodes = {
     .set_kernel = set_kernel,
     .put_copy = put_copy,
     .put_fill = put_fill,
+    .read_copy = read_copy,
     .add_wait_value = add_wait_value,
     .add_conditional = add_conditional,
 };

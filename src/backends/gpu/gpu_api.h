@@ -61,9 +61,11 @@ enum {
     GPU_EDGE_PORT_BEGUN = 2,        // all blocks have begun
     GPU_SIGNAL_MEMORY = 2,          // of hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
-    GPU_NODE_CONDITIONAL = 13,      // type of a node
-    GPU_CONDITION_IF = 0,           // type of such a node
-    GPU_CONDITION_WHILE = 1,        // likewise
+    GPU_GRAPH_BY_NODE_PRIORITY = 8, // of graph_instantiate
+    GPU_NODE_COPY = 1,
+    GPU_NODE_CONDITIONAL = 13, // type of a node
+    GPU_CONDITION_IF = 0,      // type of such a node
+    GPU_CONDITION_WHILE = 1,   // likewise
 };
 
 typedef int gpu_device;
@@ -228,7 +230,10 @@ struct gpu_api {
     gpu_result (*graph_add_edges)(gpu_graph graph, const gpu_node *from, const gpu_node *to,
                                   const struct gpu_edge_data *data, size_t num_edges); // CUDA
     gpu_result (*node_set_attribute)(gpu_node node, int attribute,
-                                     const union gpu_attribute_value *value); // CUDA
+                                     const union gpu_attribute_value *value);       // CUDA
+    gpu_result (*graph_nodes)(gpu_graph graph, gpu_node *nodes, size_t *num_nodes); // CUDA
+    gpu_result (*node_type)(gpu_node node, int *type);                              // CUDA
+    gpu_result (*node_copy)(gpu_node node, void *parameters);                       // CUDA
     gpu_result (*graph_instantiate)(gpu_executable *executable, gpu_graph graph,
                                     unsigned long long flags);
     gpu_result (*executable_destroy)(gpu_executable executable);

@@ -79,6 +79,10 @@ struct gpu_vendor_nodes {
                            const struct work_copy *copy, const void **out_slot);
     gpu_result (*put_fill)(const struct gpu_backend *gpu, const struct gpu_site *site,
                            const struct work_fill *fill, const void **out_slot);
+    // Optional: the ends of a copy in a graph, which a capture may have added. NULL for an end that
+    // is an array, and both for a node that is no copy.
+    gpu_result (*read_copy)(const struct gpu_backend *gpu, gpu_node node, const void **out_to,
+                            const void **out_from, const void **out_slot);
     // Optional: waits until a word, as a number that may wrap around, is at least the value.
     gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                  void *word, uint32_t value, gpu_node *out_node,

@@ -3,6 +3,11 @@
 #include "players/graph/graph_capture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/node_text.h"
 
 // If the driver could not capture a call, that is BRAID_UNSUPPORTED, with any result of the call.
 // It can still run on streams, and may have noticed the driver's error itself.
@@ -14,6 +19,58 @@ static braid_status refuse(const struct gpu_backend *gpu, const struct backend_t
         snprintf(detail, sizeof(detail), "the call cannot be captured: %s", braid_error_message());
     braid_gpu_check_task(gpu, result, &gpu->api->capture_end, task, detail);
     return BRAID_UNSUPPORTED;
+}
+
+static braid_status check_end(const struct gpu_backend *gpu, const struct backend_task *task,
+                              const void *memory)
+{
+    enum gpu_memory_kind kind = GPU_ELSEWHERE;
+    const void *slot = NULL;
+    gpu_result result = memory ? gpu->vendor->find_memory(gpu, memory, &kind, &slot) : GPU_SUCCESS;
+    if (result || kind != GPU_PAGEABLE)
+        return braid_gpu_check_task(gpu, result, slot, task, NULL);
+    return braid_error(BRAID_UNSUPPORTED,
+                       "node %s copies host memory that the driver does not know: a driver graph "
+                       "would keep its address, and copy at each launch",
+                       braid_node_text(task->node, task->name).text);
+}
+
+// On a stream the driver may be done with pageable memory when the call returns, so that it may be
+// the call's own.
+static braid_status check_nodes(const struct gpu_backend *gpu, const struct backend_task *task,
+                                const gpu_node *nodes, size_t num)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < num && !status; i++) {
+        const void *to, *from, *slot;
+        gpu_result result = gpu->vendor->nodes->read_copy(gpu, nodes[i], &to, &from, &slot);
+        status = braid_gpu_check_task(gpu, result, slot, task, NULL);
+        if (!status)
+            status = check_end(gpu, task, to);
+        if (!status)
+            status = check_end(gpu, task, from);
+    }
+    return status;
+}
+
+static braid_status check_copies(const struct gpu_backend *gpu, const struct backend_task *task,
+                                 gpu_graph graph)
+{
+    const struct gpu_api *api = gpu->api;
+    size_t num = 0;
+    if (!gpu->vendor->nodes->read_copy)
+        return BRAID_OK;
+    gpu_result result = api->graph_nodes(graph, NULL, &num);
+    if (result || !num)
+        return braid_gpu_check_task(gpu, result, &api->graph_nodes, task, NULL);
+    gpu_node *nodes = braid_allocate_zeroed(num, sizeof(*nodes));
+    if (!nodes)
+        return braid_error_no_memory("a captured graph");
+    result = api->graph_nodes(graph, nodes, &num);
+    braid_status status = result ? braid_gpu_check_task(gpu, result, &api->graph_nodes, task, NULL)
+                                 : check_nodes(gpu, task, nodes, num);
+    free(nodes);
+    return status;
 }
 
 void braid_graph_free_captured(const struct gpu_backend *gpu, gpu_graph graph)
@@ -37,6 +94,8 @@ braid_status braid_graph_capture(const struct stage *stage, const struct backend
                               : braid_player_queue_call(wrapper.device, task, &wrapper);
     gpu_graph graph = NULL;
     result = gpu->api->capture_end(stream.handle, &graph);
+    if (!status && !result && task->kind == WORK_QUEUE)
+        status = check_copies(gpu, task, graph);
     if ((status || result) && graph)
         braid_graph_free_captured(gpu, graph);
     if (result)
