@@ -28,6 +28,11 @@ void standin_watch(standin_watcher *watch);
 typedef void standin_module_watcher(const char *text);
 void standin_watch_modules(standin_module_watcher *watch);
 
+// Calls the function for each kernel that is queued, with its name and the priority that it runs
+// with: of an executable graph, that of the node or of the stream, as the driver does; NULL: none.
+typedef void standin_priority_watcher(const char *kernel, int priority);
+void standin_watch_priorities(standin_priority_watcher *watch);
+
 // How many objects of a kind are live: "context" (retained or created), "stream", "event",
 // "module", "graph", "exec", "pool", "memory". Streams that the stand-in made for itself (the
 // null streams) do not count. -1: no such kind.

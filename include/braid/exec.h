@@ -97,7 +97,8 @@ typedef struct braid_exec_options {
     bool capture;            // the exec can be captured (capture.h)
     uint64_t deadline_ns;    // after its launch a frame that has not ended is late; 0: none is
     braid_deadline_function *on_deadline; // called once for each late frame; NULL: not called
-    void *on_deadline_user;               // must live as long as the exec
+    void *on_deadline_user;               // as on_frame_end_user
+    int32_t priority;                     // of streams and kernels (docs/book/concepts.md)
 } braid_exec_options;
 
 // Makes an exec: plans the graph, proves the plan, loads kernels, and leases and allocates all that

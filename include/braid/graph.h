@@ -115,7 +115,7 @@ typedef struct braid_kernel_node {
     braid_dim3 block;           // in threads
     braid_dim3 cluster;         // in blocks, CUDA only; all zero: none
     uint32_t shared_bytes;      // dynamic shared memory of a block
-    int32_t priority;           // smaller is more urgent, as for streams; 0: the lane's
+    int32_t priority;           // smaller is more urgent, as for streams; 0: the exec's
     const braid_arg *args;      // copied; as many, of the same sizes, in all nodes of one kernel
     size_t num_args;
     // A grid that the device reads when the node's turn comes: the address of three uint32_t, which

@@ -149,6 +149,7 @@ class ExecOptions(PlanOptions, total=False):
     capture: bool
     deadline_ns: int
     on_deadline: Optional[Callable[[int, List[RunningNode]], Any]]
+    priority: int
 
 
 _Struct = TypeVar("_Struct")
@@ -223,7 +224,7 @@ def fill_exec(struct: Any, options: ExecOptions) -> Any:
     plan = dict(options)
     for name, table in (("mode", MODES), ("islands", ISLANDS), ("when_full", WHEN_FULL)):
         setattr(struct, name, choose(name, table, str(plan.pop(name, next(iter(table))))))
-    for name in ("no_early_start", "profile", "frames", "black_box", "capture", "deadline_ns"):
+    for name in ("no_early_start", "profile", "frames", "black_box", "capture", "deadline_ns", "priority"):
         setattr(struct, name, plan.pop(name, 0))
     for name in ("on_frame_end", "on_deadline"):
         plan.pop(name, None)

@@ -138,6 +138,7 @@ struct backend_audit {
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
+    bool kernels_have_priorities; // of their own, apart from that of their stream
     // How programs can be played on it, best first, ended by NULL; see program/player.h.
     const struct player *const *players;
 

@@ -40,6 +40,7 @@ struct braid_stream {
     // another stream. Work that the program queues on its handle does not count.
     _Atomic uint64_t uses;
     atomic_bool exposed;
+    int32_t priority; // of a leased one
 };
 
 struct braid_event {
@@ -127,9 +128,11 @@ braid_status braid_device_refuse_stream(const char *function, const braid_device
 braid_status braid_device_check_stream(const char *function, const braid_device *device,
                                        const braid_stream *stream);
 
-// Streams and events for execs, from the device's pools. Leased events have no timing.
+// Streams and events for execs, from the device's pools. Leased events have no timing. A stream
+// with a priority other than 0 is made for its lease, and not kept.
 // Errors: as stream_create and event_create.
-braid_status braid_device_lease_stream(braid_device *device, braid_stream **out_stream);
+braid_status braid_device_lease_stream(braid_device *device, int32_t priority,
+                                       braid_stream **out_stream);
 void braid_device_return_stream(braid_device *device, braid_stream *stream);
 braid_status braid_device_lease_event(braid_device *device, braid_event **out_event);
 void braid_device_return_event(braid_device *device, braid_event *event);

@@ -184,23 +184,34 @@ braid_status braid_stream_host_call(braid_device *device, braid_stream *stream,
                                          .host = { .call = call, .user = user } });
 }
 
-braid_status braid_device_lease_stream(braid_device *device, braid_stream **out_stream)
+// With a priority the pool counts it, but has none to give.
+static braid_status make_leased(braid_device *device, int32_t priority, braid_stream **out_stream)
+{
+    const braid_stream_options options = { .priority = priority };
+    braid_stream *stream;
+    braid_status status = braid_stream_create(device, &options, &stream);
+    if (status)
+        return status;
+    stream->priority = priority;
+    pthread_mutex_lock(&device->lock);
+    bool added = braid_pool_add_leased(&device->streams);
+    pthread_mutex_unlock(&device->lock);
+    if (!added) {
+        braid_stream_destroy(stream);
+        return braid_error_no_memory("a stream");
+    }
+    *out_stream = stream;
+    return BRAID_OK;
+}
+
+braid_status braid_device_lease_stream(braid_device *device, int32_t priority,
+                                       braid_stream **out_stream)
 {
     pthread_mutex_lock(&device->lock);
-    braid_stream *stream = braid_pool_take(&device->streams);
+    braid_stream *stream = priority ? NULL : braid_pool_take(&device->streams);
     pthread_mutex_unlock(&device->lock);
-    if (!stream) {
-        braid_status status = braid_stream_create(device, NULL, &stream);
-        if (status)
-            return status;
-        pthread_mutex_lock(&device->lock);
-        bool added = braid_pool_add_leased(&device->streams);
-        pthread_mutex_unlock(&device->lock);
-        if (!added) {
-            braid_stream_destroy(stream);
-            return braid_error_no_memory("a stream");
-        }
-    }
+    if (!stream)
+        return make_leased(device, priority, out_stream);
     *out_stream = stream;
     return BRAID_OK;
 }
@@ -208,7 +219,11 @@ braid_status braid_device_lease_stream(braid_device *device, braid_stream **out_
 void braid_device_return_stream(braid_device *device, braid_stream *stream)
 {
     pthread_mutex_lock(&device->lock);
-    bool kept = braid_pool_put(&device->streams, stream);
+    bool kept = false;
+    if (stream->priority)
+        device->streams.leased--;
+    else
+        kept = braid_pool_put(&device->streams, stream);
     pthread_mutex_unlock(&device->lock);
     if (!kept)
         braid_stream_destroy(stream);

@@ -23,7 +23,7 @@ braid_status braid_audit_reach_open(braid_exec *exec, struct audit_reach *out_re
         status = ops->allocate(backend_of(&reach), BRAID_MEMORY_HOST, AUDIT_PIECE_BYTES, &staging);
     reach.staging = staging;
     if (!status && staging)
-        status = braid_device_lease_stream(exec->device, &reach.stream);
+        status = braid_device_lease_stream(exec->device, 0, &reach.stream);
     if (status)
         braid_audit_reach_close(&reach);
     else

@@ -105,7 +105,7 @@ static braid_status put_content(struct capture *capture, uint32_t resource)
 static braid_status prepare(struct capture *capture)
 {
     capture->staging = malloc(STAGING_BYTES);
-    return capture->staging ? braid_device_lease_stream(capture->exec->device, &capture->stream)
+    return capture->staging ? braid_device_lease_stream(capture->exec->device, 0, &capture->stream)
                             : braid_error_no_memory("a capture");
 }
 

@@ -33,7 +33,7 @@ struct frame_slot {
     // values.
     braid_event *mark;
     uint32_t num_marked;
-    // With more than one slot: leased, too.
+    // With more than one slot, or a priority: leased, too.
     braid_stream *queue;
     braid_event *fork;
     // The caller's stream of the latest launch, its count of uses right behind that, and the fork
@@ -100,6 +100,7 @@ struct braid_exec {
     struct program program;
     const struct player *player;
     struct exec_frames frames;
+    int32_t priority; // of its streams, and of kernels without one
     struct exec_memory memory;
     struct exec_part *parts; // in the order in which launches call them
     struct exec_params params;

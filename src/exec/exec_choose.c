@@ -5,6 +5,7 @@
 
 #include "base/append.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "exec/exec.h"
 #include "exec/islands.h"
 
@@ -40,6 +41,21 @@ static braid_status try_player(braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
+// The first node whose priority has no effect.
+static void tell_priority(braid_exec *exec)
+{
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        const struct backend_task *task = &exec->tasks.items[i];
+        if (task->kind != WORK_KERNEL || task->launch.priority == exec->priority ||
+            exec->device->backend->ops->kernels_have_priorities)
+            continue;
+        braid_append(exec->info.reason, sizeof(exec->info.reason),
+                     "; %s gives kernels the priority of their lane, not that of node %s",
+                     exec->device->label, braid_node_text(i, task->name).text);
+        return;
+    }
+}
+
 // Says which mode it is and why: asked for, the first choice, or all that is left after a refusal.
 static void tell_reason(braid_exec *exec, const braid_exec_options *options, bool was_refused)
 {
@@ -59,6 +75,7 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
         snprintf(reason, size, "streams: the default on %s", device);
     if (exec->placed)
         braid_append(reason, size, "; %u places, without islands", exec->places.num);
+    tell_priority(exec);
 }
 
 static bool has_islands(const braid_exec *exec)

@@ -93,6 +93,7 @@ static braid_status make_playing(braid_exec *exec, uint32_t index,
         .slot = index,
         .num_slots = exec->frames.num,
         .first = index ? exec->frames.slots[0].playing : NULL,
+        .priority = exec->priority,
         .num_profiled = exec_times_of_slot(options->profile, exec->frames.num),
         .must_have_islands = options->islands == BRAID_ISLANDS_ALWAYS,
     };
@@ -170,7 +171,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         return status;
     }
     exec->info.mode = player->mode;
-    bool has_queues = exec->frames.num > 1;
+    bool has_queues = exec->frames.slots[0].queue;
     exec->info.num_streams = 0;
     exec->info.num_events = exec->placed ? exec->places.num - 1 : 0; // probes
     exec->info.num_events += knows_ends(options) ? EXEC_MARKS : 0;
@@ -232,13 +233,14 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 {
     exec->frames.num = options->frames ? options->frames : 1;
     exec->frames.when_full = options->when_full;
+    exec->priority = options->priority;
     exec->frames.slots =
         braid_store_take(&exec->store, exec->frames.num, sizeof(*exec->frames.slots));
     if (!exec->frames.slots)
         return braid_error_no_memory("the frames of an exec");
     braid_status status =
         braid_tasks_create(exec->device->backend, exec->placed ? &exec->places : NULL, graph,
-                           options->black_box, &exec->tasks);
+                           options->black_box, exec->priority, &exec->tasks);
     if (!status)
         status = braid_exec_add_black_box(exec, graph, options);
     if (!status)

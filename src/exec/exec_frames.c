@@ -18,12 +18,13 @@
 braid_status braid_exec_lease_queues(braid_exec *exec)
 {
     braid_status status = BRAID_OK;
+    bool has_queues = exec->frames.num > 1 || exec->priority;
     for (uint32_t i = 0; i < exec->frames.num && !status; i++) {
         struct frame_slot *slot = &exec->frames.slots[i];
         status = braid_device_lease_event(exec->device, &slot->done);
-        if (!status && exec->frames.num > 1)
-            status = braid_device_lease_stream(exec->device, &slot->queue);
-        if (!status && exec->frames.num > 1)
+        if (!status && has_queues)
+            status = braid_device_lease_stream(exec->device, exec->priority, &slot->queue);
+        if (!status && has_queues)
             status = braid_device_lease_event(exec->device, &slot->fork);
     }
     return status;

@@ -2,9 +2,10 @@
 // Launching frames: each is queued behind the caller's stream, played, and its end is recorded.
 //
 // With one frame in flight a frame runs on the caller's stream, behind the end of the frame before.
-// With several each slot has a stream of its own, its queue: see exec_frames.c. A frame is played
-// there behind a fork from the caller's stream, and the caller's stream waits for its end. The
-// queue waits for the end of the frame before, so that frames end in launch order.
+// With several, or with a priority, each slot has a stream of its own, its queue: see
+// exec_frames.c. A frame is played there behind a fork from the caller's stream, and the caller's
+// stream waits for its end. The queue waits for the end of the frame before, so that frames end in
+// launch order.
 //
 // Behind a launch the caller's stream is blocked until the frame has ended. A next launch on it
 // with nothing queued between takes the fork of the one before, and so overlaps it.

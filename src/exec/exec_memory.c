@@ -61,7 +61,7 @@ braid_status braid_exec_run_now(braid_device *device, const struct backend_task 
 {
     struct backend *backend = device->backend;
     braid_stream *stream = NULL;
-    braid_status status = braid_device_lease_stream(device, &stream);
+    braid_status status = braid_device_lease_stream(device, 0, &stream);
     if (status)
         return status;
     status = backend->ops->submit(backend, stream->backend, task);

@@ -28,6 +28,7 @@ struct stage {
     const struct places *places; // NULL: there is no other
     const struct program *program;
     const struct frame *frame;
+    int32_t priority;         // of kernels that have none, and of streams
     uint32_t num_profiled;    // how many of its last frames' times are kept; 0: none
     bool must_have_islands;   // one that cannot be made is an error, not left out
     uint32_t slot, num_slots; // which of the frames in flight it plays

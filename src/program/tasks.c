@@ -138,7 +138,7 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
         .block = kernel->block,
         .cluster = { kernel->cluster[0], kernel->cluster[1], kernel->cluster[2] },
         .shared_bytes = kernel->shared_bytes,
-        .priority = kernel->priority,
+        .priority = kernel->priority ? kernel->priority : tasks->priority,
         .num_args = kernel->num_args,
         .arg_bytes = tasks->arg_sizes + kernel->first_arg,
         .grid_from = kernel->grid_from,
@@ -241,10 +241,12 @@ static void note_parameters(const braid_graph *graph, struct tasks *tasks)
 }
 
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
-                                const braid_graph *graph, bool notes, struct tasks *out_tasks)
+                                const braid_graph *graph, bool notes, int32_t priority,
+                                struct tasks *out_tasks)
 {
     struct tasks tasks = { .backend = backend,
                            .places = places,
+                           .priority = priority,
                            .num = graph_num_nodes(graph),
                            .num_regions = (uint32_t)graph->regions.num };
     tasks.items = braid_store_take(&tasks.store, tasks.num, sizeof(*tasks.items));

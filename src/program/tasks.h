@@ -58,6 +58,7 @@ struct task_kernel {
 struct tasks {
     struct backend *backend;     // of place 0
     const struct places *places; // NULL: there is no other
+    int32_t priority;            // of kernels whose nodes have none
     struct backend_task *items;  // one a node, by node index; arguments and works: in frames only
     uint32_t num;
     uint64_t *offsets;              // by node: of its arguments or its work in their slot
@@ -84,7 +85,8 @@ struct tasks {
 // Errors: BRAID_UNSUPPORTED (a kernel has no code for the device), BRAID_INVALID_ARGUMENT (its
 // code takes other arguments), BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_tasks_create(struct backend *backend, const struct places *places,
-                                const braid_graph *graph, bool notes, struct tasks *out_tasks);
+                                const braid_graph *graph, bool notes, int32_t priority,
+                                struct tasks *out_tasks);
 
 void braid_tasks_finish(struct tasks *tasks);
 

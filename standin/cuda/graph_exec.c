@@ -10,6 +10,7 @@
 #include "event.h"
 #include "handles.h"
 #include "launch.h"
+#include "module.h"
 #include "report.h"
 #include "stream.h"
 
@@ -264,6 +265,21 @@ static CUresult collect_tickets(struct launch *launch)
     return CUDA_SUCCESS;
 }
 
+// Without the flag all nodes run with the stream's priority.
+static void report_priorities(CUgraph graph, bool by_node, int priority)
+{
+    for (size_t i = 0; i < graph->num_nodes; i++) {
+        const struct work *work = &graph->nodes[i]->work;
+        if (work->kind == WORK_KERNEL)
+            report_priority(work->kernel.function->name,
+                            by_node ? work->kernel.priority : priority);
+        if (work->kind == WORK_CHILD)
+            report_priorities(work->child, by_node, priority);
+        for (unsigned k = 0; k < work_num_bodies(work); k++)
+            report_priorities(work->conditional.bodies[k], by_node, priority);
+    }
+}
+
 // A launch cannot be captured: stream_submit refuses it.
 static CUresult launch(CUgraphExec exec, CUstream handle)
 {
@@ -289,6 +305,8 @@ static CUresult launch(CUgraphExec exec, CUstream handle)
     }
     result = stream_submit(stream, &work, NULL);
     if (result == CUDA_SUCCESS) {
+        report_priorities(exec->plan, exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
+                          stream->priority);
         ticket_drop(exec->latest);
         exec->latest = ticket_hold(stream->latest);
     }

@@ -10,6 +10,7 @@
 #include "entry.h"
 #include "handles.h"
 #include "module.h"
+#include "report.h"
 #include "settings.h"
 #include "stream.h"
 
@@ -188,6 +189,24 @@ CUresult launch_get_attribute(const struct work *work, CUlaunchAttributeID id,
     return CUDA_SUCCESS;
 }
 
+static bool has_priority(const CUlaunchAttribute *attributes, unsigned num)
+{
+    bool found = false;
+    for (unsigned i = 0; i < num; i++)
+        found = found || attributes[i].id == CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    return found;
+}
+
+// A kernel without a priority of its own has the stream's, also where it is captured.
+static CUresult submit(CUstream stream, struct work *work, bool has_own)
+{
+    if (!has_own)
+        work->kernel.priority = stream->priority;
+    if (stream->capture == NULL)
+        report_priority(work->kernel.function->name, work->kernel.priority);
+    return stream_submit(stream, work, NULL);
+}
+
 static CUresult launch(const struct launch_shape *shape, CUstream handle,
                        const CUlaunchAttribute *attributes, unsigned num_attributes)
 {
@@ -205,7 +224,7 @@ static CUresult launch(const struct launch_shape *shape, CUstream handle,
     if (result == CUDA_SUCCESS && stream->context != context_current())
         result = CUDA_ERROR_INVALID_HANDLE; // the stream of another device than the current one
     if (result == CUDA_SUCCESS)
-        return stream_submit(stream, &work, NULL);
+        return submit(stream, &work, has_priority(attributes, num_attributes));
     work_finish(&work);
     return result;
 }

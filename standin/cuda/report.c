@@ -24,6 +24,22 @@ void complain(const char *format, ...)
     fprintf(stderr, "standin cuda: %s\n", line);
 }
 
+static standin_priority_watcher *priority_watcher; // guarded by the world's lock
+
+void standin_watch_priorities(standin_priority_watcher *watch)
+{
+    world_lock();
+    priority_watcher = watch;
+    world_unlock();
+}
+
+// Expects the world's lock.
+void report_priority(const char *kernel, int priority)
+{
+    if (priority_watcher != NULL)
+        priority_watcher(kernel, priority);
+}
+
 long standin_calls(const char *function)
 {
     return faults_calls(function);

@@ -16,6 +16,7 @@ struct driver {
     int (*get_context)(void **context); // CUDA
     int (*get_device)(int *device);     // HIP
     int (*set_device)(int device);      // HIP
+    int (*get_priority)(void *stream, int *priority);
 };
 
 // The library that the open device uses, if it is this one.
@@ -37,12 +38,16 @@ static struct driver find_driver(const char *backend)
         void *library = find_library(cuda);
         assert_non_null(library);
         driver.get_context = (int (*)(void **))(uintptr_t)dlsym(library, "cuCtxGetCurrent");
+        driver.get_priority =
+            (int (*)(void *, int *))(uintptr_t)dlsym(library, "cuStreamGetPriority");
         assert_non_null(driver.get_context);
     } else {
         void *library = find_library(hip);
         assert_non_null(library);
         driver.get_device = (int (*)(int *))(uintptr_t)dlsym(library, "hipGetDevice");
         driver.set_device = (int (*)(int))(uintptr_t)dlsym(library, "hipSetDevice");
+        driver.get_priority =
+            (int (*)(void *, int *))(uintptr_t)dlsym(library, "hipStreamGetPriority");
         assert_non_null(driver.get_device);
         assert_non_null(driver.set_device);
     }
@@ -121,6 +126,42 @@ static void a_queue_call_finds_its_device_current_on_a_fresh_thread(void **state
     assert_false(visit.current_after);
 }
 
+enum { MOST_URGENT = -1 }; // in the range of each device
+
+struct look {
+    struct driver driver;
+    int priority;
+};
+
+static braid_status look_at_priority(braid_device *device, braid_stream *stream, void *user)
+{
+    struct look *look = user;
+    return look->driver.get_priority(braid_stream_handle(device, stream), &look->priority)
+               ? BRAID_DEVICE_ERROR
+               : BRAID_OK;
+}
+
+static void a_queue_call_has_a_stream_of_its_execs_priority(void **state)
+{
+    struct contract *contract = *state;
+    if (contract_is_on_host())
+        skip_because("streams of the CPU do not tell their priority");
+    struct look look = { .driver = find_driver(contract->backend) };
+    assert_non_null(look.driver.get_priority);
+    braid_graph *graph = contract_graph(contract);
+    add_queue_call(graph, (braid_node_options){ .name = "look" }, look_at_priority, &look);
+    for (int priority = MOST_URGENT; priority <= 0; priority++) {
+        braid_exec *exec =
+            contract_exec_with(contract, graph, (braid_exec_options){ .priority = priority });
+        look.priority = 99;
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        if (look.priority != 99) // a driver graph made the call before
+            assert_int_equal(look.priority, priority);
+        contract_destroy_exec(contract, exec);
+    }
+}
+
 static braid_status copy_local(braid_device *device, braid_stream *stream, void *user)
 {
     volatile uint32_t local = 4711;
@@ -159,6 +200,7 @@ int run_queue_calls(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_queue_call_finds_its_device_current_on_a_fresh_thread),
+        contract_test(a_queue_call_has_a_stream_of_its_execs_priority),
         contract_test(a_copy_of_a_local_variable_is_right_or_refused),
     };
     return contract_run("queue calls find their device current", tests);

@@ -155,6 +155,18 @@ def test_what_is_raised_at_a_frames_end_is_told_by_the_wait(device):
     assert isinstance(caught.value.__cause__, IndexError)
 
 
+def test_frames_with_a_priority_have_a_stream_of_their_own(device):
+    graph = braid.Graph()
+    graph.host(lambda: None)
+    nums = []
+    for options in ({}, {"priority": -1}):
+        with braid.Exec(device, graph, **options) as one:
+            one.launch()
+            one.wait()
+            nums.append(one.info.num_streams)
+    assert nums[1] == nums[0] + 1
+
+
 def test_options_that_do_not_exist_are_refused(device):
     graph = braid.Graph()
     graph.empty()

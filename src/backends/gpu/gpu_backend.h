@@ -250,6 +250,9 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
 braid_status braid_gpu_check_cluster(const struct gpu_backend *gpu,
                                      const struct backend_launch *launch);
 int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
+// Of graph_instantiate: nodes run with their own priority, and not with the stream's. 0 where no
+// node has one, or the driver has no such flag.
+unsigned long long braid_gpu_priority_flag(const struct gpu_backend *gpu, bool has_priorities);
 
 // Why a launch was refused, as far as its numbers tell; "" when they do not.
 void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backend_launch *launch,

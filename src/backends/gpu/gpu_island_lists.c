@@ -18,6 +18,20 @@ enum {
     NO_ENTRY = 1 << 16, // more than there are
 };
 
+int32_t braid_island_lists_priority(const struct island_lists *lists)
+{
+    bool found = false;
+    int32_t most = 0;
+    for (uint32_t i = 0; i < lists->num_calls; i++) {
+        const struct backend_task *task = lists->calls[i].task;
+        if (!task || task->kind != WORK_KERNEL || (found && task->launch.priority >= most))
+            continue;
+        most = task->launch.priority;
+        found = true;
+    }
+    return most;
+}
+
 void braid_island_lists_finish(struct island_lists *lists)
 {
     free(lists->calls);

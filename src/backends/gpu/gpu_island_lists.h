@@ -110,6 +110,8 @@ struct island_words {
 // of the lists runs once.
 braid_status braid_island_lists_check(const struct island_lists *lists);
 
+// The most urgent priority of the kernels that are called; 0: there is no kernel.
+int32_t braid_island_lists_priority(const struct island_lists *lists);
 void braid_island_lists_finish(struct island_lists *lists);
 
 // Where an argument stands behind `at` bytes of others; the island's code says the same.

@@ -271,6 +271,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     gpu->base.ops = &gpu->ops;
     gpu->vendor = vendor;
     gpu->api = &libraries[vendor->index].api;
+    gpu->ops.kernels_have_priorities = gpu->api->launch_config;
     gpu->library = libraries[vendor->index].handle;
     gpu->adopted = options->context;
     gpu->context = options->context == BRAID_CURRENT_CONTEXT ? NULL : options->context;

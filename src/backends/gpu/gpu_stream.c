@@ -16,6 +16,13 @@ int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority)
     return priority;
 }
 
+unsigned long long braid_gpu_priority_flag(const struct gpu_backend *gpu, bool has_priorities)
+{
+    enum { FIRST_VERSION = 11070 }; // of CUDA
+    bool has_flag = gpu->api->node_set_attribute && gpu->version >= FIRST_VERSION;
+    return has_priorities && has_flag ? GPU_GRAPH_BY_NODE_PRIORITY : 0;
+}
+
 braid_status braid_gpu_stream_create(struct backend *backend, int32_t priority,
                                      struct backend_stream **out_stream)
 {

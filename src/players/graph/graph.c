@@ -40,15 +40,27 @@ static void free_playing(struct graph_playing *playing)
     free(playing);
 }
 
+static bool has_priorities(const struct stage *stage)
+{
+    bool found = stage->priority;
+    for (uint32_t i = 0; i < stage->program->tasks->num && !found; i++) {
+        const struct backend_task *task = &stage->frame->tasks[i];
+        found = task->kind == WORK_KERNEL && task->launch.priority;
+    }
+    return found;
+}
+
 // The first launch uploads the graph. A graph that is uploaded but not yet launched slows every
 // other graph of the process down. On an H200 with driver 580 a chain of 1000 empty kernels then
 // takes 680 instead of 502 us, until that graph is launched (docs/cuda.md).
-static braid_status instantiate(const struct gpu_backend *gpu, struct graph_playing *playing)
+static braid_status instantiate(const struct stage *stage, const struct gpu_backend *gpu,
+                                struct graph_playing *playing)
 {
     char what[96];
     snprintf(what, sizeof(what), "instantiation of a graph of %u node%s", playing->num_nodes,
              playing->num_nodes == 1 ? "" : "s");
-    gpu_result result = gpu->api->graph_instantiate(&playing->executable, playing->graph, 0);
+    gpu_result result = gpu->api->graph_instantiate(
+        &playing->executable, playing->graph, braid_gpu_priority_flag(gpu, has_priorities(stage)));
     if (result)
         playing->executable = NULL;
     return braid_gpu_check(gpu, result, &gpu->api->graph_instantiate, what);
@@ -75,7 +87,8 @@ static braid_status open_capture(const struct stage *stage, uint32_t place, gpu_
     braid_status status = place ? braid_gpu_enter(gpu, &scope, what) : BRAID_OK;
     if (status)
         return status;
-    gpu_result result = gpu->api->stream_create(out_stream, GPU_STREAM_NON_BLOCKING, 0);
+    gpu_result result = gpu->api->stream_create(out_stream, GPU_STREAM_NON_BLOCKING,
+                                                braid_gpu_clamp_priority(gpu, stage->priority));
     if (result)
         *out_stream = NULL;
     if (place)
@@ -142,7 +155,7 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     }
     status = build(stage, playing);
     playing->base.num_prefetches = braid_graph_prefetches_count(playing->prefetches);
-    return status ? status : instantiate(gpu, playing);
+    return status ? status : instantiate(stage, gpu, playing);
 }
 
 // The largest number of edges that leave one task: to its successor in the lane, to waits, and to
@@ -208,6 +221,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
         return braid_error_no_memory("a program");
     playing->gpu = gpu;
     playing->device = stage->device;
+    playing->priority = stage->priority;
     playing->places = stage->places;
     struct gpu_scope scope;
     braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");

@@ -19,6 +19,7 @@ struct graph_playing {
     struct playing base;
     struct gpu_backend *gpu; // of place 0, like the next
     braid_device *device;
+    int32_t priority;            // of queue calls
     const struct places *places; // NULL: there is no other
     gpu_graph graph;             // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;

@@ -132,9 +132,12 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     const struct program_island *island = &stage->program->islands[index];
     struct graph_island *item = &islands->items[index];
     struct island_lists lists;
+    struct backend_launch launch = { 0 };
     braid_status status = make_lists(stage, island, &lists);
-    if (!status)
+    if (!status) {
+        launch.priority = braid_island_lists_priority(&lists);
         status = try_to_make(gpu, stage, &lists, &item->island);
+    }
     if (status || !item->island)
         return status;
     if (islands->notes)
@@ -142,26 +145,18 @@ braid_status braid_graph_islands_make(struct graph_islands *islands, struct gpu_
     if (times)
         tell_times(item->island, times, island);
     const struct backend_task *first = &stage->frame->tasks[island->calls[0]];
-    const struct backend_launch none = { 0 };
     item->task = *first;
     item->task.kind = WORK_KERNEL;
     item->task.detour = NULL;
     item->task.disabled = false;
-    describe(item, first->kind == WORK_KERNEL ? &first->launch : &none);
+    if (first->kind == WORK_KERNEL)
+        launch.start = first->launch.start;
+    describe(item, &launch);
     for (uint32_t i = 0; i < island->num_calls; i++) {
         islands->island_of[island->calls[i]] = index;
         islands->call_of[island->calls[i]] = i;
     }
     return BRAID_OK;
-}
-
-// Those of a kernel, or none.
-static struct backend_launch first_launch(const struct island_lists *lists)
-{
-    for (uint32_t i = 0; i < lists->num_calls; i++)
-        if (lists->calls[i].task && lists->calls[i].task->kind == WORK_KERNEL)
-            return (struct backend_launch){ .priority = lists->calls[i].task->launch.priority };
-    return (struct backend_launch){ 0 };
 }
 
 static braid_status set_scope(const struct graph_islands *islands, const struct graph_island *item,
@@ -246,7 +241,7 @@ braid_status braid_graph_islands_make_loop(struct graph_islands *islands, struct
     braid_status status = braid_island_lists_of_program(&inner, islands->call_of, &lists);
     if (status)
         return status;
-    const struct backend_launch first = first_launch(&lists);
+    const struct backend_launch first = { .priority = braid_island_lists_priority(&lists) };
     status = try_to_make(gpu, stage, &lists, &item->island);
     if (status || !item->island)
         return status;

@@ -44,6 +44,7 @@ static const struct {
 
 struct graph_loops {
     struct gpu_backend *gpu;
+    int32_t priority;                       // of the kernels
     struct graph_loop *items;               // by number, like the next two
     struct graph_counters *counters;        // on the device
     uint64_t (*iterations)[NUM_ITERATIONS]; // in host memory
@@ -92,6 +93,7 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
         .kernel = (struct backend_kernel *)(uintptr_t)&loops->kernels[kernel].base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
+        .priority = loops->priority,
         .num_args = 6,
         .args = launch->args,
     };
@@ -122,10 +124,8 @@ static braid_status refuse(const struct stage *stage, uint32_t node, uint32_t lo
 // A kind of node that a device does not do by itself; NULL: it does this one.
 static const char *find_guest(const struct backend_task *task)
 {
-    if (task->kind == WORK_QUEUE)
-        return "a queue call";
-    if (task->kind == WORK_HOST)
-        return "a host call";
+    if (task->kind == WORK_QUEUE || task->kind == WORK_HOST)
+        return task->kind == WORK_QUEUE ? "a queue call" : "a host call";
     return task->detour ? "a copy or fill of host memory that the driver does not know" : NULL;
 }
 
@@ -232,6 +232,7 @@ braid_status braid_graph_loops_create(const struct stage *stage, struct graph_lo
     if (!loops)
         return braid_error_no_memory(what_loops);
     loops->gpu = gpu_from(stage->device->backend);
+    loops->priority = stage->priority;
     braid_status status = fill(stage, loops);
     if (status)
         braid_graph_loops_destroy(loops);

@@ -142,7 +142,8 @@ static braid_status set_queue_call(const struct graph_playing *playing, gpu_node
     const struct stage stage = { .device = playing->device };
     gpu_stream stream = NULL;
     gpu_graph child = NULL;
-    gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0);
+    gpu_result result = gpu->api->stream_create(&stream, GPU_STREAM_NON_BLOCKING,
+                                                braid_gpu_clamp_priority(gpu, playing->priority));
     if (result)
         return braid_gpu_check_task(gpu, result, &gpu->api->stream_create, task, NULL);
     braid_status status = braid_graph_capture(&stage, task, stream, &child);

@@ -19,10 +19,26 @@ struct island_playing {
     struct playing base;
     struct gpu_backend *gpu;
     struct gpu_island *island;
+    int32_t priority;           // the most urgent of its calls
     struct island_graph *graph; // NULL: frames are launched as kernels
     uint32_t *call_of;          // by node
     struct island_times *times; // NULL: nobody asked for times
 };
+
+static struct backend_launch with_priority(const struct island_playing *playing,
+                                           const struct backend_launch *island)
+{
+    struct backend_launch launch = *island;
+    launch.priority = playing->priority;
+    return launch;
+}
+
+static braid_status create_graph(struct island_playing *playing)
+{
+    const struct backend_launch launch =
+        with_priority(playing, braid_gpu_island_launch(playing->island, 1));
+    return braid_island_graph_create(playing->gpu, &launch, &playing->graph);
+}
 
 static braid_status create_inside(const struct stage *stage, struct island_playing *playing)
 {
@@ -37,6 +53,7 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
         playing->base.num_island_nodes += program_runs(stage->program, &stage->program->ops[i]);
     playing->base.num_islands = 1;
     bool chain = lists.num_lanes == 1;
+    playing->priority = braid_island_lists_priority(&lists);
     status = braid_gpu_island_create(playing->gpu, &lists, chain, &playing->island);
     if (!status)
         status = braid_gpu_island_reserve(playing->gpu, playing->island);
@@ -44,8 +61,7 @@ static braid_status create_inside(const struct stage *stage, struct island_playi
         status =
             braid_island_times_create(stage, playing->island, playing->call_of, &playing->times);
     else if (!status) // the parameters of a timed island are others in each frame
-        status = braid_island_graph_create(
-            playing->gpu, braid_gpu_island_launch(playing->island, 1), &playing->graph);
+        status = create_graph(playing);
     if (status)
         braid_gpu_island_destroy(playing->gpu, playing->island);
     return status;
@@ -168,10 +184,11 @@ static gpu_result queue_frames(struct island_playing *playing, gpu_stream queue,
     if (result)
         return result;
     out_result->queued = in_rows; // the rows' copy
+    const struct backend_launch launch = with_priority(playing, island);
     if (num_frames == 1 && !in_rows && braid_island_graph_takes(playing->graph))
-        result = braid_island_graph_launch(playing->graph, island, queue, out_slot);
+        result = braid_island_graph_launch(playing->graph, &launch, queue, out_slot);
     else
-        result = braid_gpu_launch(gpu, queue, island, out_slot);
+        result = braid_gpu_launch(gpu, queue, &launch, out_slot);
     out_result->queued = out_result->queued || result == GPU_SUCCESS;
     if (!result && playing->times)
         braid_island_times_launched(playing->times, num_frames);

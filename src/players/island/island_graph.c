@@ -37,7 +37,8 @@ static gpu_result make(struct island_graph *made, const struct backend_launch *l
     if (result)
         return result;
     *out_slot = &api->graph_instantiate;
-    result = api->graph_instantiate(&made->executable, made->graph, 0);
+    result = api->graph_instantiate(&made->executable, made->graph,
+                                    braid_gpu_priority_flag(made->gpu, launch->priority));
     if (result)
         made->executable = NULL;
     return result;

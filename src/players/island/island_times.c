@@ -64,7 +64,7 @@ braid_status braid_island_times_create(const struct stage *stage, struct gpu_isl
     times->program = stage->program;
     times->room = stage->num_profiled;
     times->device = stage->device;
-    braid_status status = braid_device_lease_stream(stage->device, &times->stream);
+    braid_status status = braid_device_lease_stream(stage->device, 0, &times->stream);
     if (!status)
         status = fill(times, island, call_of);
     if (status)

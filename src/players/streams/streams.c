@@ -46,7 +46,7 @@ static braid_status lease_lane(struct streams_playing *streams, const struct pro
         return BRAID_OK;
     lane->needs_fork = from->needs_fork;
     lane->needs_join = from->needs_join;
-    braid_status status = braid_device_lease_stream(lane->device, &lane->stream);
+    braid_status status = braid_device_lease_stream(lane->device, streams->priority, &lane->stream);
     streams->base.num_streams += !status;
     if (!status)
         status = lease_event(streams, lane->device, &lane->join);
@@ -180,6 +180,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     if (!streams)
         return braid_error_no_memory("an exec");
     streams->device = stage->device;
+    streams->priority = stage->priority;
     streams->tasks = stage->frame->tasks;
     streams->num_lanes = stage->program->num_lanes;
     streams->num_sets = stage->player->renews_events ? 2 : 1;

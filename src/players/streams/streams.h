@@ -45,6 +45,7 @@ enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
 struct streams_playing {
     struct playing base;
     braid_device *device;             // of place 0
+    int32_t priority;                 // of the lanes' streams
     const struct backend_task *tasks; // the frame's
     struct stream_lane *lanes;
     uint32_t num_lanes;

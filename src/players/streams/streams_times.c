@@ -45,7 +45,7 @@ static braid_status make_marks(struct streams_playing *streams, struct streams_t
 static braid_status make_clock(braid_device *device, struct streams_times *times)
 {
     times->device = device;
-    braid_status status = braid_device_lease_stream(device, &times->clock_stream);
+    braid_status status = braid_device_lease_stream(device, 0, &times->clock_stream);
     return status ? status : braid_device_create_timing_event(device, &times->clock_event);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP has no islands, no times of driver graphs, no grids that are read from memory and no clusters.
-// An exec that asks for one is refused with the option or the node in the message; no exec gets
-// islands by itself.
+// HIP has no islands, no times of driver graphs, no grids that are read from memory, no clusters
+// and no priorities of kernels. An exec that asks for one is refused with the option or the node in
+// the message; no exec gets islands by itself. A priority of a node is a hint: the exec tells that
+// it has no effect.
 #include <string.h>
 
 #include "gpu/frame.h"
@@ -139,6 +140,24 @@ static void clusters_are_refused_before_a_launch(void **state)
     finish(&setup);
 }
 
+static void the_exec_tells_of_a_priority_without_effect(void **state)
+{
+    (void)state;
+    struct setup setup = make_chain();
+    for (int has_own = 0; has_own < 2; has_own++) {
+        braid_exec *exec = NULL;
+        braid_exec_info info;
+        if (has_own)
+            add_sum(&setup, (braid_kernel_node){ .node.name = "urgent", .priority = -1 });
+        check_ok(braid_exec_create(setup.frame.device, setup.graph,
+                                   &(braid_exec_options){ .priority = -2 }, &exec));
+        braid_exec_get_info(exec, &info);
+        assert_int_equal(strstr(info.reason, "not that of node 6 'urgent'") != NULL, has_own);
+        braid_exec_destroy(exec);
+    }
+    finish(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +166,7 @@ int main(void)
         cmocka_unit_test(times_are_kept_on_streams_alone),
         cmocka_unit_test(grids_are_not_read_from_memory),
         cmocka_unit_test(clusters_are_refused_before_a_launch),
+        cmocka_unit_test(the_exec_tells_of_a_priority_without_effect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
