@@ -142,7 +142,8 @@ static int open_counted(struct audit *audit, uintptr_t address, bool writes,
                         struct audit_extent *pages)
 {
     enum { MOST_DOUBLED = 40 };
-    struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
+    struct audit_buffer *buffer =
+        audit->runs ? braid_audit_find_buffer(&audit->memory, address) : NULL;
     if (!buffer)
         return PROT_NONE;
     bool opens_writes = buffer->counts[true].num >= AUDIT_MOST_COUNTED;

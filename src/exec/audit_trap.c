@@ -345,11 +345,13 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     leave(audit, true);
 }
 
+// From here on an access opens its page for one instruction. This thread's next access may go to
+// its stack, in a page that has just been closed.
 void braid_audit_end_node(struct audit *audit)
 {
     take(audit, true);
-    braid_audit_close(audit);
     audit->runs = false;
+    braid_audit_close(audit);
     audit->num_declared = 0;
     leave(audit, true);
 }
