@@ -115,7 +115,7 @@ bool braid_audit_pages_allow(struct audit_pages *pages, uintptr_t address, size_
         uintptr_t at = begin + (i - first) * AUDIT_PAGE;
         int left = own[i] & rights;
         note(pages, i, next, left, true);
-        if (own[i] && audit_system(SYS_mprotect, at, (next - i) * AUDIT_PAGE, (unsigned)left))
+        if (own[i] && audit_system(SYS_mprotect, at, (next - i) * AUDIT_PAGE, (unsigned)left, 0))
             return false;
         note(pages, i, next, left, false);
     }

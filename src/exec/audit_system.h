@@ -7,17 +7,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static inline long audit_system(long number, unsigned long a, unsigned long b, unsigned long c)
+static inline long audit_system(long number, unsigned long a, unsigned long b, unsigned long c,
+                                unsigned long d)
 {
 #if defined(__x86_64__)
     long result;
+    register unsigned long fourth __asm__("r10") = d;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
                      : "rcx", "r11", "memory");
     return result;
 #else
-    return syscall(number, a, b, c);
+    return syscall(number, a, b, c, d);
 #endif
 }
 

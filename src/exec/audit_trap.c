@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "exec/audit_behind.h"
 #include "exec/audit_by_pages.h"
 #include "exec/audit_system.h"
 
@@ -41,14 +42,6 @@ static void set_trap(ucontext_t *thread, bool is_set)
 
 #endif
 
-// The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
-// fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.
-struct behind {
-    struct sigaction actions[2]; // from before Braid's, and found by a later audit
-    bool is_known;
-    bool is_later; // the second is in force
-};
-
 // In a page of its own: the handlers read it, so that page must never be closed.
 //
 // The handlers stay when an audit has ended. A thread that faulted before the pages were opened may
@@ -58,7 +51,7 @@ static union {
         pthread_rwlock_t lock;           // of braid_audit_lock
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
-        struct behind fault, trap;
+        struct audit_behind fault, trap;
         _Atomic uintptr_t late_address; // of the last fault that no audit answered
         atomic_int late_thread;
     };
@@ -78,7 +71,7 @@ static void leave_handler(void)
 
 static int this_thread(void)
 {
-    return (int)audit_system(SYS_gettid, 0, 0, 0);
+    return (int)audit_system(SYS_gettid, 0, 0, 0, 0);
 }
 
 // The owner is a thread in a handler, or one that keeps handlers of others away. The second may
@@ -90,7 +83,7 @@ static void take(struct audit *audit, bool keeps)
         return; // an instruction that faults once more, or a fault of the keeper
     while (!atomic_compare_exchange_weak_explicit(&audit->owner, &none, 2 * thread + keeps,
                                                   memory_order_acquire, memory_order_relaxed)) {
-        audit_system(SYS_sched_yield, 0, 0, 0);
+        audit_system(SYS_sched_yield, 0, 0, 0, 0);
         none = 0;
     }
 }
@@ -169,59 +162,13 @@ static bool may_be_late(uintptr_t address)
     return !is_repeated;
 }
 
-// To the handler from before the audits, or to the system's own, which is called behind this one.
-// The flags and the mask hold as if the system called it.
-static void pass_on(struct sigaction *action, int number, siginfo_t *info, void *context)
+// The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
+// has no part of the audit.
+static void pass_on(const struct audit *audit, struct audit_behind *behind, int number,
+                    siginfo_t *info, void *context)
 {
-    const struct sigaction before = *action;
-    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-        if (before.sa_handler == SIG_IGN && info->si_code <= 0)
-            return;
-        sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
-        raise(number);
-        return;
-    }
-    if (before.sa_flags & (int)SA_RESETHAND)
-        action->sa_handler = SIG_DFL;
-    sigset_t own, wanted;
-    sigorset(&wanted, &((const ucontext_t *)context)->uc_sigmask, &before.sa_mask);
-    if (!(before.sa_flags & SA_NODEFER))
-        sigaddset(&wanted, number);
-    pthread_sigmask(SIG_SETMASK, &wanted, &own);
-    if (before.sa_flags & SA_SIGINFO)
-        before.sa_sigaction(number, info, context);
-    else
-        before.sa_handler(number);
-    pthread_sigmask(SIG_SETMASK, &own, NULL);
-}
-
-// A later action may hand the fault on to here. Its context says so by a link, which the system
-// clears for each signal and never reads.
-static void pass_on_behind(struct behind *behind, int number, siginfo_t *info, ucontext_t *thread)
-{
-    void *link = thread->uc_link;
-    bool is_later = behind->is_later && link != behind;
-    if (is_later)
-        thread->uc_link = (void *)behind;
-    pass_on(&behind->actions[is_later], number, info, thread);
-    thread->uc_link = link;
-}
-
-// The program's handler finds all pages open, and may leave by a jump.
-static void pass_on_open(struct audit *audit, struct behind *behind, int number, siginfo_t *info,
-                         void *context)
-{
-    bool opens = audit && !audit->is_open;
-    if (opens)
-        open_all(audit);
     leave_handler();
-    pass_on_behind(behind, number, info, context);
-    if (opens && enter_handler() == audit) {
-        audit->is_open = false;
-        braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
-    }
-    if (opens)
-        leave_handler();
+    braid_audit_pass_on(behind, number, info, context, audit);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -235,14 +182,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     if (is_own || (is_access && may_be_late(address)))
         leave_handler();
     else
-        pass_on_open(audit, &shared.fault, number, info, context);
+        pass_on(audit, &shared.fault, number, info, context);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
     struct audit *audit = enter_handler();
     if (!audit || atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
-        pass_on_open(audit, &shared.trap, number, info, context);
+        pass_on(audit, &shared.trap, number, info, context);
         return;
     }
     while (audit->num_steps) {
@@ -253,22 +200,6 @@ static void on_trap(int number, siginfo_t *info, void *context)
     set_trap(context, false);
     leave(audit, false);
     leave_handler();
-}
-
-static void handle(int number, void (*handler)(int number, siginfo_t *info, void *context),
-                   struct behind *behind)
-{
-    struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
-    sigfillset(&action.sa_mask);
-    action.sa_sigaction = handler;
-    sigaction(number, NULL, &found);
-    if ((found.sa_flags & SA_SIGINFO) && found.sa_sigaction == handler)
-        return;
-    behind->is_later =
-        behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
-    behind->is_known = true;
-    behind->actions[behind->is_later] = found;
-    sigaction(number, &action, NULL);
 }
 
 // A handler of the program could not be called where its stack is closed. Signals that end it
@@ -309,8 +240,8 @@ braid_status braid_audit_start(struct audit *audit)
     atomic_store(&shared.running, audit);
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
-    handle(SIGSEGV, on_fault, &shared.fault);
-    handle(SIGTRAP, on_trap, &shared.trap);
+    braid_audit_handle(SIGSEGV, on_fault, &shared.fault);
+    braid_audit_handle(SIGTRAP, on_trap, &shared.trap);
     take(audit, true);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);
@@ -328,7 +259,7 @@ void braid_audit_stop(struct audit *audit)
     atomic_store(&shared.late_thread, 0);
     atomic_store(&shared.running, NULL);
     while (atomic_load(&shared.num_handling))
-        audit_system(SYS_sched_yield, 0, 0, 0);
+        audit_system(SYS_sched_yield, 0, 0, 0, 0);
     sigaltstack(&audit->stack_before, NULL);
     signals_restore(&audit->signals_before);
 }

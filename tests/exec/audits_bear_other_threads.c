@@ -143,6 +143,78 @@ static void a_handler_of_the_program_may_mend_its_fault(void **state)
     munmap(closed, PAGE);
 }
 
+// Another thread, in a handler of its own fault while a node runs.
+static struct {
+    sem_t begins, is_inside, ends;
+    uint32_t *counted; // beside the buffer
+} guard;
+
+static void mend_behind_node(int number)
+{
+    open_closed(number);
+    ++*(volatile uint32_t *)guard.counted;
+    sem_post(&guard.is_inside);
+    sem_wait(&guard.ends);
+    ++*(volatile uint32_t *)guard.counted;
+}
+
+static void *fault_once(void *user)
+{
+    sem_wait(&guard.begins);
+    *(volatile uint32_t *)closed = 1;
+    return user;
+}
+
+static void read_during_handler(void *user)
+{
+    sem_post(&guard.begins);
+    sem_wait(&guard.is_inside);
+    (void)*(volatile uint32_t *)user;
+}
+
+static void end_handler(void *user)
+{
+    (void)user;
+    sem_post(&guard.ends);
+}
+
+// No page is open for the handler, which uses data of a closed one.
+static void a_handler_on_another_thread_hides_no_access(void **state)
+{
+    struct site *site = *state;
+#if defined(UNDER_TSAN)
+    skip_because("the thread sanitizer calls handlers later");
+#endif
+    skip_without_audits();
+    braid_resource buffer;
+    struct findings findings;
+    pthread_t thread;
+    closed = map_pages(1);
+    mprotect(closed, PAGE, PROT_NONE);
+    guard.counted = site->page + 512;
+    assert_int_equal(sem_init(&guard.begins, 0, 0) | sem_init(&guard.is_inside, 0, 0) |
+                         sem_init(&guard.ends, 0, 0),
+                     0);
+    signal(SIGSEGV, mend_behind_node);
+    check_ok(braid_graph_add_buffer(site->graph, "buffer", site->page, 64, &buffer));
+    add_call(site, read_during_handler, (braid_node_options){ 0 });
+    add_call(site, write_word, (braid_node_options){ 0 });
+    add_call(site, end_handler, (braid_node_options){ 0 });
+    assert_int_equal(pthread_create(&thread, NULL, fault_once, NULL), 0);
+    audit(site->device, site->graph, &findings);
+    pthread_join(thread, NULL);
+    signal(SIGSEGV, SIG_DFL);
+    assert_int_equal(findings.num, 2);
+    assert_int_equal(findings.items[0].told.kind, BRAID_AUDIT_READS);
+    assert_int_equal(findings.items[1].told.kind, BRAID_AUDIT_WRITES);
+    assert_int_equal(*guard.counted, 2);
+    assert_int_equal(site->page[0], 7);
+    munmap(closed, PAGE);
+    sem_destroy(&guard.begins);
+    sem_destroy(&guard.is_inside);
+    sem_destroy(&guard.ends);
+}
+
 // A thread with a fault that it has not been told of.
 struct late_thread {
     sem_t is_ready, begins;
@@ -264,6 +336,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(data_beside_a_buffer_may_be_used, open_site, close_site),
         cmocka_unit_test_setup_teardown(an_access_may_reach_the_next_buffer, open_site, close_site),
         cmocka_unit_test_setup_teardown(a_handler_of_the_program_may_mend_its_fault, open_site,
+                                        close_site),
+        cmocka_unit_test_setup_teardown(a_handler_on_another_thread_hides_no_access, open_site,
                                         close_site),
         cmocka_unit_test_setup_teardown(an_audit_ends_behind_the_faults_of_all_threads, open_site,
                                         close_site),

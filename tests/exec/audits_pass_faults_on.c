@@ -37,7 +37,7 @@ static void write_buffer(void *user)
     *(volatile uint32_t *)user = 7;
 }
 
-static void audit_one_node(void)
+static void audit_call(braid_host_function *call)
 {
     static struct findings findings;
     braid_device *device;
@@ -50,7 +50,7 @@ static void audit_one_node(void)
     check_ok(braid_graph_add_host_call(graph,
                                        &(braid_host_call){
                                            BRAID_ACCESSES({ resource, BRAID_WRITE }),
-                                           .call = write_buffer,
+                                           .call = call,
                                            .user = buffer,
                                        },
                                        NULL));
@@ -58,6 +58,11 @@ static void audit_one_node(void)
     assert_int_equal(findings.num, 0);
     braid_graph_destroy(graph);
     check_ok(braid_device_close(device));
+}
+
+static void audit_one_node(void)
+{
+    audit_call(write_buffer);
 }
 
 static void set_handler(void (*handler)(int), int flags)
@@ -130,13 +135,18 @@ static void jump_back(int number)
     longjmp(before_fault, 1);
 }
 
+static void fault_twice_here(void)
+{
+    for (volatile int i = 0; i < 2; i++)
+        if (!setjmp(before_fault))
+            fault();
+}
+
 static void fault_twice(void)
 {
     set_handler(jump_back, SA_NODEFER);
     audit_one_node();
-    for (volatile int i = 0; i < 2; i++)
-        if (!setjmp(before_fault))
-            fault();
+    fault_twice_here();
 }
 
 static void a_handler_has_its_mask_and_may_jump_again(void **state)
@@ -230,6 +240,54 @@ static void a_handler_between_two_audits_may_jump_again(void **state)
     assert_int_equal(num_calls[0], 2);
 }
 
+static void fault_again(int number)
+{
+    (void)number;
+    count_call(0);
+    fault();
+}
+
+static void fault_and_write(void *user)
+{
+    fault();
+    write_buffer(user);
+}
+
+static void fault_with_handler_that_faults(void)
+{
+    set_handler(fault_again, 0);
+    audit_call(fault_and_write);
+}
+
+// Its signal is blocked, although faults of the audit come through.
+static void a_handler_that_faults_during_an_audit_is_called_once(void **state)
+{
+    (void)state;
+    int status = run_child(fault_with_handler_that_faults);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(num_calls[0], 1);
+}
+
+static void fault_twice_and_write(void *user)
+{
+    fault_twice_here();
+    write_buffer(user);
+}
+
+static void audit_with_handler_that_jumps(void)
+{
+    set_handler(jump_back, SA_NODEFER);
+    audit_call(fault_twice_and_write);
+}
+
+// Behind the jumps the node's own accesses are still judged.
+static void a_handler_may_jump_out_of_an_audits_fault(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(audit_with_handler_that_jumps), 0);
+    assert_int_equal(num_calls[0], 2);
+}
+
 #define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, map_all, unmap_all)
 
 int main(void)
@@ -240,6 +298,8 @@ int main(void)
         FAULT_TEST(a_handler_between_two_audits_may_hand_on),
         FAULT_TEST(a_handler_behind_two_audits_may_hand_on_to_one_between_them),
         FAULT_TEST(a_handler_between_two_audits_may_jump_again),
+        FAULT_TEST(a_handler_that_faults_during_an_audit_is_called_once),
+        FAULT_TEST(a_handler_may_jump_out_of_an_audits_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
