@@ -22,8 +22,8 @@ typedef enum braid_audit_kind {
     BRAID_AUDIT_UPDATES = 3,     // atomically; on the CPU it writes
     BRAID_AUDIT_NEVER_READS = 4, // as it declares
     BRAID_AUDIT_NEVER_WRITES = 5,
-    BRAID_AUDIT_UNSEEN = 6,       // a node not fully audited; on HIP always one, for reads
-    BRAID_AUDIT_ORDER = 7,        // nothing orders two nodes, and results depend on their order
+    BRAID_AUDIT_UNSEEN = 6, // a node or buffer not fully audited; on HIP always one, for reads
+    BRAID_AUDIT_ORDER = 7,  // nothing orders two nodes, and results depend on their order
     BRAID_AUDIT_UNREPEATABLE = 8, // a second run has other results, so no orders are compared
     BRAID_AUDIT_SPARE_WAITS = 9,  // the plan has fewer without accesses that are never made
 } braid_audit_kind;
@@ -34,8 +34,8 @@ typedef struct braid_audit_finding {
     braid_node node;         // of graph 0: all, or unknown, if a frame seldom differs
     braid_node other;        // of BRAID_AUDIT_ORDER
     braid_resource resource; // the buffer, or as declared
-    const char *buffer;      // its name; NULL: unseen, waits, or iterations or a trap differ
-    const char *kernel;      // NULL: the node is none
+    const char *buffer;  // its name; NULL: a node is unseen, waits, or iterations or a trap differ
+    const char *kernel;  // NULL: the node is none
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
     const void *address; // of the first access (on devices the lowest), or byte; NULL: none
     uint64_t begin,

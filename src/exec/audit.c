@@ -20,7 +20,7 @@ static braid_status run_node(void *context, uint32_t node)
         auditing->way->pause(auditing);
     braid_status status = braid_audit_reach_run(&auditing->reach, task);
     return status ? status
-                  : braid_audit_findings_add_unseen(&auditing->findings, node,
+                  : braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE,
                                                     "the work of its call is not seen");
 }
 

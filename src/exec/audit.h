@@ -69,8 +69,9 @@ braid_status braid_audit_findings_add(struct audit_findings *findings,
 // Takes the counts of a buffer, which then counts anew. Errors: BRAID_NO_MEMORY.
 braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
                                        struct audit_buffer *buffer);
+// The node, or the resource, or both are GRAPH_NONE.
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
-                                             const char *reason);
+                                             uint32_t resource, const char *reason);
 // Behind all: adds declared accesses that were never made; without memory: not. Errors:
 // BRAID_NO_MEMORY.
 braid_status braid_audit_findings_end(struct audit_findings *findings,

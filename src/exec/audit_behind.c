@@ -95,18 +95,29 @@ void braid_audit_pass_on(struct audit_behind *behind, int number, siginfo_t *inf
         set_mask(own);
 }
 
-bool braid_audit_handle(int number, audit_handler *handler, struct audit_behind *behind)
+static void read_action(int number, unsigned long *action)
+{
+    audit_system(SYS_rt_sigaction, (unsigned long)number, 0, (uintptr_t)action, sizeof(uint64_t));
+}
+
+bool braid_audit_is_replaced(int number, struct audit_behind *behind)
+{
+    read_action(number, behind->of_now);
+    return behind->of_now[0] != behind->of_audit[0];
+}
+
+void braid_audit_handle(int number, audit_handler *handler, struct audit_behind *behind)
 {
     struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigfillset(&action.sa_mask);
     action.sa_sigaction = handler;
     sigaction(number, NULL, &found);
-    if ((found.sa_flags & SA_SIGINFO) && found.sa_sigaction == handler)
-        return false;
-    behind->is_later =
-        behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
-    behind->is_known = true;
-    behind->actions[behind->is_later] = found;
-    sigaction(number, &action, NULL);
-    return true;
+    if (!(found.sa_flags & SA_SIGINFO) || found.sa_sigaction != handler) {
+        behind->is_later =
+            behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
+        behind->is_known = true;
+        behind->actions[behind->is_later] = found;
+        sigaction(number, &action, NULL);
+    }
+    read_action(number, behind->of_audit);
 }

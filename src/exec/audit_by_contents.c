@@ -98,7 +98,7 @@ static braid_status start(struct auditing *auditing)
         status = braid_audit_state_create(graph, &auditing->reach, AUDIT_START, &way->state);
     return status ? status
                   : braid_audit_findings_add_unseen(
-                        &auditing->findings, GRAPH_NONE,
+                        &auditing->findings, GRAPH_NONE, GRAPH_NONE,
                         "reads are not seen here, nor are writes that change nothing");
 }
 

@@ -259,7 +259,8 @@ static braid_status run_node(struct auditing *auditing, uint32_t node,
     if (!status && audited->loaded)
         return run_audited(auditing, audited, task);
     if (!status)
-        status = braid_audit_findings_add_unseen(&auditing->findings, node, audited->reason);
+        status =
+            braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE, audited->reason);
     return status ? status : braid_audit_reach_run(&auditing->reach, task);
 }
 

@@ -21,6 +21,7 @@ static size_t place(struct audit *audit, unsigned char *block, const braid_graph
     audit->pages.spans = braid_audit_carve(block, &used, num, sizeof(*audit->pages.spans));
     audit->pages.own = braid_audit_carve(block, &used, num_pages, 1);
     audit->pages.now = braid_audit_carve(block, &used, num_pages, 1);
+    audit->users = braid_audit_carve(block, &used, num_pages, sizeof(*audit->users));
     return used;
 }
 
@@ -34,19 +35,54 @@ static bool is_unseen(const struct audit_pages *pages, uintptr_t begin, uintptr_
     return !pages->own[page];
 }
 
-static braid_status fill(struct audit *audit, const struct auditing *auditing)
+// Accesses to pages that are left alone are not seen, and count as made.
+static braid_status tell_unseen(struct auditing *auditing, struct audit *audit)
+{
+    struct audit_memory *memory = &audit->memory;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < memory->num_accesses; i++) {
+        struct audit_access *access = &memory->accesses[i];
+        if (access->begin && is_unseen(&audit->pages, access->begin, access->end))
+            access->was_read = access->was_written = true;
+    }
+    for (size_t i = 0; i < memory->num_buffers && !status; i++) {
+        const struct audit_buffer *buffer = &memory->buffers[i];
+        if (is_unseen(&audit->pages, buffer->begin, buffer->end))
+            status = braid_audit_findings_add_unseen(
+                &auditing->findings, GRAPH_NONE, buffer->resource,
+                "it has pages that only allow to read, or with data of the thread itself");
+    }
+    return status;
+}
+
+static braid_status fill(struct audit *audit, struct auditing *auditing)
 {
     struct audit_memory *memory = &audit->memory;
     braid_audit_memory_fill(memory, auditing->findings.graph, auditing->exec);
     for (size_t i = 0; i < memory->num_buffers; i++)
         braid_audit_pages_add(&audit->pages, memory->buffers[i].begin, memory->buffers[i].end);
     braid_status status = braid_audit_pages_read(&audit->pages);
-    for (size_t i = 0; i < memory->num_accesses && !status; i++) {
-        struct audit_access *access = &memory->accesses[i];
-        if (access->begin && is_unseen(&audit->pages, access->begin, access->end))
-            access->was_read = access->was_written = true;
-    }
-    return status;
+    return status ? status : tell_unseen(auditing, audit);
+}
+
+// NULL: the system has no memory.
+static void *map(size_t bytes, int flags)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+// Where the system clears no page in a child, the child's faults are judged as a thread's.
+static braid_status know_children(struct audit *audit)
+{
+    atomic_int *is_parent = map(AUDIT_PAGE, MAP_PRIVATE);
+    audit->is_parent = is_parent;
+    audit->child_accesses = map(AUDIT_PAGE, MAP_SHARED);
+    if (!is_parent || !audit->child_accesses)
+        return braid_error_no_memory("an audit");
+    *is_parent = 1;
+    madvise(is_parent, AUDIT_PAGE, MADV_WIPEONFORK);
+    return BRAID_OK;
 }
 
 static braid_status start(struct auditing *auditing)
@@ -54,15 +90,16 @@ static braid_status start(struct auditing *auditing)
     const braid_graph *graph = auditing->findings.graph;
     struct audit counted = { 0 };
     size_t bytes = place(&counted, NULL, graph);
-    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (block == MAP_FAILED)
+    void *block = map(bytes, MAP_PRIVATE | MAP_NORESERVE);
+    if (!block)
         return braid_error_no_memory("an audit");
     struct audit *audit = auditing->own = block;
     auditing->memory = &audit->memory;
     audit->bytes = bytes;
     place(audit, block, graph);
-    braid_status status = fill(audit, auditing);
+    braid_status status = know_children(audit);
+    if (!status)
+        status = fill(audit, auditing);
     return status ? status : braid_audit_start(audit);
 }
 
@@ -78,18 +115,23 @@ static braid_status take(struct auditing *auditing, uint32_t node)
         buffer->is_noted = false;
     }
     audit->num_noted = 0;
-    if (!status && audit->is_unseen)
-        status = braid_audit_findings_add_unseen(
-            &auditing->findings, node,
-            "behind its first accesses, the system refuses to open single pages of its buffers");
+    if (!status && audit->unseen)
+        status =
+            braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE, audit->unseen);
     return status;
 }
 
+// The device's own threads sleep before the node begins. Else they would count as threads that use
+// pages of its buffers.
 static braid_status run_node(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task)
 {
+    static const struct backend_task nothing = { .kind = WORK_EMPTY, .disabled = true };
+    braid_status status = braid_audit_reach_run(&auditing->reach, &nothing);
+    if (status)
+        return status;
     braid_audit_begin_node(auditing->own, &graph_nodes(auditing->findings.graph)[node]);
-    braid_status status = braid_audit_reach_run(&auditing->reach, task);
+    status = braid_audit_reach_run(&auditing->reach, task);
     braid_audit_end_node(auditing->own);
     return status ? status : take(auditing, node);
 }
@@ -101,15 +143,25 @@ static void pause_judging(struct auditing *auditing)
 
 static braid_status stop(struct auditing *auditing)
 {
-    braid_audit_stop(auditing->own);
-    return BRAID_OK;
+    struct audit *audit = auditing->own;
+    braid_audit_stop(audit);
+    return atomic_load(audit->child_accesses)
+               ? braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
+                                                 "behind its node, a child of the process uses "
+                                                 "memory of buffers")
+               : BRAID_OK;
 }
 
 static void destroy(struct auditing *auditing)
 {
     struct audit *audit = auditing->own;
-    if (audit)
-        munmap(audit, audit->bytes);
+    if (!audit)
+        return;
+    if (audit->is_parent)
+        munmap((void *)(uintptr_t)audit->is_parent, AUDIT_PAGE);
+    if (audit->child_accesses)
+        munmap(audit->child_accesses, AUDIT_PAGE);
+    munmap(audit, audit->bytes);
 }
 
 const struct audit_way braid_audit_way_by_pages = {

@@ -26,6 +26,13 @@ struct audit_step {
     int rights; // behind the instruction
 };
 
+// Who had faults at a page. It opens for one instruction of a thread, and so for all threads.
+struct audit_user {
+    uint32_t node; // of those begun
+    int thread;    // the first
+    bool is_shared, has_stepped;
+};
+
 // All of it lies in pages of its own, which nobody closes.
 struct audit {
     size_t bytes; // of these pages
@@ -38,13 +45,20 @@ struct audit {
     uint32_t num_declared;
     uint32_t *noted; // buffers
     uint32_t num_noted;
-    bool is_unseen; // in part, since the system refused to open single pages
+    const char *unseen;       // why it is not seen in full; NULL: it is
+    bool hides;               // accesses of some threads behind others'
+    uint32_t num_begun;       // nodes, up to this one
+    struct audit_user *users; // by page
 
     atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one
                       // more: the thread has it beyond its faults
     bool is_open;     // all pages are, until the next node
     struct audit_step steps[AUDIT_MOST_STEPPED];
     uint32_t num_steps;
+
+    // A page that is cleared in children of the process: 1. There nothing is judged.
+    const atomic_int *is_parent;
+    atomic_int *child_accesses; // a page that children share: one reached memory that they share
 
     stack_t stack_before;
     sigset_t signals_before;
@@ -53,10 +67,13 @@ struct audit {
 
 // audit_judge.c. Notes an access of the node at hand.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
+// Several threads use a page that opens for single instructions. Hidden accesses count as made.
+void braid_audit_judge_hidden(struct audit *audit, uintptr_t address);
 // Opens pages with the address as far as no access there can be undeclared. False: the page is not
 // opened for such an access.
 bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
-void braid_audit_close(struct audit *audit); // all that is open
+// All that is open. False: the system refuses.
+bool braid_audit_close(struct audit *audit);
 
 // audit_late.c. Waits, for a second at most, until no thread of the program has a fault of which it
 // does not know yet. Behind an audit the handler of the program might be told of it.

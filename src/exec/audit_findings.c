@@ -66,11 +66,11 @@ braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t
 }
 
 braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
-                                             const char *reason)
+                                             uint32_t resource, const char *reason)
 {
     return braid_audit_findings_add(findings, (struct audit_finding){ .kind = BRAID_AUDIT_UNSEEN,
                                                                       .node = node,
-                                                                      .resource = UINT32_MAX,
+                                                                      .resource = resource,
                                                                       .reason = reason });
 }
 
@@ -157,16 +157,18 @@ static void report(const braid_graph *graph, const struct audit_finding *found,
         .kind = found->kind,
         .text = text,
     };
+    if (found->resource != GRAPH_NONE) {
+        finding.resource = (braid_resource){ .index = found->resource, .graph = graph->id };
+        finding.buffer = braid_graph_resource_name(graph, found->resource, buffer, sizeof(buffer));
+    }
     if (found->node == GRAPH_NONE) {
-        finding.text = found->reason;
+        snprintf(text, sizeof(text), "%s%.150s%s%s", finding.buffer ? "'" : "",
+                 finding.buffer ? finding.buffer : "",
+                 finding.buffer ? "' is not audited in full: " : "", found->reason);
         options->report(options->user, &finding);
         return;
     }
     finding.node = (braid_node){ .index = found->node, .graph = graph->id };
-    if (found->kind != BRAID_AUDIT_UNSEEN) {
-        finding.resource = (braid_resource){ .index = found->resource, .graph = graph->id };
-        finding.buffer = braid_graph_resource_name(graph, found->resource, buffer, sizeof(buffer));
-    }
     if (graph_nodes(graph)[found->node].kind == WORK_KERNEL)
         finding.kernel = graph_kernel_of(graph, found->node)->kernel->name;
     if (found->count.num) {

@@ -96,6 +96,18 @@ static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t e
     return true;
 }
 
+void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)
+{
+    uintptr_t page = address / AUDIT_PAGE * AUDIT_PAGE;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (overlaps(access, page, page + AUDIT_PAGE))
+            access->was_read = access->was_written = true;
+    }
+    if (audit->runs && !declares_all(audit, page, page + AUDIT_PAGE, true))
+        audit->hides = true;
+}
+
 // The rights with which a page hides neither an undeclared access nor the first declared one.
 static int find_rights(const struct audit *audit, uintptr_t page)
 {
@@ -185,24 +197,26 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
                                    rights | PROT_EXEC);
 }
 
-static void close_bytes(struct audit *audit, uintptr_t begin, uintptr_t end)
+static bool close_bytes(struct audit *audit, uintptr_t begin, uintptr_t end)
 {
     uintptr_t page = begin / AUDIT_PAGE * AUDIT_PAGE;
-    braid_audit_pages_allow(&audit->pages, page, (end - page + AUDIT_PAGE - 1) / AUDIT_PAGE,
-                            PROT_NONE);
+    return braid_audit_pages_allow(&audit->pages, page, (end - page + AUDIT_PAGE - 1) / AUDIT_PAGE,
+                                   PROT_NONE);
 }
 
-void braid_audit_close(struct audit *audit)
+bool braid_audit_close(struct audit *audit)
 {
+    bool done = true;
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
         if (access->is_open)
-            close_bytes(audit, access->begin, access->end);
+            done = close_bytes(audit, access->begin, access->end) && done;
         access->is_open = false;
     }
     for (uint32_t i = 0; i < audit->num_noted; i++) {
         const struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
         if (buffer->counts[false].num_opened || buffer->counts[true].num_opened)
-            close_bytes(audit, buffer->begin, buffer->end);
+            done = close_bytes(audit, buffer->begin, buffer->end) && done;
     }
+    return done;
 }

@@ -38,9 +38,10 @@ braid_status braid_audit_pages_list(audit_take_mapping *take, void *context)
     unsigned long begin, end;
     char rights[5];
     while (!status && fscanf(file, "%lx-%lx %4s%*[^\n]", &begin, &end, rights) == 3)
-        status = take(context, begin, end,
-                      (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
-                          (rights[2] == 'x' ? PROT_EXEC : 0));
+        status =
+            take(context, begin, end,
+                 (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
+                     (rights[2] == 'x' ? PROT_EXEC : 0) | (rights[3] == 's' ? AUDIT_SHARED : 0));
     fclose(file);
     return status;
 }
@@ -113,7 +114,7 @@ bool braid_audit_pages_allow(struct audit_pages *pages, uintptr_t address, size_
         for (next = i + 1; next < end && own[next] == own[i]; next++)
             continue;
         uintptr_t at = begin + (i - first) * AUDIT_PAGE;
-        int left = own[i] & rights;
+        int left = own[i] & rights & (PROT_READ | PROT_WRITE | PROT_EXEC);
         note(pages, i, next, left, true);
         if (own[i] && audit_system(SYS_mprotect, at, (next - i) * AUDIT_PAGE, (unsigned)left, 0))
             return false;

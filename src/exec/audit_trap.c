@@ -104,8 +104,11 @@ static bool step(struct audit *audit, uintptr_t address, size_t page, bool write
                                  PROT_READ | PROT_EXEC | (writes ? PROT_WRITE : 0)))
         return false;
     audit->steps[audit->num_steps++] = (struct audit_step){ address, before };
+    audit->users[page].has_stepped = true;
     return true;
 }
+
+static const char not_closed[] = "the system refuses to close pages of its buffers";
 
 static bool open_all(struct audit *audit)
 {
@@ -114,12 +117,32 @@ static bool open_all(struct audit *audit)
 }
 
 // The rest of the node is not seen. All pages together are few mappings.
-static bool give_up(struct audit *audit)
+static bool give_up(struct audit *audit, const char *reason)
 {
-    audit->is_unseen = true;
+    audit->unseen = reason;
     for (uint32_t i = 0; i < audit->num_declared; i++)
         audit->declared[i].was_read = audit->declared[i].was_written = true;
     return open_all(audit);
+}
+
+// Before the page opens, and behind it.
+static void note_user(struct audit *audit, uintptr_t address, size_t page)
+{
+    struct audit_user *user = &audit->users[page];
+    int thread = this_thread();
+    if (user->node != audit->num_begun)
+        *user = (struct audit_user){ .node = audit->num_begun, .thread = thread };
+    user->is_shared = user->is_shared || user->thread != thread;
+    if (user->is_shared && user->has_stepped)
+        braid_audit_judge_hidden(audit, address);
+}
+
+// The audit's owner may be a thread that only the parent has. So the child never takes its place.
+static bool open_in_child(struct audit *audit, uintptr_t address, size_t page)
+{
+    if (audit->pages.own[page] & AUDIT_SHARED)
+        atomic_store(audit->child_accesses, 1);
+    return braid_audit_pages_allow(&audit->pages, address, 1, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 // False: the fault is none of the audit's. *out_steps: the next instruction is to trap.
@@ -130,12 +153,17 @@ static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *ou
     int wanted = writes ? PROT_WRITE : PROT_READ;
     if (page == AUDIT_NO_PAGE || !(pages->own[page] & wanted))
         return false;
+    if (!atomic_load(audit->is_parent))
+        return open_in_child(audit, address, page);
     bool done = true;
     take(audit, false);
+    note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes);
         done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
-               give_up(audit);
+               give_up(audit, "behind its first accesses, the system refuses to open single "
+                              "pages of its buffers");
+        note_user(audit, address, page);
     }
     *out_steps = audit->num_steps;
     if (!*out_steps)
@@ -194,12 +222,19 @@ static void on_trap(int number, siginfo_t *info, void *context)
     }
     while (audit->num_steps) {
         const struct audit_step *last = &audit->steps[--audit->num_steps];
-        if (!audit->is_open)
-            braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights);
+        if (!audit->is_open &&
+            !braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights))
+            give_up(audit, not_closed);
     }
     set_trap(context, false);
     leave(audit, false);
     leave_handler();
+}
+
+static void set_handlers(void)
+{
+    braid_audit_handle(SIGSEGV, on_fault, &shared.fault);
+    braid_audit_handle(SIGTRAP, on_trap, &shared.trap);
 }
 
 // A handler of the program could not be called where its stack is closed. Signals that end it
@@ -240,8 +275,7 @@ braid_status braid_audit_start(struct audit *audit)
     atomic_store(&shared.running, audit);
     block_signals(audit);
     sigaltstack(&stack, &audit->stack_before);
-    braid_audit_handle(SIGSEGV, on_fault, &shared.fault);
-    braid_audit_handle(SIGTRAP, on_trap, &shared.trap);
+    set_handlers();
     take(audit, true);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);
@@ -267,13 +301,36 @@ void braid_audit_stop(struct audit *audit)
 void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
     take(audit, true);
-    if (audit->is_open)
-        braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
-    audit->is_open = audit->is_unseen = false;
+    bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
+    audit->is_open = audit->hides = false;
+    audit->unseen = NULL;
+    audit->num_begun++;
     audit->declared = audit->memory.accesses + node->first_access;
     audit->num_declared = node->num_accesses;
+    if (!is_closed)
+        give_up(audit, not_closed);
     audit->runs = true;
     leave(audit, true);
+}
+
+// A handler of the program may have opened pages of which the audit does not know.
+static void note_unseen(struct audit *audit)
+{
+    bool is_replaced = braid_audit_is_replaced(SIGSEGV, &shared.fault) ||
+                       braid_audit_is_replaced(SIGTRAP, &shared.trap);
+    if (is_replaced) {
+        open_all(audit);
+        set_handlers();
+    }
+    if (audit->unseen)
+        return;
+    if (is_replaced)
+        audit->unseen = "meanwhile the program set a handler of its own for faults or traps";
+    else if (audit->hides)
+        audit->unseen = "several threads use pages of its buffers, and a page that opens for one "
+                        "access of a thread may hide those of others";
+    else if (atomic_exchange(audit->child_accesses, 0))
+        audit->unseen = "a child of the process uses memory of its buffers";
 }
 
 // From here on an access opens its page for one instruction. This thread's next access may go to
@@ -282,7 +339,9 @@ void braid_audit_end_node(struct audit *audit)
 {
     take(audit, true);
     audit->runs = false;
-    braid_audit_close(audit);
+    if (!braid_audit_close(audit))
+        audit->is_open = true; // the next node tries again
     audit->num_declared = 0;
+    note_unseen(audit);
     leave(audit, true);
 }
