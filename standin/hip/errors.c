@@ -38,9 +38,11 @@ hipError_t hip_error_from(CUresult result)
     }
 }
 
+// AMD's runtime keeps no hipErrorNotReady, and since version 7 a call that succeeds changes
+// nothing.
 hipError_t hip_fail(hipError_t error)
 {
-    if (error != hipSuccess)
+    if (error != hipSuccess && error != hipErrorNotReady)
         last_error = error;
     return error;
 }
