@@ -132,6 +132,10 @@ contract() {
     done
     step gpu-tests meson test -C "$build" --no-rebuild --suite gpu --print-errorlogs
     step captures captures
+    for mode in streams graph; do
+        step beside-captures-$mode "$build/tests/gpu/gpu_a_program_may_capture_beside_each_call" cuda $mode
+        grep -h "^conflict" "$results/beside-captures-$mode.log"
+    done
     step ranges "$build/tests/gpu/gpu_tools_hear_names" nvtx "$build/tests/gpu/listener/liblistener.so"
     step nsight names_in_nsight
 }

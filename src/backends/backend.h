@@ -194,8 +194,17 @@ struct backend_ops {
     void (*get_link)(struct backend *backend, struct backend *peer, bool reaches,
                      braid_place_link *out_link);
 
+    // Optional, both or neither: the entries that this thread calls in between make the device
+    // current once, if they are of this device. Pairs may lie within each other.
+    void (*enter)(struct backend *backend);
+    void (*leave)(struct backend *backend);
+
     // Optional: makes a call with the device current on this thread, and passes on its result.
     braid_status (*call_current)(struct backend *backend, braid_status (*call)(void *user),
+                                 void *user);
+    // Optional: the same for a call of the program, which has the rest of the thread's state as the
+    // program left it.
+    braid_status (*call_program)(struct backend *backend, braid_status (*call)(void *user),
                                  void *user);
 
     // Optional: the same with a stream that only captures: the work queued on it is dropped.

@@ -101,6 +101,19 @@ static inline uint64_t device_stream_uses(const braid_stream *stream)
     return stream ? atomic_load_explicit(&stream->uses, memory_order_acquire) : 0;
 }
 
+// Between these, this thread's calls of the backend make the device current once.
+static inline void device_enter(const braid_device *device)
+{
+    if (device->backend->ops->enter)
+        device->backend->ops->enter(device->backend);
+}
+
+static inline void device_leave(const braid_device *device)
+{
+    if (device->backend->ops->leave)
+        device->backend->ops->leave(device->backend);
+}
+
 // In a child made by fork it is not: threads and locks of the parent are not there.
 static inline bool device_is_here(const braid_device *device)
 {

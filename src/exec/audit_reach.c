@@ -56,28 +56,12 @@ static braid_status await(const struct audit_reach *reach, const struct backend_
     return queued ? queued : status;
 }
 
-struct queue_call {
-    const struct audit_reach *reach;
-    const struct backend_task *task;
-};
-
-static braid_status call(void *user)
-{
-    const struct queue_call *made = user;
-    const braid_exec *exec = made->reach->exec;
-    struct inside inside;
-    braid_inside_begin(&inside, "a queue call", exec);
-    braid_status status = braid_player_queue_call(exec->device, made->task, made->reach->stream);
-    braid_inside_end(&inside);
-    return status;
-}
-
 static braid_status run_queue_call(const struct audit_reach *reach, const struct backend_task *task)
 {
-    struct backend *backend = backend_of(reach);
-    struct queue_call made = { reach, task };
-    braid_status status =
-        backend->ops->call_current ? backend->ops->call_current(backend, call, &made) : call(&made);
+    struct inside inside;
+    braid_inside_begin(&inside, "a queue call", reach->exec);
+    braid_status status = braid_player_queue_call(reach->exec->device, task, reach->stream);
+    braid_inside_end(&inside);
     return await(reach, task, status);
 }
 

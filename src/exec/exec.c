@@ -47,11 +47,17 @@ braid_status braid_exec_explain_launch(const braid_exec *exec, braid_status stat
     return braid_exec_add_running(exec, status);
 }
 
-braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream)
+braid_status braid_exec_enter(const char *function, const braid_exec *exec)
 {
     braid_status status = braid_exec_check(function, exec);
-    if (status)
-        return status;
+    if (!status)
+        device_enter(exec->device);
+    return status;
+}
+
+braid_status braid_exec_check_launch(const char *function, const braid_exec *exec,
+                                     const braid_stream *stream)
+{
     if (stream && stream->device != exec->device)
         return braid_device_refuse_stream(function, exec->device, stream);
     struct backend *backend = exec->device->backend;
@@ -61,7 +67,7 @@ braid_status braid_exec_check_launch(const char *function, braid_exec *exec, bra
         exec, backend->ops->stream_check_launch(backend, device_backend_stream(stream)));
 }
 
-braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
+static braid_status launch(braid_exec *exec, braid_stream *stream)
 {
     braid_status status = braid_exec_check_launch("braid_exec_launch", exec, stream);
     if (status)
@@ -72,6 +78,16 @@ braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
         status = braid_exec_explain_launch(exec, braid_exec_launch_frames(exec, stream, 1));
     braid_exec_await_unrecorded(exec, stream);
     braid_exec_end_launch(exec);
+    return status;
+}
+
+braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream)
+{
+    braid_status status = braid_exec_enter("braid_exec_launch", exec);
+    if (status)
+        return status;
+    status = launch(exec, stream);
+    device_leave(exec->device);
     return status;
 }
 
@@ -127,19 +143,26 @@ static braid_status wait_for_all(braid_exec *exec)
 braid_status braid_exec_wait(braid_exec *exec)
 {
     bool later;
-    braid_status status = braid_exec_check("braid_exec_wait", exec);
-    if (!status)
-        status = braid_exec_await_deadline("braid_exec_wait", exec, BRAID_LAST_FRAME, &later);
+    braid_status status = braid_exec_enter("braid_exec_wait", exec);
+    if (status)
+        return status;
+    status = braid_exec_await_deadline("braid_exec_wait", exec, BRAID_LAST_FRAME, &later);
     if (!status && !later)
         status = wait_for_all(exec);
-    return status ? status : braid_exec_tell_traps(exec, BRAID_LAST_FRAME);
+    if (!status)
+        status = braid_exec_tell_traps(exec, BRAID_LAST_FRAME);
+    device_leave(exec->device);
+    return status;
 }
 
 braid_status braid_exec_ask(const char *function, braid_exec *exec)
 {
     braid_status status = braid_exec_check_devices(function, exec);
-    if (!status)
-        status = ask_for_end(exec, exec->device->backend->ops->event_query);
+    if (status)
+        return status;
+    device_enter(exec->device);
+    status = ask_for_end(exec, exec->device->backend->ops->event_query);
+    device_leave(exec->device);
     return !status && atomic_load(&exec->turn.is_unrecorded) ? BRAID_NOT_READY : status;
 }
 

@@ -132,6 +132,8 @@ uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_
 // then. Errors: BRAID_INVALID_ARGUMENT, BRAID_DEVICE_ERROR.
 braid_status braid_exec_check(const char *function, const braid_exec *exec);
 braid_status braid_exec_check_devices(const char *function, const braid_exec *exec);
+// As braid_exec_check. If it succeeds, the device is entered, which the caller leaves.
+braid_status braid_exec_enter(const char *function, const braid_exec *exec);
 
 // exec_create.c: makes all that depends on the player, or nothing. Errors: as braid_exec_create.
 braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
@@ -242,9 +244,9 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options);
 
-// Whether a launch has the arguments of one, and its stream takes one. `function` is for the
-// message.
-braid_status braid_exec_check_launch(const char *function, braid_exec *exec, braid_stream *stream);
+// Whether a launch's stream is of the exec's device, and takes one. `function` is for the message.
+braid_status braid_exec_check_launch(const char *function, const braid_exec *exec,
+                                     const braid_stream *stream);
 
 // Gives a parameter another value, with the lock held.
 braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value);

@@ -368,5 +368,8 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
         own = *options;
     if (!own.plan.places && device->group)
         own.plan.places = &device->group->model;
-    return create_on(&places, graph, &own, status, out_exec);
+    device_enter(places.devices[0]);
+    status = create_on(&places, graph, &own, status, out_exec);
+    device_leave(places.devices[0]);
+    return status;
 }

@@ -43,7 +43,9 @@ void braid_exec_destroy(braid_exec *exec)
     if (!exec || !device_is_here(exec->device) || braid_inside_check("braid_exec_destroy", exec))
         return;
     const struct places places = exec->places;
+    device_enter(places.devices[0]);
     await_to_free(exec);
     braid_exec_free(exec);
+    device_leave(places.devices[0]);
     braid_places_hold(&places, offsetof(braid_device, num_execs), -1);
 }

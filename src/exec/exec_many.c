@@ -113,18 +113,28 @@ static braid_status launch_many(braid_exec *exec, const struct many *many)
     return status;
 }
 
+static braid_status launch(braid_exec *exec, const struct many *many)
+{
+    braid_status status = braid_exec_check_launch("braid_exec_launch_many", exec, many->stream);
+    if (!status)
+        status = check_rows(exec, many);
+    if (status || many->num_frames == 0)
+        return status;
+    braid_exec_begin_launch(exec);
+    status = launch_many(exec, many);
+    braid_exec_await_unrecorded(exec, many->stream);
+    braid_exec_end_launch(exec);
+    return status;
+}
+
 braid_status braid_exec_launch_many(braid_exec *exec, braid_stream *stream, size_t num_frames,
                                     const braid_param_rows *rows, size_t num_rows)
 {
     const struct many many = { stream, num_frames, rows, num_rows };
-    braid_status status = braid_exec_check_launch("braid_exec_launch_many", exec, stream);
-    if (!status)
-        status = check_rows(exec, &many);
-    if (status || num_frames == 0)
+    braid_status status = braid_exec_enter("braid_exec_launch_many", exec);
+    if (status)
         return status;
-    braid_exec_begin_launch(exec);
-    status = launch_many(exec, &many);
-    braid_exec_await_unrecorded(exec, stream);
-    braid_exec_end_launch(exec);
+    status = launch(exec, &many);
+    device_leave(exec->device);
     return status;
 }

@@ -145,16 +145,25 @@ static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
     return status ? status : braid_exec_tell_traps(exec, frame);
 }
 
-braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
+static braid_status wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
 {
     bool later;
-    if (exec && ns == 0 && frame == BRAID_LAST_FRAME)
-        return braid_exec_ask(function, exec);
-    braid_status status = braid_exec_check(function, exec);
-    if (status || ns == 0)
-        return status ? status : query_frame(exec, frame);
+    if (ns == 0)
+        return query_frame(exec, frame);
     if (ns == UINT64_MAX)
         return frame == BRAID_LAST_FRAME ? braid_exec_wait(exec) : wait_for_frame(exec, frame);
-    status = poll(function, exec, frame, ns, &later);
+    braid_status status = poll(function, exec, frame, ns, &later);
     return status ? status : braid_exec_tell_traps(exec, frame);
+}
+
+braid_status braid_exec_wait_until(braid_exec *exec, uint64_t frame, uint64_t ns)
+{
+    if (exec && ns == 0 && frame == BRAID_LAST_FRAME)
+        return braid_exec_ask(function, exec);
+    braid_status status = braid_exec_enter(function, exec);
+    if (status)
+        return status;
+    status = wait_until(exec, frame, ns);
+    device_leave(exec->device);
+    return status;
 }

@@ -124,7 +124,7 @@ struct player {
     void (*destroy)(struct playing *playing);
 };
 
-// Makes a queue call, whose device must be current, with a stream to queue on.
+// Makes a queue call with its device current, and with a stream to queue on.
 braid_status braid_player_queue_call(braid_device *device, const struct backend_task *task,
                                      braid_stream *stream);
 

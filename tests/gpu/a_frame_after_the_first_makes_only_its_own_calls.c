@@ -150,11 +150,65 @@ static void a_parameter_costs_a_call_for_each_of_its_users(void **state)
     assert_int_equal(count_changes(MOST_USERS), MOST_USERS);
 }
 
+static void check_entries(const char *function, long before, long expected)
+{
+    if (standin_calls(function) - before != expected)
+        fail_msg("a launch made %ld calls of %s, not %ld", standin_calls(function) - before,
+                 function, expected);
+}
+
+static void check_entered_once(braid_exec_mode mode, uint32_t num_frames)
+{
+    static const char *const functions[] = { "cuCtxGetCurrent", "cuCtxSetCurrent",
+                                             "cuThreadExchangeStreamCaptureMode" };
+    static const long expected[] = { 1, 2, 2 }; // the last two: there and back
+    struct frame frame;
+    braid_graph *graph;
+    braid_resource words;
+    reset_standin();
+    check_ok(frame_open(&frame, "cuda"));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_buffer(graph, "words", frame.words, 4, &words));
+    const braid_kernel_node launch = {
+        .kernel = &sum_kernel,
+        BRAID_ARGS(BRAID_INOUT(words), BRAID_IN(words), BRAID_IN(words),
+                   BRAID_ARG(((uint32_t){ 1 }))),
+    };
+    for (int i = 0; i < 3; i++)
+        check_ok(braid_graph_add_kernel(graph, &launch, NULL));
+    const braid_exec_options options = { .mode = mode,
+                                         .islands = BRAID_ISLANDS_NEVER,
+                                         .frames = num_frames };
+    check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
+    braid_graph_destroy(graph);
+    for (int i = 0; i < 4; i++)
+        check_ok(braid_exec_launch(frame.exec, frame.stream));
+    check_ok(braid_exec_wait(frame.exec));
+    long before[3];
+    for (int i = 0; i < 3; i++)
+        before[i] = standin_calls(functions[i]);
+    check_ok(braid_exec_launch(frame.exec, frame.stream));
+    for (int i = 0; i < 3; i++)
+        check_entries(functions[i], before[i], expected[i]);
+    frame_finish(&frame);
+}
+
+// On a thread without a context.
+static void a_launch_makes_the_device_current_once(void **state)
+{
+    (void)state;
+    check_entered_once(BRAID_MODE_GRAPH, 1);
+    check_entered_once(BRAID_MODE_STREAMS, 1);
+    check_entered_once(BRAID_MODE_GRAPH, 3);
+    check_entered_once(BRAID_MODE_STREAMS, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_parameter_costs_a_call_for_each_of_its_users),
         cmocka_unit_test(a_graph_frame_is_one_change_and_one_launch),
+        cmocka_unit_test(a_launch_makes_the_device_current_once),
         cmocka_unit_test(on_streams),
         cmocka_unit_test(as_a_driver_graph),
     };

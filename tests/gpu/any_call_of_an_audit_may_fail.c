@@ -19,7 +19,8 @@ static void note_call(const char *function)
 static bool may_succeed_without(const char *function)
 {
     static const char *const names[] = {
-        "cuCtx", "Destroy", "Free", "Unload", "cuStreamEndCapture", "cuEventSynchronize"
+        "cuCtx",  "cuThreadExchange",   "Destroy",           "Free",
+        "Unload", "cuStreamEndCapture", "cuEventSynchronize"
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strstr(function, names[i]))

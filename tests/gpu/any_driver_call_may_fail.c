@@ -22,8 +22,9 @@ static const struct {
     bool only_while_destroying;
     const char *reason;
 } silent[] = {
-    { "cuCtxGetCurrent", true, "made a second time" },
-    { "cuCtxSetCurrent", false, "made a second time: while destroying, and to go back" },
+    { "cuCtxGetCurrent", false, "made a second time" },
+    { "cuCtxSetCurrent", false, "made a second time" },
+    { "cuThreadExchangeStreamCaptureMode", false, "made a second time" },
     { "cuStreamSynchronize", true, "made a second time" },
     { "cuEventSynchronize", true, "made a second time" },
 };

@@ -103,6 +103,7 @@ static void an_exec_whose_wait_fails_once(void **state)
     in_each_mode(fail_once, "cuEventSynchronize:1=999");
     in_each_mode(fail_once, "cuCtxGetCurrent:1=999");
     in_each_mode(fail_once, "cuCtxSetCurrent:1=999");
+    in_each_mode(fail_once, "cuThreadExchangeStreamCaptureMode:1=999");
 }
 
 static void an_exec_whose_waits_fail(void **state)
@@ -178,6 +179,38 @@ static void what_was_current_before(void **state)
     fail_calls(NULL);
     assert_non_null(strstr(logged, "making current again what was current before"));
     assert_int_equal(cuCtxSetCurrent(NULL), 0);
+    frame_finish(&frame);
+    check_nothing_is_left();
+}
+
+int cuThreadExchangeStreamCaptureMode(int *mode);
+
+static int exchange_mode(int mode)
+{
+    assert_int_equal(cuThreadExchangeStreamCaptureMode(&mode), 0);
+    return mode;
+}
+
+static void the_mode_for_captures(void **state)
+{
+    enum { THREAD_LOCAL = 1, RELAXED = 2 };
+    (void)state;
+    struct frame frame;
+    open_frame(&frame);
+    exchange_mode(THREAD_LOCAL);
+    fail_calls("cuThreadExchangeStreamCaptureMode:1=999,cuThreadExchangeStreamCaptureMode:3=999");
+    check_ok(braid_stream_query(frame.device, frame.stream));
+    fail_calls(NULL);
+    assert_int_equal(exchange_mode(THREAD_LOCAL), THREAD_LOCAL);
+    assert_string_equal(logged, "");
+    fail_calls("cuThreadExchangeStreamCaptureMode:1+=999");
+    check_fails(braid_stream_query(frame.device, frame.stream), BRAID_DEVICE_ERROR,
+                "when the device was made current");
+    fail_calls("cuThreadExchangeStreamCaptureMode:2+=999");
+    check_ok(braid_stream_query(frame.device, frame.stream));
+    fail_calls(NULL);
+    assert_non_null(strstr(logged, "going back to the thread's mode for captures"));
+    assert_int_equal(exchange_mode(0), RELAXED);
     frame_finish(&frame);
     check_nothing_is_left();
 }
@@ -341,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_stream_whose_wait_fails_once),
         cmocka_unit_test(a_stream_whose_waits_fail),
         cmocka_unit_test(what_was_current_before),
+        cmocka_unit_test(the_mode_for_captures),
         cmocka_unit_test(memory_events_and_modules),
         cmocka_unit_test(a_device_that_answers_nothing),
         cmocka_unit_test(a_device_whose_default_stream_does_not_answer),

@@ -101,6 +101,7 @@ static void check_graph_calls()
     DRIVER(capture_begin, cuStreamBeginCapture);
     DRIVER(capture_end, cuStreamEndCapture);
     DRIVER(stream_is_capturing, cuStreamIsCapturing);
+    DRIVER(exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
 }
 
 static void check_compiler_calls()

@@ -111,6 +111,7 @@ static void check_graph_calls()
     DRIVER(capture_begin, hipStreamBeginCapture);
     DRIVER(capture_end, hipStreamEndCapture);
     DRIVER(stream_is_capturing, hipStreamIsCapturing);
+    DRIVER(exchange_capture_mode, hipThreadExchangeStreamCaptureMode);
 }
 
 static void check_compiler_calls()

@@ -41,6 +41,7 @@ enum {
     GPU_HOST_PORTABLE = 1,
     GPU_HOST_MAPPED = 2,
     GPU_CAPTURE_THREAD_LOCAL = 1,
+    GPU_CAPTURE_RELAXED = 2,
     GPU_POINTER_MEMORY_TYPE = 2,
     GPU_POINTER_DEVICE = 9, // CUDA
 };
@@ -255,6 +256,7 @@ struct gpu_api {
     gpu_result (*capture_begin)(gpu_stream stream, int mode);
     gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
     gpu_result (*stream_is_capturing)(gpu_stream stream, int *status); // 0: it is not
+    gpu_result (*exchange_capture_mode)(int *mode);
 };
 
 // The run-time compiler, NVRTC or hiprtc: the same calls under two names.

@@ -214,7 +214,8 @@ braid_status braid_gpu_begin(struct gpu_call *call, struct backend *backend, con
 // The call's result in `slot`, as for braid_gpu_check. Makes the previous context current again.
 braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const void *slot);
 
-// Makes the device current until braid_gpu_leave. `what` is for the message.
+// Makes the device current until braid_gpu_leave, and relaxes the thread's mode for captures,
+// unless a scope round this one has done so. `what` is for the message.
 braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
                              const char *what);
 // The same, with the task named in the message.
@@ -234,6 +235,12 @@ void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, con
 // The same for a wait that nothing can replace. If it failed, so has the device.
 void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                              const char *what);
+
+// Whether the driver fails every call on the device after this error.
+bool braid_gpu_stays(gpu_result result);
+// The error that the device could not be made current; `what` is for the message.
+braid_status braid_gpu_refuse_entry(const struct gpu_backend *gpu, gpu_result result,
+                                    const char *what);
 
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api. It names the
 // call in the message "`what` (cuda:0) failed: NAME (number) from CALL: text".
@@ -363,6 +370,8 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, event_elapsed)                                                                          \
     X(gpu, reach)                                                                                  \
     X(gpu, get_link)                                                                               \
+    X(gpu, call_current)                                                                           \
+    X(gpu, call_program)                                                                           \
     X(gpu, call_capturing)                                                                         \
     X(gpu, kernel_load)                                                                            \
     X(gpu, kernel_load_audited)                                                                    \
@@ -374,5 +383,9 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, task_goes_on)                                                                           \
     X(gpu, submit)
 GPU_OPERATIONS(BACKEND_DECLARES)
+
+// gpu_context.c: enter and leave of the backend.
+void braid_gpu_hold(struct backend *backend);
+void braid_gpu_let_go(struct backend *backend);
 
 #endif

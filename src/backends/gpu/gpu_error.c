@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turning driver results into statuses and messages, and making the device current.
+// Turning driver results into statuses and messages.
 #include "backends/gpu/gpu_backend.h"
 
 #include <stdio.h>
@@ -32,8 +32,8 @@ static const char *call_name(const struct gpu_backend *gpu, const void *slot)
     return braid_gpu_symbol_name(&braid_gpu_symbols, gpu->vendor->index, offset);
 }
 
-// Errors after which the driver fails every call on the device. CUDA and HIP number them alike.
-static bool stays(gpu_result result)
+// CUDA and HIP number them alike.
+bool braid_gpu_stays(gpu_result result)
 {
     enum {
         ECC = 214,
@@ -66,7 +66,20 @@ static braid_status report(const struct gpu_backend *gpu, gpu_result result, con
     braid_status status = braid_error(status_of(result), "%s (%s) failed: %s (%d) from %s%s%s",
                                       what, where, name ? name : "unknown error", result,
                                       call_name(gpu, slot), text ? ": " : "", text ? text : "");
-    if (stays(result))
+    if (braid_gpu_stays(result))
+        note(gpu);
+    return status;
+}
+
+braid_status braid_gpu_refuse_entry(const struct gpu_backend *gpu, gpu_result result,
+                                    const char *what)
+{
+    const char *name = NULL, *text = NULL;
+    gpu->vendor->describe(gpu->api, result, &name, &text);
+    braid_status status =
+        braid_error(BRAID_DEVICE_ERROR, "%s (%s) failed: %s (%d) when the device was made current",
+                    what, gpu->label, name ? name : "unknown error", result);
+    if (braid_gpu_stays(result))
         note(gpu);
     return status;
 }
@@ -113,65 +126,9 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
     return report(gpu, result, slot, what, where, detail);
 }
 
-braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
-                             const char *what)
-{
-    *scope = (struct gpu_scope){ 0 };
-    gpu_result result = gpu->vendor->enter(gpu, scope);
-    if (result == GPU_SUCCESS)
-        return BRAID_OK;
-    const char *name = NULL, *text = NULL;
-    gpu->vendor->describe(gpu->api, result, &name, &text);
-    braid_status status =
-        braid_error(BRAID_DEVICE_ERROR, "%s (%s) failed: %s (%d) when the device was made current",
-                    what, gpu->label, name ? name : "unknown error", result);
-    if (stays(result))
-        note(gpu);
-    return status;
-}
-
-// The call in between is done by now, so it cannot be the one that fails.
-void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
-{
-    if (!scope->changed)
-        return;
-    const void *slot = NULL;
-    if (gpu->vendor->leave(gpu, scope, &slot))
-        braid_gpu_check_freed(gpu, gpu->vendor->leave(gpu, scope, &slot), slot,
-                              "making current again what was current before");
-}
-
-braid_status braid_gpu_begin(struct gpu_call *call, struct backend *backend, const char *what)
-{
-    struct gpu_backend *gpu = gpu_from(backend);
-    *call = (struct gpu_call){ .gpu = gpu, .api = gpu->api, .what = what };
-    return braid_gpu_enter(gpu, &call->scope, what);
-}
-
-braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const void *slot)
-{
-    braid_gpu_leave(call->gpu, &call->scope);
-    return braid_gpu_check(call->gpu, result, slot, call->what);
-}
-
 static bool has_failed(const struct gpu_backend *gpu)
 {
     return gpu->base.failure && failure_is_noted(gpu->base.failure);
-}
-
-bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
-{
-    struct error_attempt attempt;
-    *scope = (struct gpu_scope){ 0 };
-    if (gpu->vendor->enter(gpu, scope) == GPU_SUCCESS)
-        return true;
-    bool told = has_failed(gpu);
-    braid_error_begin_attempt(&attempt);
-    braid_status status = braid_gpu_enter(gpu, scope, what);
-    if (status)
-        note(gpu);
-    braid_error_end_noted(&attempt, told ? BRAID_OK : status);
-    return status == BRAID_OK;
 }
 
 static void tell_freed(const struct gpu_backend *gpu, gpu_result result, const void *slot,

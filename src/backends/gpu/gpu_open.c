@@ -223,25 +223,13 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     gpu->vendor->stream_cost_model(gpu, out_model);
 }
 
-static braid_status call_current(struct backend *backend, braid_status (*call)(void *user),
-                                 void *user)
-{
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_scope scope;
-    braid_status status = braid_gpu_enter(gpu, &scope, "making the device current");
-    if (status)
-        return status;
-    status = call(user);
-    braid_gpu_leave(gpu, &scope);
-    return status;
-}
-
 // The same for every vendor, except for the fields that braid_gpu_open sets.
 static const struct backend_ops common_ops = {
     .close = gpu_close,
     .get_info = get_info,
     .get_cost_model = get_cost_model,
-    .call_current = call_current,
+    .enter = braid_gpu_hold,
+    .leave = braid_gpu_let_go,
     GPU_OPERATIONS(BACKEND_FILLS) // defined in other files
 };
 

@@ -131,6 +131,8 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(capture_begin), CUDA("cuStreamBeginCapture_v2"), MAY_HIP("hipStreamBeginCapture") },
     { SLOT(capture_end), CUDA("cuStreamEndCapture"), MAY_HIP("hipStreamEndCapture") },
     { SLOT(stream_is_capturing), CUDA("cuStreamIsCapturing"), MAY_HIP("hipStreamIsCapturing") },
+    { SLOT(exchange_capture_mode), CUDA("cuThreadExchangeStreamCaptureMode"),
+      MAY_HIP("hipThreadExchangeStreamCaptureMode") },
 };
 
 static const struct gpu_symbol compiler_rows[] = {

@@ -61,11 +61,15 @@ struct gpu_conditional {
     uint32_t num_bodies;
 };
 
-// The previous current context or device of the calling thread.
+// The calling thread before calls of the driver; see gpu_context.c.
 struct gpu_scope {
-    gpu_context context; // CUDA
-    int device;          // HIP
+    struct gpu_scope *outer;
+    const struct gpu_backend *gpu;
+    gpu_context context; // CUDA: what was current
+    int device;          // HIP: likewise
     bool changed;
+    int mode;        // for other captures, where this scope has relaxed it
+    bool is_relaxed; // likewise
 };
 
 // Nodes of graphs, whose parameters have another layout with each vendor. *out_slot as below.

@@ -73,32 +73,6 @@ static braid_status name_failed(const struct streams_playing *streams,
                        streams->lanes[lane].device->label, lane, braid_error_message());
 }
 
-struct queue_call {
-    braid_device *device;
-    const struct backend_task *task;
-    braid_stream *stream;
-    bool made;
-};
-
-static braid_status call(void *user)
-{
-    struct queue_call *made_call = user;
-    made_call->made = true;
-    return braid_player_queue_call(made_call->device, made_call->task, made_call->stream);
-}
-
-static braid_status make_queue_call(const struct streams_playing *streams,
-                                    const struct backend_task *task, const struct stream_lane *lane)
-{
-    struct backend *backend = lane->device->backend;
-    struct queue_call made_call = { lane->device, task, lane->stream, false };
-    if (!backend->ops->call_current)
-        return call(&made_call);
-    braid_status status = backend->ops->call_current(backend, call, &made_call);
-    return made_call.made ? status
-                          : name_failed(streams, task, (uint32_t)(lane - streams->lanes), status);
-}
-
 // Queues a task. If that fails halfway, notes its left work. The task itself may be changed while
 // that is awaited.
 static braid_status submit(struct streams_playing *streams, const struct backend_task *task,
@@ -119,7 +93,7 @@ static braid_status run_task(struct streams_playing *streams, const struct backe
     if (task->disabled)
         return BRAID_OK; // its waits are on the stream already
     if (task->kind == WORK_QUEUE)
-        return make_queue_call(streams, task, lane);
+        return braid_player_queue_call(lane->device, task, lane->stream);
     return submit(streams, task, lane);
 }
 

@@ -36,8 +36,9 @@ static const struct {
     bool only_while_destroying;
     const char *reason;
 } silent[] = {
-    { "hipGetDevice", true, "made a second time" },
-    { "hipSetDevice", false, "made a second time: while destroying, and to go back" },
+    { "hipGetDevice", false, "made a second time" },
+    { "hipSetDevice", false, "made a second time" },
+    { "hipThreadExchangeStreamCaptureMode", false, "made a second time" },
     { "hipStreamSynchronize", true, "made a second time" },
     { "hipEventQuery", true, "made a second time: HIP's events are waited for by asking" },
     { "hiprtcGetProgramLogSize", false, "only the text of a message" },

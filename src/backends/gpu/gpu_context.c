@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a thread that Braid changes for calls of the driver: the current context, and the
+// mode for captures.
+//
+// While the program captures a stream in a mode other than the relaxed one, the driver refuses
+// calls that may wait, and spoils the capture. In relaxed mode this thread makes them nevertheless.
+// Scopes lie within each other. One within another of the same device costs nothing.
+#include "backends/gpu/gpu_backend.h"
+#include "base/error.h"
+#include "base/failure.h"
+
+struct gpu_thread {
+    struct gpu_scope *innermost; // NULL: the thread has what the program gave it
+    struct gpu_scope held;       // between the backend's enter and leave, the outermost ones
+    uint32_t num_held;
+    bool is_held; // it could be entered
+};
+
+static _Thread_local struct gpu_thread thread;
+
+static gpu_result exchange_mode(const struct gpu_backend *gpu, int *mode)
+{
+    const int wanted = *mode;
+    gpu_result result = gpu->api->exchange_capture_mode(mode);
+    if (result) {
+        *mode = wanted;
+        result = gpu->api->exchange_capture_mode(mode);
+    }
+    return result;
+}
+
+// A device that has failed may answer every call with its error. The calls that follow tell it.
+static gpu_result relax_mode(const struct gpu_backend *gpu, struct gpu_scope *scope)
+{
+    if (!gpu->api->exchange_capture_mode)
+        return GPU_SUCCESS;
+    scope->mode = GPU_CAPTURE_RELAXED;
+    gpu_result result = exchange_mode(gpu, &scope->mode);
+    scope->is_relaxed = result == GPU_SUCCESS;
+    return braid_gpu_stays(result) ? GPU_SUCCESS : result;
+}
+
+static void restore_mode(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+{
+    int mode = scope->mode;
+    if (scope->is_relaxed)
+        braid_gpu_check_freed(gpu, exchange_mode(gpu, &mode), &gpu->api->exchange_capture_mode,
+                              "going back to the thread's mode for captures");
+}
+
+static void restore_device(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+{
+    if (!scope->changed)
+        return;
+    const void *slot = NULL;
+    if (gpu->vendor->leave(gpu, scope, &slot))
+        braid_gpu_check_freed(gpu, gpu->vendor->leave(gpu, scope, &slot), slot,
+                              "making current again what was current before");
+}
+
+static gpu_result enter_first(const struct gpu_backend *gpu, struct gpu_scope *scope)
+{
+    gpu_result result = gpu->vendor->enter(gpu, scope);
+    if (!result) {
+        result = relax_mode(gpu, scope);
+        if (result)
+            restore_device(gpu, scope);
+    }
+    return result;
+}
+
+static gpu_result enter(const struct gpu_backend *gpu, struct gpu_scope *scope)
+{
+    gpu_result result = GPU_SUCCESS;
+    *scope = (struct gpu_scope){ .outer = thread.innermost, .gpu = gpu };
+    if (!scope->outer)
+        result = enter_first(gpu, scope);
+    else if (scope->outer->gpu != gpu)
+        result = gpu->vendor->enter(gpu, scope);
+    if (!result)
+        thread.innermost = scope;
+    return result;
+}
+
+// The call in between is done by now, so it cannot be the one that fails.
+void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scope)
+{
+    thread.innermost = scope->outer;
+    restore_mode(gpu, scope);
+    restore_device(gpu, scope);
+}
+
+braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
+                             const char *what)
+{
+    gpu_result result = enter(gpu, scope);
+    return result ? braid_gpu_refuse_entry(gpu, result, what) : BRAID_OK;
+}
+
+// Both calls have failed: the device has, too.
+static void tell_entry(const struct gpu_backend *gpu, gpu_result result, const char *what)
+{
+    struct error_attempt attempt;
+    bool told = gpu->base.failure && failure_is_noted(gpu->base.failure);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_gpu_refuse_entry(gpu, result, what);
+    if (gpu->base.failure)
+        braid_failure_note(gpu->base.failure);
+    braid_error_end_noted(&attempt, told ? BRAID_OK : status);
+}
+
+bool braid_gpu_enter_to_free(struct gpu_backend *gpu, struct gpu_scope *scope, const char *what)
+{
+    gpu_result result = enter(gpu, scope);
+    if (result)
+        result = enter(gpu, scope);
+    if (result)
+        tell_entry(gpu, result, what);
+    return result == GPU_SUCCESS;
+}
+
+braid_status braid_gpu_begin(struct gpu_call *call, struct backend *backend, const char *what)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    *call = (struct gpu_call){ .gpu = gpu, .api = gpu->api, .what = what };
+    return braid_gpu_enter(gpu, &call->scope, what);
+}
+
+braid_status braid_gpu_end(const struct gpu_call *call, gpu_result result, const void *slot)
+{
+    braid_gpu_leave(call->gpu, &call->scope);
+    return braid_gpu_check(call->gpu, result, slot, call->what);
+}
+
+// If this fails, each scope within makes the device current by itself, and tells its failure.
+void braid_gpu_hold(struct backend *backend)
+{
+    if (thread.num_held++ == 0)
+        thread.is_held = enter(gpu_from(backend), &thread.held) == GPU_SUCCESS;
+}
+
+void braid_gpu_let_go(struct backend *backend)
+{
+    (void)backend;
+    if (--thread.num_held > 0 || !thread.is_held)
+        return;
+    thread.is_held = false;
+    braid_gpu_leave(thread.held.gpu, &thread.held);
+}
+
+braid_status braid_gpu_call_current(struct backend *backend, braid_status (*call)(void *user),
+                                    void *user)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "making the device current");
+    if (status)
+        return status;
+    status = call(user);
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}
+
+// The program's call may have made another device current.
+static void return_from_program(const struct gpu_backend *gpu, struct gpu_scope *outermost)
+{
+    static const char what[] = "going on behind a queue call";
+    struct gpu_scope ignored = { 0 };
+    gpu_result result = gpu->vendor->enter(gpu, &ignored);
+    if (result)
+        result = gpu->vendor->enter(gpu, &ignored);
+    if (!result)
+        result = relax_mode(gpu, outermost);
+    if (result)
+        tell_entry(gpu, result, what);
+}
+
+static struct gpu_scope *find_outermost(struct gpu_scope *scope)
+{
+    while (scope->outer)
+        scope = scope->outer;
+    return scope;
+}
+
+// Scopes that calls of Braid make within the program's call are the first ones there.
+static braid_status call_program(const struct gpu_backend *gpu, struct gpu_scope *innermost,
+                                 braid_status (*call)(void *user), void *user)
+{
+    struct gpu_scope *outermost = find_outermost(innermost);
+    const struct gpu_thread before = thread;
+    restore_mode(gpu, outermost);
+    thread = (struct gpu_thread){ 0 };
+    braid_status status = call(user);
+    thread = before;
+    return_from_program(gpu, outermost);
+    return status;
+}
+
+braid_status braid_gpu_call_program(struct backend *backend, braid_status (*call)(void *user),
+                                    void *user)
+{
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "making the device current");
+    if (status)
+        return status;
+    status = call_program(gpu, &scope, call, user);
+    braid_gpu_leave(gpu, &scope);
+    return status;
+}
