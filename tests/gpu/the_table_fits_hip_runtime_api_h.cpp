@@ -112,6 +112,8 @@ static void check_graph_calls()
     DRIVER(capture_end, hipStreamEndCapture);
     DRIVER(stream_is_capturing, hipStreamIsCapturing);
     DRIVER(exchange_capture_mode, hipThreadExchangeStreamCaptureMode);
+    DRIVER(hip_peek_error, hipPeekAtLastError);
+    DRIVER(hip_take_error, hipGetLastError);
 }
 
 static void check_compiler_calls()

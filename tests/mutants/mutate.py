@@ -35,6 +35,8 @@ LEFT_OUT = {
     "log_bytes": "only the text of a message",
     "log": "only the text of a message",
     "exec_many.c update": "tells of no task, so no player fails: see islands_run_many_frames",
+    "gpu_context.c hip_peek_error": "gives an error of before: see hip_errors_stay_the_programs",
+    "gpu_context.c hip_take_error": "as before",
     "gpu_context.c exchange_capture_mode": "made a second time: see destroying_is_safe_whatever_the_driver_answers",
     "exec.c event_query": "only the text of a message",
     "stream_wrap": "fails only for want of memory: see any_allocation_may_fail",

@@ -257,6 +257,8 @@ struct gpu_api {
     gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
     gpu_result (*stream_is_capturing)(gpu_stream stream, int *status); // 0: it is not
     gpu_result (*exchange_capture_mode)(int *mode);
+    gpu_result (*hip_peek_error)(void); // HIP: the thread's last error
+    gpu_result (*hip_take_error)(void); // HIP: the same, which is none from then on
 };
 
 // The run-time compiler, NVRTC or hiprtc: the same calls under two names.

@@ -236,6 +236,11 @@ void braid_gpu_check_freed(const struct gpu_backend *gpu, gpu_result result, con
 void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, const void *slot,
                              const char *what);
 
+// The thread's last error before calls of HIP that no scope is round; 0 with CUDA. The second takes
+// away an error that these calls left.
+int braid_gpu_keep_error(const struct gpu_api *api);
+void braid_gpu_restore_error(const struct gpu_api *api, int before);
+
 // Whether the driver fails every call on the device after this error.
 bool braid_gpu_stays(gpu_result result);
 // The error that the device could not be made current; `what` is for the message.

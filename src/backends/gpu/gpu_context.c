@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a thread that Braid changes for calls of the driver: the current context, and the
-// mode for captures.
+// The state of a thread that Braid changes for calls of the driver: the current context, the mode
+// for captures, and HIP's last error.
 //
 // While the program captures a stream in a mode other than the relaxed one, the driver refuses
 // calls that may wait, and spoils the capture. In relaxed mode this thread makes them nevertheless.
@@ -17,6 +17,18 @@ struct gpu_thread {
 };
 
 static _Thread_local struct gpu_thread thread;
+
+int braid_gpu_keep_error(const struct gpu_api *api)
+{
+    return api->hip_peek_error ? api->hip_peek_error() : GPU_SUCCESS;
+}
+
+// If there was one before, the thread keeps that, or the one in its place: nobody can set it again.
+void braid_gpu_restore_error(const struct gpu_api *api, int before)
+{
+    if (api->hip_take_error && !before)
+        (void)api->hip_take_error();
+}
 
 static gpu_result exchange_mode(const struct gpu_backend *gpu, int *mode)
 {
@@ -60,12 +72,15 @@ static void restore_device(const struct gpu_backend *gpu, const struct gpu_scope
 
 static gpu_result enter_first(const struct gpu_backend *gpu, struct gpu_scope *scope)
 {
+    scope->error = braid_gpu_keep_error(gpu->api);
     gpu_result result = gpu->vendor->enter(gpu, scope);
     if (!result) {
         result = relax_mode(gpu, scope);
         if (result)
             restore_device(gpu, scope);
     }
+    if (result)
+        braid_gpu_restore_error(gpu->api, scope->error);
     return result;
 }
 
@@ -88,6 +103,8 @@ void braid_gpu_leave(const struct gpu_backend *gpu, const struct gpu_scope *scop
     thread.innermost = scope->outer;
     restore_mode(gpu, scope);
     restore_device(gpu, scope);
+    if (!scope->outer)
+        braid_gpu_restore_error(gpu->api, scope->error);
 }
 
 braid_status braid_gpu_enter(const struct gpu_backend *gpu, struct gpu_scope *scope,
@@ -166,6 +183,7 @@ static void return_from_program(const struct gpu_backend *gpu, struct gpu_scope 
 {
     static const char what[] = "going on behind a queue call";
     struct gpu_scope ignored = { 0 };
+    outermost->error = braid_gpu_keep_error(gpu->api);
     gpu_result result = gpu->vendor->enter(gpu, &ignored);
     if (result)
         result = gpu->vendor->enter(gpu, &ignored);
@@ -189,6 +207,7 @@ static braid_status call_program(const struct gpu_backend *gpu, struct gpu_scope
     struct gpu_scope *outermost = find_outermost(innermost);
     const struct gpu_thread before = thread;
     restore_mode(gpu, outermost);
+    braid_gpu_restore_error(gpu->api, outermost->error);
     thread = (struct gpu_thread){ 0 };
     braid_status status = call(user);
     thread = before;

@@ -67,13 +67,28 @@ static braid_status explain_result(const struct gpu_vendor *vendor, const struct
     return has_none ? BRAID_OK : BRAID_DEVICE_ERROR;
 }
 
+static braid_status count_devices(const struct gpu_vendor *vendor, const struct gpu_api *api,
+                                  uint32_t *out_num_devices, char *out_reason, size_t reason_size)
+{
+    int count = 0;
+    gpu_result result = api->initialize(0);
+    if (result)
+        return explain_result(vendor, api, result, &api->initialize, out_reason, reason_size);
+    result = api->device_count(&count);
+    if (result)
+        return explain_result(vendor, api, result, &api->device_count, out_reason, reason_size);
+    if (count <= 0)
+        snprintf(out_reason, reason_size, "the library is there and finds no device");
+    else
+        *out_num_devices = (uint32_t)count;
+    return BRAID_OK;
+}
+
 braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_num_devices,
                              char *out_reason, size_t reason_size)
 {
     const struct gpu_vendor *vendor = driver->own;
     struct library *library = load_library(vendor);
-    const struct gpu_api *api = &library->api;
-    int count = 0;
     *out_num_devices = 0;
     if (reason_size > 0)
         *out_reason = '\0';
@@ -86,17 +101,11 @@ braid_status braid_gpu_query(const struct backend_driver *driver, uint32_t *out_
                  "a parent of this process loaded the driver before a fork");
         return BRAID_OK;
     }
-    gpu_result result = api->initialize(0);
-    if (result)
-        return explain_result(vendor, api, result, &api->initialize, out_reason, reason_size);
-    result = api->device_count(&count);
-    if (result)
-        return explain_result(vendor, api, result, &api->device_count, out_reason, reason_size);
-    if (count <= 0)
-        snprintf(out_reason, reason_size, "the library is there and finds no device");
-    else
-        *out_num_devices = (uint32_t)count;
-    return BRAID_OK;
+    const int error = braid_gpu_keep_error(&library->api);
+    braid_status status =
+        count_devices(vendor, &library->api, out_num_devices, out_reason, reason_size);
+    braid_gpu_restore_error(&library->api, error);
+    return status;
 }
 
 // An attribute that an older driver does not know, and refuses as a number, stays 0, which means
@@ -146,7 +155,9 @@ static braid_status read_info(struct gpu_backend *gpu)
 
 static braid_status open_device(struct gpu_backend *gpu)
 {
+    const int error = braid_gpu_keep_error(gpu->api);
     braid_status status = gpu->vendor->open_device(gpu);
+    braid_gpu_restore_error(gpu->api, error);
     if (status)
         return status;
     struct gpu_scope scope;

@@ -133,6 +133,8 @@ static const struct gpu_symbol driver_rows[] = {
     { SLOT(stream_is_capturing), CUDA("cuStreamIsCapturing"), MAY_HIP("hipStreamIsCapturing") },
     { SLOT(exchange_capture_mode), CUDA("cuThreadExchangeStreamCaptureMode"),
       MAY_HIP("hipThreadExchangeStreamCaptureMode") },
+    { SLOT(hip_peek_error), HIP("hipPeekAtLastError") },
+    { SLOT(hip_take_error), HIP("hipGetLastError") },
 };
 
 static const struct gpu_symbol compiler_rows[] = {

@@ -68,8 +68,9 @@ struct gpu_scope {
     gpu_context context; // CUDA: what was current
     int device;          // HIP: likewise
     bool changed;
-    int mode;        // for other captures, where this scope has relaxed it
-    bool is_relaxed; // likewise
+    int mode;         // for other captures, where this scope has relaxed it
+    bool is_relaxed;  // likewise
+    gpu_result error; // HIP: the last error, of the outermost scope
 };
 
 // Nodes of graphs, whose parameters have another layout with each vendor. *out_slot as below.

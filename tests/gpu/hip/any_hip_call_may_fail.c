@@ -39,6 +39,8 @@ static const struct {
     { "hipGetDevice", false, "made a second time" },
     { "hipSetDevice", false, "made a second time" },
     { "hipThreadExchangeStreamCaptureMode", false, "made a second time" },
+    { "hipPeekAtLastError", false, "gives an error of before" },
+    { "hipGetLastError", false, "likewise" },
     { "hipStreamSynchronize", true, "made a second time" },
     { "hipEventQuery", true, "made a second time: HIP's events are waited for by asking" },
     { "hiprtcGetProgramLogSize", false, "only the text of a message" },
