@@ -42,6 +42,18 @@ def one_of_a_thing_is_not_many():
         assert re.search(f"^{line}$", result.out, re.MULTILINE), result.out
 
 
+# Buffers without memory have addresses from 4096 on. The cost of a busy node, or its number, may be one of these.
+def a_number_of_a_busy_node_is_no_address():
+    graphs = ["digraph { cost_unit=ns; resources=\"x:4 y:65536\"; a [cost=30000, accesses=w0]; b [cost=10, accesses=w1] }",
+              "digraph { cost_unit=ns; resources=\"x:65536\"; reads [accesses=w0]; %s }" %
+              " ".join(f"n{i} [cost=1]" for i in range(4200))]
+    for text in graphs:
+        result = braid("run", "-", "--frames", "1", "--device", "cpu", "--lanes", "1", text=text)
+        assert result.status == 0, result.err
+        result = braid("tune", "-", "--budget", "1000", "--device", "cpu", text=text)
+        assert result.status == 0, result.err
+
+
 def the_json_has_the_figures():
     result = braid("run", "-", "--frames", "3", "--device", "cpu:0", "--workers", "2", "--json",
                    "-", text=DIAMOND)
@@ -220,6 +232,7 @@ if __name__ == "__main__":
         a_diamond_runs_in_each_mode,
         what_leads_to_a_later_frame_orders_nothing_of_one,
         one_of_a_thing_is_not_many,
+        a_number_of_a_busy_node_is_no_address,
         the_json_has_the_figures,
         memory_of_transient_buffers_is_told,
         a_transient_buffer_that_is_read_first_is_refused,

@@ -64,8 +64,10 @@ braid_status frame_add_node(braid_graph *graph, const struct dot_node *node,
     braid_interval *intervals = memory->on_device;
     uint64_t number = index, busy_ns = node->cost.whole;
     uint32_t num_more = memory->buffers ? addresses->num : 0;
-    braid_arg args[3 + DOT_MOST_ARGS] = { BRAID_ARG(intervals), BRAID_ARG(number),
-                                          BRAID_ARG(busy_ns) };
+    // A number may look like the address of a buffer for which there is no memory.
+    braid_arg args[3 + DOT_MOST_ARGS] = { { &intervals, BRAID_UNCHECKED_POINTER },
+                                          { &number, BRAID_UNCHECKED_POINTER },
+                                          { &busy_ns, BRAID_UNCHECKED_POINTER } };
     for (uint32_t i = 0; i < num_more; i++)
         args[3 + i] = braid_resource_address(&addresses->resources[i]);
     braid_kernel_node launch = {
