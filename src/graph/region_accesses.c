@@ -49,27 +49,57 @@ static void take(struct list *list, const struct graph_access *access, bool is_o
                                                                              : BRAID_READ_WRITE;
 }
 
-static void take_nodes(const braid_graph *graph, uint32_t first, uint32_t end, struct list *list)
+// Where a node runs: at its main node's place, by its role in the bundle.
+struct turn {
+    uint32_t main, role, node;
+};
+
+static int compare_turns(const void *left, const void *right)
 {
-    const struct graph_access *accesses = graph->accesses.items;
+    const struct turn *a = left, *b = right;
+    if (a->main != b->main)
+        return a->main < b->main ? -1 : 1;
+    if (a->role != b->role)
+        return a->role < b->role ? -1 : 1;
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+// Sorts those of one body into the order in which they run.
+static void sort_turns(const braid_graph *graph, uint32_t first, uint32_t end, struct turn *turns)
+{
+    static const uint32_t order[] = { [GRAPH_PRELUDE] = 0, [GRAPH_MAIN] = 1, [GRAPH_EPILOGUE] = 2 };
     for (uint32_t i = first; i < end; i++) {
         const struct graph_node *node = &graph_nodes(graph)[i];
+        uint32_t main = node->role == GRAPH_MAIN ? i : node->main;
+        turns[i - first] = (struct turn){ main, order[node->role], i };
+    }
+    if (graph->num_bundled && end > first)
+        qsort(turns, end - first, sizeof(*turns), compare_turns);
+}
+
+static void take_nodes(const braid_graph *graph, uint32_t first, uint32_t end, struct turn *turns,
+                       struct list *list)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    sort_turns(graph, first, end, turns);
+    for (uint32_t i = 0; i < end - first; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[turns[i].node];
         for (uint32_t k = 0; k < node->num_accesses; k++)
             take(list, &accesses[node->first_access + k], false);
     }
 }
 
 // The condition is read before all, or behind all. There is room for all accesses in each list.
-static void join(const braid_graph *graph, const struct graph_region *open, struct list *own,
-                 struct list *arms)
+static void join(const braid_graph *graph, const struct graph_region *open, struct turn *turns,
+                 struct list *own, struct list *arms)
 {
     const struct graph_access reads = { open->condition, BRAID_READ };
     bool has_condition = open->condition != GRAPH_NONE;
     bool tests_first = graph_loop(graph, open->node)->tests_first;
     if (has_condition && tests_first)
         take(own, &reads, false);
-    take_nodes(graph, open->node + 1, open->first, &arms[0]);
-    take_nodes(graph, open->first, graph_num_nodes(graph), &arms[1]);
+    take_nodes(graph, open->node + 1, open->first, turns, &arms[0]);
+    take_nodes(graph, open->first, graph_num_nodes(graph), turns, &arms[1]);
     for (uint32_t i = 0; i < arms[1].num; i++)
         take(&arms[0], &arms[1].items[i], true);
     for (uint32_t i = 0; i < arms[0].num; i++)
@@ -112,13 +142,14 @@ braid_status braid_graph_join_accesses(braid_graph *graph, const struct graph_re
     size_t num = graph->accesses.num - graph_nodes(graph)[open->node].first_access + 1;
     struct graph_access *room = malloc(3 * num * sizeof(*room));
     uint32_t *known = calloc(4 * num, sizeof(*known));
+    struct turn *turns = malloc((graph->nodes.num - open->node) * sizeof(*turns));
     struct list lists[3] = { 0 };
     for (size_t i = 0; room && known && i < 3; i++)
         lists[i] = (struct list){ room + i * num, 0, known, (uint32_t)num, known + (i + 1) * num };
-    bool done = room && known;
+    bool done = room && known && turns;
     if (done) {
         sort_resources(graph, open, known, num);
-        join(graph, open, &lists[0], &lists[1]);
+        join(graph, open, turns, &lists[0], &lists[1]);
     }
     uint32_t had = graph_nodes(graph)[open->node].num_accesses;
     uint32_t more = lists[0].num > had ? lists[0].num - had : 0;
@@ -128,5 +159,6 @@ braid_status braid_graph_join_accesses(braid_graph *graph, const struct graph_re
         put(graph, open, &lists[0]);
     free(room);
     free(known);
+    free(turns);
     return done ? BRAID_OK : braid_error_no_memory("the accesses of a loop or branch");
 }

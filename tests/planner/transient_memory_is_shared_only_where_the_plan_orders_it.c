@@ -3,6 +3,8 @@
 // before the other's.
 #include <string.h>
 
+#include <braid/region.h>
+
 #include "graph/graph.h"
 #include "planner/plan_testing.h"
 #include "support/failing_memory.h"
@@ -96,6 +98,55 @@ static void a_buffer_that_is_read_first_is_refused_by_name(void **state)
         braid_schedule_destroy(schedule);
         braid_graph_destroy(graph);
     }
+}
+
+static void add_prelude(braid_graph *graph, braid_node main, braid_access access)
+{
+    const braid_node_options options = { .prelude_of = main,
+                                         .accesses = &access,
+                                         .num_accesses = 1 };
+    check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node = options }, NULL));
+}
+
+// In a loop as outside: the prelude runs before the main node, which was added earlier.
+static void preludes_write_before_their_main_node_reads(void **state)
+{
+    (void)state;
+    for (int is_inside = 0; is_inside < 2; is_inside++) {
+        braid_graph *graph = new_graph();
+        braid_resource x = transient(graph, "x", 64);
+        if (is_inside)
+            check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+        braid_node main = new_user(graph, "main", x, BRAID_READ, NO_RESOURCE, 0);
+        add_prelude(graph, main, (braid_access){ x, BRAID_WRITE });
+        if (is_inside)
+            check_ok(braid_graph_end(graph));
+        braid_schedule *schedule = plan_on(graph, 1);
+        struct memory_plan plan = memory_of(schedule, graph);
+        assert_int_equal(plan.info.arena_bytes, 256);
+        braid_memory_plan_finish(&plan);
+        braid_schedule_destroy(schedule);
+        braid_graph_destroy(graph);
+    }
+}
+
+// A prelude that reads counts at its main node's place, before a writer that was added earlier.
+static void a_prelude_that_reads_first_is_refused_in_a_loop(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_resource x = transient(graph, "x", 64);
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .node.name = "loop", .times = 2 }, NULL));
+    braid_node main = new_node(graph, "main", 1, NO_NODE, NO_NODE);
+    new_user(graph, "late", x, BRAID_WRITE, NO_RESOURCE, 0);
+    add_prelude(graph, main, (braid_access){ x, BRAID_READ });
+    check_ok(braid_graph_end(graph));
+    braid_schedule *schedule = plan_on(graph, 1);
+    struct memory_plan plan;
+    check_fails(braid_memory_plan_create(schedule, graph, false, &plan), BRAID_INVALID_ARGUMENT,
+                "'loop' reads it before any node writes it");
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
 }
 
 static void bad_buffers_are_refused(void **state)
@@ -353,6 +404,8 @@ int main(void)
         cmocka_unit_test(only_lanes_and_waits_let_buffers_share),
         cmocka_unit_test(ranges_lie_in_their_buffer_and_alignment_is_kept),
         cmocka_unit_test(a_buffer_that_is_read_first_is_refused_by_name),
+        cmocka_unit_test(preludes_write_before_their_main_node_reads),
+        cmocka_unit_test(a_prelude_that_reads_first_is_refused_in_a_loop),
         cmocka_unit_test(bad_buffers_are_refused),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(memory_that_comes_back_is_found),
