@@ -121,10 +121,10 @@ typedef struct braid_kernel_node {
     // A grid that the device reads when the node's turn comes: the address of three uint32_t, which
     // earlier nodes of the frame write. The node declares an access; `grid` is the largest grid.
     // All nodes of one kernel have it, or none (docs/book/buffers.md).
-    const void *grid_from; // NULL: `grid` is the grid
+    const void *grid_from; // NULL: `grid` is the grid; a y and z that are both 0 mean 1
     braid_resource grid_from_resource;
     // True: a 0 in `grid` is no block, and the node does nothing until it gets another grid.
-    bool may_be_empty;
+    bool may_be_empty; // if y and z are both 0, they mean 1: { 8 } is 8 blocks
 } braid_kernel_node;
 
 // An asynchronous copy between any two memories that the device can reach, without overlap. `to`
@@ -289,8 +289,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *g
 typedef enum braid_target {
     BRAID_TARGET_ARGUMENT = 0, // of a kernel: an argument, of its own type; a parameter may go to a
                                // part of one
-    BRAID_TARGET_GRID = 1,     // of a kernel: a braid_dim3, with .grid_from the largest grid; by
-                               // braid_exec_set a y and z of 0 count as 1
+    BRAID_TARGET_GRID = 1,     // of a kernel: a braid_dim3, with .grid_from the largest grid; a y
+                               // and z that are both 0 mean 1
     BRAID_TARGET_GRID_X = 2,   // of a kernel: a uint32_t
     BRAID_TARGET_GRID_Y = 3,   // likewise
     BRAID_TARGET_GRID_Z = 4,   // likewise

@@ -26,7 +26,7 @@ from braid._handles import Kept, Node, Parameter, Resource
 from braid._interrupts import may_poll, poll, raise_interrupt
 from braid._lifetime import Hold, Owned, Owner, run_deferred
 from braid._memory import check_same_elements, whole_array
-from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, read_struct, sizes, spell_out
+from braid._options import MODES, ExecOptions, PlanOptions, Size, fill_exec, grid_sizes, read_struct, spell_out
 from braid._schedule import Intervals, Schedule
 from braid._text import count, string
 from braid._timings import Timings, read_intervals, read_timings
@@ -418,8 +418,8 @@ class Exec(Owned):
     def set_grid(self, node: Node, grid: Size) -> None:
         """Gives a kernel node another grid, in blocks; with `grid_from`, another largest one. With a 0 in it the node
         does nothing."""
-        numbers = tuple(sizes(f"the grid of kernel '{node.name}'", grid, 1))
-        self._set(node, lib.BRAID_TARGET_GRID, ffi.new("braid_dim3 *", numbers if all(numbers) else (0, 1, 1)))
+        numbers = grid_sizes(f"the grid of kernel '{node.name}'", grid)
+        self._set(node, lib.BRAID_TARGET_GRID, ffi.new("braid_dim3 *", numbers))
 
     def set_copy(self, node: Node, to: Any = None, source: Any = None, nbytes: Optional[int] = None) -> None:
         """Gives a copy another target, source and size. Without `nbytes` all of both is copied, which must be

@@ -22,7 +22,7 @@ from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
 from braid._memory import Pointer, PointerTo, Span, as_list, check_same_elements, describe, name_elements, whole_array
 from braid._notebook import MOST_DRAWN, dag_svg, edges_of
-from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, place_number, sizes, spell_out
+from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
 from braid._ranks import Communications
 from braid._text import capture
 
@@ -220,9 +220,10 @@ class Graph(Communications):
         description.check_touched(arguments)
         struct, packed = description.struct, Arguments(arguments)
         struct.kernel = kernel._struct
-        for field, size in (("grid", grid), ("block", kernel.threads(name, block)), ("cluster", cluster)):
+        struct.grid.x, struct.grid.y, struct.grid.z = grid_sizes(f"grid of kernel '{name}'", grid)
+        for field, size in (("block", kernel.threads(name, block)), ("cluster", cluster)):
             dim3 = getattr(struct, field)
-            dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size, 1 if field == "grid" else 0)
+            dim3.x, dim3.y, dim3.z = sizes(f"{field} of kernel '{name}'", size)
         struct.may_be_empty = True
         struct.shared_bytes, struct.priority = shared_bytes or kernel.shared_bytes, priority
         struct.args, struct.num_args = packed.array, packed.num

@@ -261,3 +261,9 @@ def sizes(what: str, size: Size, missing: int = 0) -> Iterator[int]:
         if not 0 <= number < 2**32:
             raise refuse(f"{what} {size}: each size is a number from 0 to 2**32 - 1")
     yield from (*numbers, missing, missing)[:3]
+
+
+def grid_sizes(what: str, size: Size) -> Tuple[int, ...]:
+    """Likewise of a grid in blocks. For C, a y and z of 0 are left out."""
+    x, y, z = sizes(what, size, 1)
+    return (x, y, z if y or z else 1)

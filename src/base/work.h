@@ -128,6 +128,19 @@ static inline bool work_has_body(enum work_kind kind)
 // multiple of its values' bytes. NULL: there is none. All addresses are known.
 const char *braid_work_flaw(enum work_kind kind, const union work *work);
 
+// The grid that a program means, or that words of a kernel mean. If y and z are both 0, they are
+// left out and mean 1. Kernels in PTX read their grid by the same rule (gpu_ptx_grid.c).
+static inline braid_dim3 work_grid(braid_dim3 given)
+{
+    const uint32_t least = given.y || given.z ? 0 : 1;
+    return (braid_dim3){ given.x, given.y | least, given.z | least };
+}
+
+static inline bool work_grid_is_empty(braid_dim3 grid)
+{
+    return !grid.x || !grid.y || !grid.z;
+}
+
 // False where the number of threads does not fit in 63 bits, or one of the numbers is 0.
 bool braid_grid_fits(braid_dim3 grid, braid_dim3 block);
 

@@ -112,11 +112,6 @@ static void put_grid(struct capture_file *file, braid_dim3 grid)
     braid_capture_put_number(file, grid.z, 4);
 }
 
-static bool has_blocks(const braid_dim3 *grid)
-{
-    return grid->x && grid->y && grid->z;
-}
-
 static void put_kernel(struct capture *capture, uint32_t node)
 {
     struct capture_file *file = &capture->file;
@@ -250,7 +245,7 @@ static braid_status put_node(struct capture *capture, uint32_t index)
 {
     const struct graph_node *node = &graph_nodes(capture->graph)[index];
     const struct task_control *control = tasks_control(&capture->exec->tasks, index);
-    bool has_work = node->kind != WORK_KERNEL || has_blocks(&control->grid);
+    bool has_work = node->kind != WORK_KERNEL || !work_grid_is_empty(control->grid);
     bool is_enabled = control->enabled && has_work && !control->rests;
     braid_capture_put_text(&capture->file, braid_graph_name(capture->graph, index));
     braid_capture_put_number(&capture->file, node->kind, 1);

@@ -133,7 +133,6 @@ enum { MOST_VALUES = 3 };
 struct pieces {
     struct value_edit edits[MOST_VALUES];
     uint32_t num;
-    braid_dim3 grid;
     uint32_t word;
 };
 
@@ -168,13 +167,6 @@ static void add_fill(const struct setter *setter, const braid_fill_values *fill,
     add_piece(setter, BRAID_TARGET_VALUE, &fill->value, sizeof(fill->value), pieces);
 }
 
-// A y and z that a struct leaves out are 1.
-static void add_grid(const struct setter *setter, const braid_dim3 *grid, struct pieces *pieces)
-{
-    pieces->grid = (braid_dim3){ grid->x, grid->y ? grid->y : 1, grid->z ? grid->z : 1 };
-    add_piece(setter, BRAID_TARGET_GRID, &pieces->grid, sizeof(pieces->grid), pieces);
-}
-
 static void add_flag(const struct setter *setter, const unsigned char *flag, struct pieces *pieces)
 {
     pieces->word = *flag != 0;
@@ -198,8 +190,6 @@ static braid_status set_target(const struct setter *setter, uint32_t target, con
         add_copy(setter, value, &pieces);
     else if (target == BRAID_TARGET_FILL)
         add_fill(setter, value, &pieces);
-    else if (target == BRAID_TARGET_GRID)
-        add_grid(setter, value, &pieces);
     else if (target == BRAID_TARGET_ENABLED)
         add_flag(setter, value, &pieces);
     else

@@ -145,6 +145,14 @@ static bool has_work(const struct backend_task *task)
     return task->kind != WORK_KERNEL && task->kind != WORK_EMPTY;
 }
 
+static void put_control(const struct value_edit *edit, struct task_control *control)
+{
+    uint64_t first = edit->node * sizeof(*control);
+    memcpy((char *)control + (edit->offset - first), edit->from, edit->bytes);
+    if (edit->bytes == sizeof(control->grid)) // no other control has as many
+        control->grid = work_grid(control->grid);
+}
+
 static void stage(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
                   struct staged *staged)
 {
@@ -154,14 +162,15 @@ static void stage(const braid_exec *exec, const struct value_edit *edits, uint32
     if (has_work(&staged->task))
         staged->task.work = *work_of(exec, node);
     for (uint32_t i = 0; i < num; i++) {
-        bool is_control = edits[i].slot == TASK_SLOT_CONTROLS;
-        uint64_t first = is_control ? node * sizeof(staged->control) : exec->tasks.offsets[node];
-        char *to = is_control ? (char *)&staged->control : (char *)&staged->task.work;
-        if (edits[i].slot != TASK_SLOT_ARGUMENTS)
-            memcpy(to + (edits[i].offset - first), edits[i].from, edits[i].bytes);
+        char *to = (char *)&staged->task.work;
+        if (edits[i].slot == TASK_SLOT_CONTROLS)
+            put_control(&edits[i], &staged->control);
+        else if (edits[i].slot == TASK_SLOT_WORKS)
+            memcpy(to + (edits[i].offset - exec->tasks.offsets[node]), edits[i].from,
+                   edits[i].bytes);
     }
     const braid_dim3 grid = staged->control.grid;
-    bool is_empty = staged->task.kind == WORK_KERNEL && (!grid.x || !grid.y || !grid.z);
+    bool is_empty = staged->task.kind == WORK_KERNEL && work_grid_is_empty(grid);
     staged->task.disabled = !staged->control.enabled || is_empty;
     if (staged->task.kind == WORK_KERNEL && !is_empty)
         staged->task.launch.grid = grid;
@@ -191,7 +200,10 @@ static braid_status check(const braid_exec *exec, const struct value_edit *edits
 void braid_exec_write_value(braid_exec *exec, const struct value_edit *edit)
 {
     struct tasks *tasks = &exec->tasks;
-    memcpy(tasks->slot_bytes[edit->slot] + edit->offset, edit->from, edit->bytes);
+    if (edit->slot == TASK_SLOT_CONTROLS)
+        put_control(edit, tasks_control(tasks, edit->node));
+    else
+        memcpy(tasks->slot_bytes[edit->slot] + edit->offset, edit->from, edit->bytes);
     for (uint32_t i = tasks->first_address[edit->node]; i < tasks->first_address[edit->node + 1];
          i++) {
         struct task_address *address = &tasks->addresses[i];

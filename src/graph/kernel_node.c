@@ -29,10 +29,10 @@ static braid_dim3 without_zeros(braid_dim3 dim)
 
 static uint8_t empty_sizes(const braid_kernel_node *launch)
 {
-    const braid_dim3 *grid = &launch->grid;
+    const braid_dim3 grid = work_grid(launch->grid);
     if (!launch->may_be_empty)
         return 0;
-    return (uint8_t)((grid->x ? 0 : 1) | (grid->y ? 0 : 2) | (grid->z ? 0 : 4));
+    return (uint8_t)((grid.x ? 0 : 1) | (grid.y ? 0 : 2) | (grid.z ? 0 : 4));
 }
 
 static braid_status check_sizes(const char *name, const braid_kernel_node *launch)

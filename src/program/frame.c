@@ -58,11 +58,6 @@ static void point_to_args(const struct tasks *tasks, struct frame *frame, struct
     }
 }
 
-static bool is_empty_grid(braid_dim3 grid)
-{
-    return !grid.x || !grid.y || !grid.z;
-}
-
 // Disabled nodes read nothing, and the program may free their inputs.
 static bool is_disabled(const struct tasks *tasks, uint32_t node)
 {
@@ -86,7 +81,7 @@ static void point_to_next(const struct tasks *tasks, const struct frame *frame, 
     bool is_there = memcmp(frame->room + (at - first), &prefetch->address, sizeof(void *)) == 0;
     task->launch.next = prefetch->address;
     bool runs = !is_disabled(tasks, prefetch->node) &&
-                !is_empty_grid(tasks_control(tasks, prefetch->node)->grid);
+                !work_grid_is_empty(tasks_control(tasks, prefetch->node)->grid);
     task->launch.next_bytes = runs && is_there ? prefetch->bytes : 0;
 }
 
@@ -299,7 +294,7 @@ static bool resolve_kernel(const struct tasks *tasks, struct frame *frame, uint6
     const braid_dim3 grid = tasks_control(tasks, made->node)->grid, had = old->launch.grid;
     size_t bytes = braid_tasks_arg_bytes(tasks, made->node);
     unsigned char *args = frame->arguments + tasks->offsets[made->node];
-    bool is_empty = is_empty_grid(grid);
+    bool is_empty = work_grid_is_empty(grid);
     build(tasks, frame, made->node, number, frame->room, bytes);
     bool is_same = bytes == 0 || memcmp(args, frame->room, bytes) == 0;
     if (!is_same)

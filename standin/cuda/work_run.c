@@ -157,8 +157,10 @@ static bool find_grid(const struct kernel_call *call, void *const *arguments, un
     if (!call->function->reads_grid)
         return true;
     const unsigned *words = *(const unsigned *const *)arguments[call->function->num_parameters - 1];
-    for (int i = 0; i < 3; i++)
-        grid[i] = words[i] < grid[i] ? words[i] : grid[i];
+    for (int i = 0; i < 3; i++) {
+        unsigned word = i > 0 && !words[1] && !words[2] ? 1 : words[i];
+        grid[i] = word < grid[i] ? word : grid[i];
+    }
     return grid[0] && grid[1] && grid[2];
 }
 

@@ -16,8 +16,10 @@ static unsigned num_blocks(uint32_t num_items, uint16_t items_per_block)
 static bool read_grid(const void *argument, unsigned *grid)
 {
     const unsigned *words = *(const unsigned *const *)argument;
-    for (int i = 0; i < 3; i++)
-        grid[i] = words[i] < grid[i] ? words[i] : grid[i];
+    for (int i = 0; i < 3; i++) {
+        unsigned word = i > 0 && !words[1] && !words[2] ? 1 : words[i];
+        grid[i] = word < grid[i] ? word : grid[i];
+    }
     return grid[0] && grid[1] && grid[2];
 }
 

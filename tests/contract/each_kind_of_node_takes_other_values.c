@@ -197,7 +197,7 @@ static void kernels_without_a_block_do_nothing(void **state)
     check_ok(
         braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     check_ok(braid_exec_set(empties.exec, empties.nodes[0], BRAID_TARGET_GRID, 0,
-                            &(braid_dim3){ 2, 2 }));
+                            &(braid_dim3){ 2, 2, 1 }));
     check_ok(
         braid_exec_set(empties.exec, empties.nodes[1], BRAID_TARGET_ENABLED, 0, &(bool){ true }));
     check_blocks(contract, &empties, 0, 0);
@@ -219,6 +219,71 @@ static void a_size_that_is_left_out_is_one(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, numbers), 1);
+}
+
+// A kernel that may be empty, and a parameter of its whole grid.
+struct columns {
+    uint32_t *numbers; // a count of 16 blocks, then the grid that they saw
+    braid_node node;
+    braid_parameter size;
+    braid_exec *exec;
+    uint32_t expected[16];
+};
+
+static struct columns make_columns(struct contract *contract, braid_dim3 grid)
+{
+    struct columns columns = { .numbers = contract_numbers(contract, 32) };
+    uint32_t *counts = columns.numbers, *seen = columns.numbers + 16;
+    braid_graph *graph = contract_graph(contract);
+    check_ok(braid_graph_add_kernel(
+        graph,
+        &(braid_kernel_node){ .kernel = &test_count_blocks,
+                              .grid = grid,
+                              .block = { 32, 1, 1 },
+                              .may_be_empty = true,
+                              BRAID_ARGS(BRAID_ARG(counts), BRAID_ARG(seen)) },
+        &columns.node));
+    check_ok(braid_graph_add_parameter(graph, "size", sizeof(braid_dim3), &columns.size));
+    check_ok(braid_graph_use_parameter(
+        graph, columns.size,
+        &(braid_parameter_use){ .node = columns.node, .target = BRAID_TARGET_GRID }));
+    columns.exec = make_exec(contract, graph, 1);
+    return columns;
+}
+
+static void check_columns(struct contract *contract, struct columns *columns, uint32_t num)
+{
+    uint32_t seen[16];
+    for (uint32_t block = 0; block < num; block++)
+        columns->expected[block]++;
+    check_ok(braid_exec_launch(columns->exec, NULL));
+    check_ok(braid_exec_wait(columns->exec));
+    contract_read(contract, seen, columns->numbers, sizeof(seen));
+    assert_memory_equal(seen, columns->expected, sizeof(seen));
+}
+
+// However a kernel that may be empty gets a whole grid: y and z are left out together.
+static void a_y_and_z_that_are_left_out_are_one(void **state)
+{
+    struct contract *contract = *state;
+    struct columns columns = make_columns(contract, (braid_dim3){ 8 });
+    check_columns(contract, &columns, 8);
+    check_ok(braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID_X, 0, &(uint32_t){ 5 }));
+    check_columns(contract, &columns, 5);
+    check_ok(braid_exec_set_param(columns.exec, columns.size, &(braid_dim3){ 3 }));
+    check_columns(contract, &columns, 3);
+    check_ok(braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID_Y, 0, &(uint32_t){ 2 }));
+    check_columns(contract, &columns, 6);
+    check_ok(
+        braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID, 0, &(braid_dim3){ 4, 0, 0 }));
+    check_columns(contract, &columns, 4);
+    check_ok(
+        braid_exec_set(columns.exec, columns.node, BRAID_TARGET_GRID, 0, &(braid_dim3){ 8, 0, 1 }));
+    check_columns(contract, &columns, 0);
+    check_ok(braid_exec_set_param(columns.exec, columns.size, &(braid_dim3){ 8, 1, 0 }));
+    check_columns(contract, &columns, 0);
+    struct columns empty = make_columns(contract, (braid_dim3){ 8, 0, 1 });
+    check_columns(contract, &empty, 0);
 }
 
 // Whichever allocation fails: the launch after that has the grid.
@@ -413,6 +478,7 @@ int run_kinds(void)
         contract_test(grids_grow_and_shrink),
         contract_test(kernels_without_a_block_do_nothing),
         contract_test(a_size_that_is_left_out_is_one),
+        contract_test(a_y_and_z_that_are_left_out_are_one),
         contract_test(a_grid_that_finds_no_memory_is_tried_again),
         contract_test(queue_calls_take_other_data),
         contract_test(copies_of_ordinary_memory_change),

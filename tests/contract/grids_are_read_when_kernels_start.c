@@ -6,7 +6,7 @@
 #include "contract/groups.h"
 #include "contract/nodes.h"
 
-enum { num_frames = 9, most_blocks = 12, num_cells = 64 };
+enum { num_frames = 11, most_blocks = 12, num_cells = 64 };
 
 // A parameter goes into three words by a kernel for each, and the grid of a node is read from them.
 struct reader {
@@ -19,8 +19,8 @@ struct reader {
 static const braid_dim3 largest = { 3, 2, 2 };
 
 static const braid_dim3 sizes[num_frames] = {
-    { 1, 1, 1 }, { 3, 2, 2 }, { 0, 1, 1 }, { 2, 1, 2 }, { 9, 9, 9 },
-    { 1, 2, 1 }, { 3, 1, 0 }, { 3, 1, 2 }, { 1, 1, 2 },
+    { 1, 1, 1 }, { 3, 2, 2 }, { 0, 1, 1 }, { 2, 1, 2 }, { 9, 9, 9 }, { 1, 2, 1 },
+    { 3, 1, 0 }, { 3, 1, 2 }, { 1, 1, 2 }, { 3, 0, 2 }, { 2, 0, 0 },
 };
 
 static struct reader make_reader(struct contract *contract)
@@ -57,10 +57,13 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+// A y and z that are both 0 mean 1.
 static braid_dim3 grid_of(uint32_t frame, braid_dim3 most)
 {
-    return (braid_dim3){ least(sizes[frame].x, most.x), least(sizes[frame].y, most.y),
-                         least(sizes[frame].z, most.z) };
+    braid_dim3 size = sizes[frame];
+    if (!size.y && !size.z)
+        size.y = size.z = 1;
+    return (braid_dim3){ least(size.x, most.x), least(size.y, most.y), least(size.z, most.z) };
 }
 
 static void count(uint32_t *counts, braid_dim3 grid)

@@ -92,9 +92,10 @@ static braid_dim3 find_grid(const struct backend_launch *launch)
 {
     if (!launch->grid_from)
         return launch->grid;
-    const uint32_t *words = *(const uint32_t *const *)launch->args[launch->num_args - 1];
-    return (braid_dim3){ least(words[0], launch->grid.x), least(words[1], launch->grid.y),
-                         least(words[2], launch->grid.z) };
+    const braid_dim3 *words = *(const braid_dim3 *const *)launch->args[launch->num_args - 1];
+    const braid_dim3 grid = work_grid(*words);
+    return (braid_dim3){ least(grid.x, launch->grid.x), least(grid.y, launch->grid.y),
+                         least(grid.z, launch->grid.z) };
 }
 
 static void run_task(const struct backend_task *task)

@@ -140,7 +140,6 @@ template <class Errors> class basic_exec
     }
     result<void> set_grid(braid_node node, grid_size grid) const
     {
-        grid.x = grid.y && grid.z ? grid.x : 0; // C takes other zeros for sizes that are left out
         const braid_dim3 size = grid;
         return set(node, BRAID_TARGET_GRID, &size);
     }

@@ -107,7 +107,7 @@ class task
 };
 
 // The blocks of a kernel, of one to three sizes. With a size of 0 the kernel does nothing. A
-// braid_dim3 may leave out y and z, as in braid_exec_set.
+// braid_dim3 may leave out y and z together.
 struct grid_size {
     std::uint32_t x, y, z;
 
@@ -115,12 +115,13 @@ struct grid_size {
         : x(columns), y(rows), z(planes)
     {
     }
-    grid_size(braid_dim3 size) : x(size.x), y(size.y ? size.y : 1), z(size.z ? size.z : 1)
+    grid_size(braid_dim3 size)
+        : x(size.x), y(size.y || size.z ? size.y : 1), z(size.y || size.z ? size.z : 1)
     {
     }
     operator braid_dim3() const
     {
-        return { x, y, z };
+        return { x, y, y || z ? z : 1 }; // for C, a y and z of 0 are left out
     }
 };
 

@@ -152,11 +152,12 @@ static uint32_t least(uint32_t a, uint32_t b)
 static void read_grid(struct cpu_work *work)
 {
     const void *words = *(const void *const *)*work->grid_from;
-    uint32_t grid[3];
-    memcpy(grid, words, sizeof(grid));
-    work->blocks.grid.x = least(grid[0], work->most.x);
-    work->blocks.grid.y = least(grid[1], work->most.y);
-    work->blocks.grid.z = least(grid[2], work->most.z);
+    braid_dim3 grid;
+    memcpy(&grid, words, sizeof(grid));
+    grid = work_grid(grid);
+    work->blocks.grid.x = least(grid.x, work->most.x);
+    work->blocks.grid.y = least(grid.y, work->most.y);
+    work->blocks.grid.z = least(grid.z, work->most.z);
     work->blocks.end = (uint64_t)work->blocks.grid.x * work->blocks.grid.y * work->blocks.grid.z;
 }
 
