@@ -2,6 +2,7 @@
 """braid plan, simulate, report and run on files with loops and branches. Speaks TAP."""
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -54,6 +55,21 @@ def a_faster_node_shortens_each_iteration():
     assert (outcome["plans"][0]["makespan"], outcome["plans"][0]["faster"]) == (350, 330), outcome
 
 
+def a_faster_loop_or_branch_has_faster_nodes():
+    for node, expected in (("solve", 100 + 20 * 6 + 10), ("choose", 350 - 20 * 3.5)):
+        outcome = json.loads(good("simulate", "-", "--lanes", "1", "--faster", f"{node}=2", "--json", "-", text=NESTED))
+        assert outcome["plans"][0]["faster"] == expected, outcome
+
+
+def nodes_of_bodies_matter_with_all_their_iterations():
+    page = good("report", "-", "--out", "-", text=NESTED)
+    half = dict(re.findall(r"<i>(\w+)</i> took half</td><td>([0-9.]+)&nbsp;us", page))
+    assert half == {"solve": "230.0", "before": "300.0", "choose": "280.0", "b": "280.0", "step": "320.0"}, half
+    shares = re.findall(r"<tr><td>(\w+)</td><td>[0-9.]+&nbsp;us</td><td>([0-9.]+)&nbsp;%</td>", page)
+    assert shares == [("solve", "68.6"), ("choose", "40.0"), ("b", "40.0"), ("before", "28.6"), ("step", "17.1"), ("a", "17.1"),
+                      ("less", "11.4"), ("after", "2.9")], shares
+
+
 def a_report_and_drawings_have_the_loop():
     with tempfile.TemporaryDirectory() as folder:
         page, drawing = os.path.join(folder, "page.html"), os.path.join(folder, "plan.dot")
@@ -80,6 +96,8 @@ if __name__ == "__main__":
         all_of_a_loop_is_on_one_device,
         a_loop_is_a_row_of_the_table,
         a_faster_node_shortens_each_iteration,
+        a_faster_loop_or_branch_has_faster_nodes,
+        nodes_of_bodies_matter_with_all_their_iterations,
         a_report_and_drawings_have_the_loop,
         a_run_makes_the_expected_iterations,
     ]))

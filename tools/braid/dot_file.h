@@ -150,6 +150,16 @@ struct dot_file {
 enum exit_status dot_file_read(const char *path, const struct dot_limits *limits,
                                struct dot_file *out_file);
 
+// Behind the last node of a node's bodies, which follow it; behind the node if it has none.
+static inline uint32_t dot_bodies_end(const struct dot_file *file, uint32_t node)
+{
+    uint32_t end = node + 1;
+    while (end < file->num_nodes && file->nodes[end].around != DOT_NONE &&
+           file->nodes[end].around >= node)
+        end++;
+    return end;
+}
+
 // Whether frames or the plan choose the memory of the buffer that a resource is, or is a part of.
 static inline bool dot_is_chosen(const struct dot_file *file, uint32_t resource)
 {

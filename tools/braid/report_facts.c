@@ -89,24 +89,84 @@ static uint64_t length_of(const struct report *report, uint32_t node)
     return interval.end_ns - interval.start_ns;
 }
 
-// The longest nodes of the path to the last one: halving any other changes nothing, but for lanes
-// it frees. The earlier one on a tie.
-static void find_nodes(const struct report *report, const struct way_here *ways, uint32_t last,
+static uint64_t planned_length(const struct report *report, uint32_t node)
+{
+    braid_placement placement = { 0 };
+    if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
+                                     &placement) != BRAID_OK)
+        return 0;
+    return placement.end_ns - placement.start_ns;
+}
+
+// How often a body runs when its region does, by the plan, which has the times of one iteration.
+static uint64_t planned_iterations(const struct report *report, uint32_t region)
+{
+    const struct dot_node *nodes = report->file->nodes;
+    const uint32_t end = dot_bodies_end(report->file, region);
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    for (uint32_t i = region + 1; i < end && nodes[region].kind == DOT_LOOP; i++) {
+        braid_placement placement = { 0 };
+        if (nodes[i].around != region ||
+            braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, i),
+                                         &placement) != BRAID_OK ||
+            placement.lane == BRAID_NO_LANE)
+            continue;
+        first_ns = placement.start_ns < first_ns ? placement.start_ns : first_ns;
+        last_ns = placement.end_ns > last_ns ? placement.end_ns : last_ns;
+    }
+    return last_ns > first_ns ? planned_length(report, region) / (last_ns - first_ns) : 1;
+}
+
+// By node, how often it runs in a frame. NULL: no memory.
+static uint64_t *find_runs(const struct report *report)
+{
+    const struct dot_file *file = report->file;
+    uint64_t *runs = calloc((size_t)file->num_nodes + 1, sizeof(*runs));
+    for (uint32_t i = 0; i < file->num_nodes && runs; i++) {
+        const uint64_t here = runs[i] ? runs[i] : 1;
+        const uint32_t end = dot_bodies_end(file, i);
+        const uint64_t inside = end > i + 1 ? here * planned_iterations(report, i) : 0;
+        runs[i] = here;
+        for (uint32_t k = i + 1; k < end; k++)
+            runs[k] = inside;
+    }
+    return runs;
+}
+
+// Keeps the longest; of nodes as long, the one that is offered last.
+static void keep_node(struct report_facts *facts, struct report_node node)
+{
+    uint32_t place = facts->num_nodes;
+    while (place > 0 && facts->nodes[place - 1].total_ns <= node.total_ns)
+        place--;
+    if (place == REPORT_NODES)
+        return;
+    if (facts->num_nodes < REPORT_NODES)
+        facts->num_nodes++;
+    memmove(&facts->nodes[place + 1], &facts->nodes[place],
+            (facts->num_nodes - place - 1) * sizeof(facts->nodes[0]));
+    facts->nodes[place] = node;
+}
+
+// The longest nodes of the path to the last one, and of the bodies on it: halving any other changes
+// nothing, but for lanes it frees. The earlier one on a tie.
+static bool find_nodes(const struct report *report, const struct way_here *ways, uint32_t last,
                        struct report_facts *facts)
 {
-    for (uint32_t node = last; node != UINT32_MAX; node = ways[node].behind) {
-        uint64_t length = length_of(report, node);
-        uint32_t place = facts->num_nodes;
-        while (place > 0 && length_of(report, facts->nodes[place - 1].node) <= length)
-            place--;
-        if (place == REPORT_NODES)
-            continue;
-        if (facts->num_nodes < REPORT_NODES)
-            facts->num_nodes++;
-        memmove(&facts->nodes[place + 1], &facts->nodes[place],
-                (facts->num_nodes - place - 1) * sizeof(facts->nodes[0]));
-        facts->nodes[place] = (struct report_node){ .node = node };
+    uint64_t *runs = find_runs(report);
+    for (uint32_t node = last; node != UINT32_MAX && runs; node = ways[node].behind) {
+        const uint32_t end = node < report->file->num_nodes ? dot_bodies_end(report->file, node)
+                                                            : node + 1; // a copy between places
+        for (uint32_t i = end; i-- > node;) {
+            const uint64_t times = i < report->file->num_nodes ? runs[i] : 1;
+            const bool is_known = report_has_interval(report, i);
+            const uint64_t length = is_known ? length_of(report, i) : planned_length(report, i);
+            if (i == node || is_known)
+                keep_node(facts, (struct report_node){ .node = i, .total_ns = length * times });
+        }
     }
+    free(runs);
+    return runs;
 }
 
 static uint64_t find_origin(const struct report *report)
@@ -142,23 +202,15 @@ static bool find_waits(const struct report *report, struct report_facts *facts)
             lane->waited_ns = end_ns;
         }
     }
+    bool done = lanes && ways;
     facts->frame_ns = last_ns - origin;
     if (last != UINT32_MAX) {
         facts->path = ways[last].path;
-        find_nodes(report, ways, last, facts);
+        done = find_nodes(report, ways, last, facts);
     }
     free(lanes);
     free(ways);
-    return lanes && ways;
-}
-
-static uint64_t planned_length(const struct report *report, uint32_t node)
-{
-    braid_placement placement = { 0 };
-    if (braid_schedule_get_placement(report->schedule, braid_graph_node(report->graph, node),
-                                     &placement) != BRAID_OK)
-        return 0;
-    return placement.end_ns - placement.start_ns;
+    return done;
 }
 
 static enum exit_status plan_again(const struct report *report, uint32_t num_lanes,
@@ -179,17 +231,29 @@ static enum exit_status plan_again(const struct report *report, uint32_t num_lan
     return EXIT_DONE;
 }
 
+// Gives a node, or all nodes of its bodies, one part in so many of their lengths.
+static enum exit_status shorten(const struct report *report, uint32_t node, double parts)
+{
+    const uint32_t end = dot_bodies_end(report->file, node);
+    for (uint32_t i = node; i < end; i++) {
+        const uint64_t length = length_of(report, i);
+        const bool is_region = dot_bodies_end(report->file, i) > i + 1;
+        if ((!is_region && length) &&
+            braid_graph_set_cost(report->graph, braid_graph_node(report->graph, i),
+                                 dot_cost_part(length, parts)) != BRAID_OK)
+            return fail_in_library();
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_status halve(const struct report *report, uint32_t num_lanes,
                               struct report_node *node)
 {
-    uint64_t length = length_of(report, node->node);
-    braid_node handle = braid_graph_node(report->graph, node->node);
-    if (braid_graph_set_cost(report->graph, handle, dot_cost_part(length, 2)) != BRAID_OK)
-        return fail_in_library();
-    enum exit_status status = plan_again(report, num_lanes, &node->half_ns);
-    if (braid_graph_set_cost(report->graph, handle, length) != BRAID_OK)
-        return fail_in_library();
-    return status;
+    enum exit_status status = shorten(report, node->node, 2);
+    if (status == EXIT_DONE)
+        status = plan_again(report, num_lanes, &node->half_ns);
+    enum exit_status restored = shorten(report, node->node, 1);
+    return status == EXIT_DONE ? restored : status;
 }
 
 // Gives nodes the lengths that a function tells; those that are not known stay as they are.

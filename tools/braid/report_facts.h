@@ -36,7 +36,8 @@ struct report_wait {
 
 struct report_node {
     uint32_t node;
-    uint64_t half_ns; // makespan of a plan where it took half
+    uint64_t total_ns; // of all its iterations
+    uint64_t half_ns;  // makespan of a plan where it took half
 };
 
 // Nodes that each began behind the one before: on its lane, or waited for. As measured where that
@@ -53,7 +54,7 @@ struct report_facts {
     uint64_t num_idle_waits, idle_ns;       // of all: how many cost anything, and what together
     struct report_path path;                // to the node that ended last
     uint64_t frame_ns;                      // from the first start to its end
-    struct report_node nodes[REPORT_NODES]; // of that path, the longest first
+    struct report_node nodes[REPORT_NODES]; // of that path and of its bodies, the longest first
     uint32_t num_nodes;
     // Makespans of plans: as it is, and with one more lane. Nodes take what they were measured to.
     uint64_t now_ns, more_lane_ns;

@@ -134,6 +134,20 @@ static enum exit_status plan_all(const struct simulation *simulation, const stru
     return EXIT_DONE;
 }
 
+// Of a loop or branch, all nodes in its bodies.
+static enum exit_status make_one_faster(const struct dot_file *file, const uint64_t *costs_ns,
+                                        braid_graph *graph, uint32_t node, double factor)
+{
+    const uint32_t end = dot_bodies_end(file, node);
+    for (uint32_t i = node; i < end; i++) {
+        const bool is_region = dot_bodies_end(file, i) > i + 1;
+        if (!is_region && braid_graph_set_cost(graph, braid_graph_node(graph, i),
+                                               dot_cost_part(costs_ns[i], factor)) != BRAID_OK)
+            return fail_in_library();
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_status make_nodes_faster(const struct simulation *simulation,
                                           const struct dot_file *file, const uint64_t *costs_ns,
                                           braid_graph *graph)
@@ -147,9 +161,9 @@ static enum exit_status make_nodes_faster(const struct simulation *simulation,
         if ((double)costs_ns[node] / faster->factor > 0x1p62)
             return fail(EXIT_BAD_FILE, "--faster: node '%s' would take too long to plan",
                         faster->node);
-        if (braid_graph_set_cost(graph, braid_graph_node(graph, node),
-                                 dot_cost_part(costs_ns[node], faster->factor)) != BRAID_OK)
-            return fail_in_library();
+        enum exit_status status = make_one_faster(file, costs_ns, graph, node, faster->factor);
+        if (status != EXIT_DONE)
+            return status;
     }
     return EXIT_DONE;
 }
