@@ -91,6 +91,10 @@ braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
 {
     if (!graph)
         return braid_error_invalid("node '%s': the graph is NULL", name);
+    if (!*name)
+        return braid_error_invalid("node %u: its name is empty; NULL is the kernel's name or the "
+                                   "kind of node",
+                                   graph_num_nodes(graph));
     if (graph->nodes.num >= GRAPH_MAX_ITEMS)
         return braid_error_invalid("node '%s': too many nodes", name);
     braid_status status = check_after(graph, name, options);

@@ -98,21 +98,33 @@ static void check_refused_options(struct world *world, const braid_node_options 
 {
     braid_graph *graph = world->graph;
     char *before = graph_state(graph);
+    const char *expected = *options->name ? "victim" : "its name is empty";
     check_fails(braid_graph_add_kernel(
                     graph, &(braid_kernel_node){ .node = *options, .kernel = &kernel }, NULL),
-                BRAID_INVALID_ARGUMENT, "victim");
+                BRAID_INVALID_ARGUMENT, expected);
     braid_copy copy = { .node = *options, .to = memory, .from = memory + 8, .bytes = 8 };
-    check_fails(braid_graph_add_copy(graph, &copy, NULL), BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_graph_add_copy(graph, &copy, NULL), BRAID_INVALID_ARGUMENT, expected);
     braid_fill fill = { .node = *options, .to = memory, .num_values = 1 };
-    check_fails(braid_graph_add_fill(graph, &fill, NULL), BRAID_INVALID_ARGUMENT, "victim");
+    check_fails(braid_graph_add_fill(graph, &fill, NULL), BRAID_INVALID_ARGUMENT, expected);
     braid_host_call host_call = { .node = *options, .call = host };
     check_fails(braid_graph_add_host_call(graph, &host_call, NULL), BRAID_INVALID_ARGUMENT,
-                "victim");
+                expected);
     braid_queue_call queue_call = { .node = *options, .call = queue_nothing };
     check_fails(braid_graph_add_queue_call(graph, &queue_call, NULL), BRAID_INVALID_ARGUMENT,
-                "victim");
+                expected);
     check_fails(braid_graph_add_empty(graph, &(braid_empty){ .node = *options }, NULL),
-                BRAID_INVALID_ARGUMENT, "victim");
+                BRAID_INVALID_ARGUMENT, expected);
+    check_unchanged(world, before);
+}
+
+static void empty_names_are_refused(void **state)
+{
+    check_refused_options(*state, &(braid_node_options){ .name = "" });
+    struct world *world = *state;
+    char *before = graph_state(world->graph);
+    check_fails(
+        braid_graph_begin_loop(world->graph, &(braid_loop){ .node.name = "", .times = 2 }, NULL),
+        BRAID_INVALID_ARGUMENT, "its name is empty");
     check_unchanged(world, before);
 }
 
@@ -406,6 +418,7 @@ static void a_message_is_one_line_whatever_the_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(empty_names_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_nodes_in_after_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_resources_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_access_modes_are_refused, set_up, tear_down),

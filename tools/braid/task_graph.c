@@ -25,7 +25,7 @@ struct task_graph {
 
 const char *task_graph_name(const struct dot_node *node)
 {
-    return node->label ? node->label : node->id;
+    return node->label && *node->label ? node->label : node->id;
 }
 
 static void call_nothing(void *user)
@@ -271,7 +271,8 @@ static braid_status add_node(struct task_graph *making, uint32_t index)
 {
     const struct dot_file *file = making->file;
     const struct dot_node *node = &file->nodes[index];
-    braid_node_options options = { .name = task_graph_name(node),
+    const char *name = task_graph_name(node);
+    braid_node_options options = { .name = *name ? name : NULL,
                                    .accesses = making->accesses + node->first_access,
                                    .num_accesses = node->num_accesses,
                                    .lane_hint = node->lane_hint,
