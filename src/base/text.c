@@ -153,6 +153,22 @@ void braid_text_copy(const char *text, char *out, size_t size)
     out[num] = '\0';
 }
 
+struct text_decimal braid_text_decimal(double number, int digits)
+{
+    const double most = 1e15; // of parts, which are then exact
+    struct text_decimal decimal;
+    unsigned long long unit = 1;
+    for (int i = 0; i < digits; i++)
+        unit *= 10;
+    const double parts = number * (double)unit + 0.5;
+    const unsigned long long whole = (unsigned long long)(parts < most ? parts : most);
+    int length = snprintf(decimal.text, sizeof(decimal.text), "%llu", whole / unit);
+    if (digits)
+        snprintf(decimal.text + length, sizeof(decimal.text) - (size_t)length, ".%0*llu", digits,
+                 whole % unit);
+    return decimal;
+}
+
 void braid_text_keep_one_line(char *text)
 {
     for (; *text; text++) {

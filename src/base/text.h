@@ -39,6 +39,12 @@ void braid_text_write_json(FILE *file, const char *text);
 // "...".
 void braid_text_copy(const char *text, char *out, size_t size);
 
+// A number of 0 or more with so many digits behind a point, which is no comma in any locale.
+struct text_decimal {
+    char text[32];
+};
+struct text_decimal braid_text_decimal(double number, int digits);
+
 // Names come from programs and files; a line break in one must not break a line that names it.
 void braid_text_keep_one_line(char *text);
 

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
@@ -94,8 +95,9 @@ static void tell_gain(braid_exec_info *info)
                  "; no gain: a further frame takes as long as one alone, by the plan's times");
     else
         snprintf(info->frames_reason + length, sizeof(info->frames_reason) - length,
-                 "; a further frame takes %.2f of one alone, by the plan's times",
-                 (double)info->frame_period_ns / (double)info->frame_alone_ns);
+                 "; a further frame takes %s of one alone, by the plan's times",
+                 braid_text_decimal((double)info->frame_period_ns / (double)info->frame_alone_ns, 2)
+                     .text);
 }
 
 // Writes how far frames overlap, the reason against more, and the gain.

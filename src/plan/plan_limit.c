@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "plan/explain.h"
 #include "plan/plan_expect.h"
 
@@ -86,26 +87,27 @@ void braid_explain_limit(struct plan_text *text, const struct braid_schedule *sc
     case BRAID_LIMITED_BY_LAUNCH_COST:
         plan_text_add(text,
                       "limited by launch cost: starting %" PRIu32 " node%s and %" PRIu64
-                      " wait%s one after another takes %.2f times as long as running them",
+                      " wait%s one after another takes %s times as long as running them",
                       num_starts, num_starts == 1 ? "" : "s", info->num_waits,
                       info->num_waits == 1 ? "" : "s",
-                      percent(info->issue_ns, info->makespan_ns) / 100);
+                      braid_text_decimal(percent(info->issue_ns, info->makespan_ns) / 100, 2).text);
         break;
     case BRAID_LIMITED_BY_CRITICAL_PATH:
         path = path > 100 ? 100 : path;
         if (schedule->num_critical == 1)
             plan_text_add(text,
-                          "limited by the critical path: its one node takes %.1f %% of the frame",
-                          path);
+                          "limited by the critical path: its one node takes %s %% of the frame",
+                          braid_text_decimal(path, 1).text);
         else
             plan_text_add(text,
                           "limited by the critical path: its %zu nodes, one after another, take "
-                          "%.1f %% of the frame",
-                          schedule->num_critical, path);
+                          "%s %% of the frame",
+                          schedule->num_critical, braid_text_decimal(path, 1).text);
         break;
     case BRAID_LIMITED_BY_LANES:
-        plan_text_add(text, "limited by %" PRIu32 " lane%s: busy %.1f %% of the frame",
-                      info->num_lanes, info->num_lanes == 1 ? "" : "s", busy);
+        plan_text_add(text, "limited by %" PRIu32 " lane%s: busy %s %% of the frame",
+                      info->num_lanes, info->num_lanes == 1 ? "" : "s",
+                      braid_text_decimal(busy, 1).text);
         break;
     case BRAID_LIMITED_BY_RESOURCES:
         plan_text_add(text,
@@ -123,9 +125,9 @@ void braid_explain_limit(struct plan_text *text, const struct braid_schedule *sc
         break;
     case BRAID_LIMITED_BY_PATH_AND_LANES:
         plan_text_add(text,
-                      "limited by critical path (%.1f %% of the frame) and lanes (busy %.1f %% of "
+                      "limited by critical path (%s %% of the frame) and lanes (busy %s %% of "
                       "it) together",
-                      path, busy);
+                      braid_text_decimal(path, 1).text, braid_text_decimal(busy, 1).text);
         break;
     }
 }

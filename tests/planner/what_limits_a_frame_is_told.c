@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The info and a line tell what limits a planned frame; a host that starts nodes slowly counts.
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
 #include "planner/plan_testing.h"
 
 // The shape of sparse_mpm, on the model of CUDA streams: kernels of 2 to 3 us, and 3.5 us a launch.
@@ -76,11 +81,54 @@ static void what_limits_a_frame_is_told(void **state)
     braid_graph_destroy(graph);
 }
 
+// One that is installed, or one that is made in a folder. False: neither.
+static bool take_locale_with_comma(char *folder)
+{
+    static const char *const names[] = { "de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "comma" };
+    char command[128];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (setlocale(LC_ALL, names[i]) && *localeconv()->decimal_point == ',')
+            return true;
+    }
+    snprintf(command, sizeof(command), "localedef -c -i de_DE -f UTF-8 %s/comma >/dev/null 2>&1",
+             folder);
+    (void)!system(command);
+    return setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_ALL, "comma") &&
+           *localeconv()->decimal_point == ',';
+}
+
+static void numbers_have_a_point_in_every_locale(void **state)
+{
+    char folder[] = "/tmp/braid-locale-XXXXXX", command[64], text[16];
+    assert_non_null(mkdtemp(folder));
+    bool has_comma = take_locale_with_comma(folder);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    if (!has_comma)
+        skip_because("no locale with a decimal comma is here, and localedef makes none");
+    snprintf(text, sizeof(text), "%.1f", 0.5);
+    assert_string_equal(text, "0,5");
+    what_limits_a_frame_is_told(state);
+    a_host_that_starts_nodes_slowly_gets_one_lane(state);
+    setlocale(LC_ALL, "C");
+}
+
+static void decimals_are_rounded(void **state)
+{
+    (void)state;
+    assert_string_equal(braid_text_decimal(0, 1).text, "0.0");
+    assert_string_equal(braid_text_decimal(99.96, 1).text, "100.0");
+    assert_string_equal(braid_text_decimal(2.034, 2).text, "2.03");
+    assert_string_equal(braid_text_decimal(7.5, 0).text, "8");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_that_starts_nodes_slowly_gets_one_lane),
         cmocka_unit_test(what_limits_a_frame_is_told),
+        cmocka_unit_test(numbers_have_a_point_in_every_locale),
+        cmocka_unit_test(decimals_are_rounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
