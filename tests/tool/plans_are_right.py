@@ -46,6 +46,14 @@ def the_text_and_the_json_agree():
     assert re.search(r"^planned in [0-9.]+ ms", text, re.MULTILINE)
 
 
+def tables_and_cycles_have_labels_that_are_unique():
+    text = 'digraph { 0 [label="load"]; 1 [label="twin"]; 2 [label="twin"]; 3 [label="2"]; 0 -> 1; 1 -> 2; 2 -> 3 }'
+    table = braid("plan", "-", "--table", text=text).out
+    assert re.findall(r"^ +0 +\d+ +\d+ +(\S+)$", table, re.MULTILINE) == ["load", "1", "2", "3"], table
+    result = braid("plan", "-", text=text.replace("2 -> 3", "2 -> 0"))
+    assert "this edge closes a cycle: load -> 1 -> 2 -> load" in result.err, result.err
+
+
 def the_table_has_lanes_and_times():
     text = braid("plan", "-", "--lanes", "2", "--table", text=DIAMOND).out
     found = plan(DIAMOND, "--lanes", "2")
@@ -544,6 +552,7 @@ if __name__ == "__main__":
     sys.exit(run([
         a_diamond_takes_two_lanes_and_two_waits,
         the_text_and_the_json_agree,
+        tables_and_cycles_have_labels_that_are_unique,
         the_table_has_lanes_and_times,
         what_list_scheduling_misses_is_found,
         the_example_is_planned_as_the_readme_says,

@@ -107,7 +107,7 @@ static void print_numbers(const json_t *before, const json_t *after, const char 
 }
 
 struct change {
-    const char *id;
+    const char *key;
     double before, after;
 };
 
@@ -118,7 +118,7 @@ static int compare_changes(const void *a, const void *b)
     double by_second = fabs(second->after - second->before);
     if (by_first != by_second)
         return by_first > by_second ? -1 : 1;
-    return strcmp(first->id, second->id);
+    return strcmp(first->key, second->key);
 }
 
 // How many parts of its unit a report's times are whole numbers of (docs/json.md).
@@ -146,14 +146,39 @@ static double length_of(const json_t *task, double parts)
     return parts_in(task, "end", parts) - parts_in(task, "start", parts);
 }
 
-// The tasks of a report by their ids; the references are borrowed.
-static json_t *index_tasks(const json_t *report)
+// A task goes by its name if neither report has that twice, since ids of dumps are only numbers.
+// Otherwise it goes by its id. The first letter keeps the two apart.
+enum { IN_KEY = 1 };
+
+// How often a report has each name is in `times`, if that is more than once.
+static void count_names(const json_t *report, json_t *times)
 {
-    json_t *index = json_object(), *task;
+    json_t *once = json_object(), *task;
     size_t i;
     json_array_foreach(json_object_get(report, "tasks"), i, task)
-        json_object_set(index, text_of(task, "id"), task);
-    return index;
+    {
+        const char *name = text_of(task, "name");
+        json_object_set_new(json_object_get(once, name) ? times : once, name, json_true());
+    }
+    json_decref(once);
+}
+
+// The tasks of a report by their keys; false: no memory.
+static bool index_tasks(const json_t *report, const json_t *repeated, json_t *index)
+{
+    json_t *task;
+    size_t i;
+    bool done = index;
+    json_array_foreach(json_object_get(report, "tasks"), i, task)
+    {
+        const char *id = text_of(task, "id"), *name = text_of(task, "name");
+        const bool by_name = *name && !json_object_get(repeated, name);
+        char *key = NULL;
+        done = done && asprintf(&key, "%c%s", by_name ? 'n' : 'i', by_name ? name : id) >= 0 &&
+               json_object_set(index, key, task) == 0;
+        free(key);
+    }
+    return done;
 }
 
 static void print_changes(struct change *changes, size_t num)
@@ -161,7 +186,7 @@ static void print_changes(struct change *changes, size_t num)
     if (num > 0)
         qsort(changes, num, sizeof(*changes), compare_changes);
     for (size_t i = 0; i < num && i < MOST_CHANGES; i++)
-        printf("  %-18s %16.10g %16.10g  %+.1f %%\n", printable_name(changes[i].id).text,
+        printf("  %-18s %16.10g %16.10g  %+.1f %%\n", printable_name(changes[i].key + IN_KEY).text,
                changes[i].before, changes[i].after,
                percent_more(changes[i].before, changes[i].after));
     if (num > MOST_CHANGES)
@@ -171,25 +196,32 @@ static void print_changes(struct change *changes, size_t num)
 // Nodes that only one has, and those whose costs differ, the largest difference first.
 static enum exit_status compare_tasks(const json_t *before, const json_t *after)
 {
-    json_t *old_tasks = index_tasks(before), *new_tasks = index_tasks(after), *task;
-    struct change *changes = calloc(json_object_size(old_tasks) + 1, sizeof(*changes));
+    json_t *repeated = json_object(), *old_tasks = json_object(), *new_tasks = json_object();
+    json_t *task;
+    count_names(before, repeated);
+    count_names(after, repeated);
+    bool done = repeated && index_tasks(before, repeated, old_tasks) &&
+                index_tasks(after, repeated, new_tasks);
+    json_decref(repeated);
+    struct change *changes =
+        done ? calloc(json_object_size(old_tasks) + 1, sizeof(*changes)) : NULL;
     size_t num = 0, num_gone = 0, num_new = 0;
     double parts = parts_of(before); // of both
-    const char *id;
+    const char *key;
     if (!changes) {
         json_decref(old_tasks);
         json_decref(new_tasks);
         return fail(EXIT_FAILED, "out of memory for the differences");
     }
-    json_object_foreach(old_tasks, id, task)
+    json_object_foreach(old_tasks, key, task)
     {
-        const json_t *now = json_object_get(new_tasks, id);
+        const json_t *now = json_object_get(new_tasks, key);
         num_gone += now == NULL;
         if (now && length_of(task, parts) != length_of(now, parts))
-            changes[num++] = (struct change){ id, length_of(task, parts) / parts,
+            changes[num++] = (struct change){ key, length_of(task, parts) / parts,
                                               length_of(now, parts) / parts };
     }
-    json_object_foreach(new_tasks, id, task) num_new += json_object_get(old_tasks, id) == NULL;
+    json_object_foreach(new_tasks, key, task) num_new += json_object_get(old_tasks, key) == NULL;
     if (num_gone + num_new > 0)
         printf("nodes: %zu gone, %zu new\n", num_gone, num_new);
     if (num > 0)

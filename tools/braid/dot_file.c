@@ -9,6 +9,7 @@
 #include "dot_attributes.h"
 #include "dot_build.h"
 #include "dot_cost.h"
+#include "dot_shown.h"
 #include "progress.h"
 
 // With those that only show what follows from bundles and accesses.
@@ -88,11 +89,13 @@ static void write_names(FILE *text, const struct dot_file *file, const uint32_t 
         path[length++] = node;
         node = file->edges[pred_edge[node]].from;
     } while (node != last);
+    struct dot_shown shown = dot_shown_create(file);
     for (uint32_t i = 0; i < length && i < MOST_NAMES; i++)
-        fprintf(text, "%s -> ", file->nodes[path[length - 1 - i]].id);
+        fprintf(text, "%s -> ", dot_shown_name(&shown, path[length - 1 - i]));
     if (length > MOST_NAMES)
         fprintf(text, "... (%u more) -> ", (unsigned)(length - MOST_NAMES));
-    fputs(file->nodes[path[length - 1]].id, text);
+    fputs(dot_shown_name(&shown, path[length - 1]), text);
+    dot_shown_finish(&shown);
 }
 
 static enum exit_status report(const struct peeling *peeling, uint32_t *pred_edge, uint32_t *path)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "dot_cost.h"
+#include "dot_shown.h"
 #include "places.h"
 #include "task_graph.h"
 
@@ -14,12 +15,15 @@ struct table {
     const struct dot_file *file;
     const braid_schedule *schedule;
     const braid_graph *graph;
+    struct dot_shown shown;
 };
 
 static bool print_name(const struct table *table, uint32_t node, const char *before)
 {
     struct place_id room;
-    char *name = message_one_line(places_node_id(table->file, node, &room));
+    char *name =
+        message_one_line(node < table->file->num_nodes ? dot_shown_name(&table->shown, node)
+                                                       : places_node_id(table->file, node, &room));
     if (name)
         printf("%s%s", before, name);
     free(name);
@@ -92,7 +96,7 @@ static bool print_left_out(const struct table *table)
 enum exit_status plan_table_print(const struct dot_file *file, const braid_schedule *schedule,
                                   const braid_graph *graph)
 {
-    const struct table table = { file, schedule, graph };
+    struct table table = { file, schedule, graph, dot_shown_create(file) };
     const struct dot_unit unit = dot_cost_unit(file);
     braid_schedule_info info;
     braid_schedule_get_info(schedule, &info);
@@ -103,5 +107,6 @@ enum exit_status plan_table_print(const struct dot_file *file, const braid_sched
         done = print_lane(&table, lane);
     if (info.num_left_out)
         done = done && print_left_out(&table);
+    dot_shown_finish(&table.shown);
     return done ? EXIT_DONE : fail(EXIT_FAILED, "out of memory for the table of the plan");
 }
