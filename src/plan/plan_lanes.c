@@ -174,7 +174,7 @@ static braid_status try_lanes(struct choice *choice, uint32_t num_lanes, uint64_
     braid_status status = braid_plan_try(choice->tries, &limits, &placement);
     if (status || placement.given_up)
         return status;
-    if (placement.num_lanes < num_lanes && num_lanes < choice->most_lanes)
+    if (choice->tries->num_lanes < num_lanes && num_lanes < choice->most_lanes)
         choice->most_lanes = num_lanes;
     return keep(choice, num_lanes, &placement, braid_plan_length(choice->tries, &placement));
 }

@@ -120,6 +120,12 @@ static struct arrival find_arrival(struct plan_pass *pass, const struct ahead *a
     return arrival;
 }
 
+struct arrival braid_plan_pass_arrival(const struct plan_pass *pass, uint32_t unit)
+{
+    const struct ahead ahead = { .first = pass->plan->pred_first, .nodes = pass->plan->pred_nodes };
+    return find_plain_arrival(pass, &ahead, unit);
+}
+
 static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane)
 {
     const struct plan_costs *costs = pass->costs;

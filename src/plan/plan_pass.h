@@ -77,6 +77,9 @@ void braid_plan_pass_finish(struct plan_pass *pass);
 
 void braid_plan_pass_run(struct plan_pass *pass, bool forward);
 
+// When a unit may start, if all that it comes after are placed. Without bundles, on one place.
+struct arrival braid_plan_pass_arrival(const struct plan_pass *pass, uint32_t unit);
+
 // Ranks units by their keys, and equal ones by the sequence of the last pass.
 void braid_plan_pass_rank(struct plan_pass *pass);
 

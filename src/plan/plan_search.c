@@ -9,6 +9,7 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
+#include "plan/plan_ahead.h"
 #include "plan/plan_exact.h"
 #include "plan/plan_gain.h"
 #include "plan/plan_realise.h"
@@ -16,9 +17,11 @@
 // The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
 #define MOST_VISITS_OF_STARTS 320000
+#define MOST_VISITS_OF_STARTS_AHEAD 160000
 #define MOST_VISITS_OF_STEPS 250000
 #define MOST_STEPS 512
 #define NUM_STARTS (4 * NUM_PASS_MODES)
+#define NUM_STARTS_AHEAD 2
 // With fewer edges a unit, an edge that others imply changes no number of steps.
 #define USUAL_EDGES 8
 // Where the number of lanes is chosen, many numbers are tried, each with this part of the visits.
@@ -43,7 +46,7 @@ struct search {
     uint64_t *keys;    // of that plan: when units start at the latest
     uint32_t *lane_of; // likewise
     uint32_t *order;   // units as that plan has them, so that chance asks for no index
-    uint32_t num_starts, num_steps;
+    uint32_t num_starts, num_ahead, num_steps;
     uint32_t patience; // steps in vain that end the search
     uint64_t random;
 };
@@ -256,6 +259,20 @@ static void start(struct plan_pass *pass, uint32_t number)
     pass->mode = number / 2 % NUM_PASS_MODES;
 }
 
+// A start with a number of NUM_STARTS or more looks ahead.
+static braid_status start_anew(struct search *search, uint32_t number)
+{
+    load(search, search->best);
+    unpin(search);
+    if (number < NUM_STARTS)
+        start(&search->pass, number);
+    else
+        braid_plan_look_ahead(&search->pass, number == NUM_STARTS);
+    braid_status status = improve(search);
+    search->pass.takes_first_lane = false;
+    return status;
+}
+
 static braid_status begin(struct search *search)
 {
     load(search, search->best);
@@ -266,19 +283,14 @@ static braid_status begin(struct search *search)
     braid_status status = accept(search);
     if (!status)
         status = try_exact(search);
-    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i++) {
-        load(search, search->best);
-        unpin(search);
-        start(&search->pass, i);
-        status = improve(search);
-        search->pass.takes_first_lane = false;
-    }
+    for (uint32_t i = 0; i < search->num_starts && !status && !is_shortest(search); i++)
+        status = start_anew(search, i);
     return status;
 }
 
-static braid_status search_all(struct search *search)
+static braid_status take_steps(struct search *search)
 {
-    braid_status status = begin(search);
+    braid_status status = BRAID_OK;
     uint32_t last = least(search->patience, search->num_steps);
     for (uint32_t step = 0; step < last && !status && !is_shortest(search); step++) {
         uint64_t before_ns = search->least_ns;
@@ -286,6 +298,30 @@ static braid_status search_all(struct search *search)
         if (search->least_ns < before_ns)
             last = least(step + UINT64_C(1) + search->patience, search->num_steps);
     }
+    return status;
+}
+
+// The starts with lookahead come last, so that no plan becomes longer by them. A plan of theirs
+// that leaves a lane unused does not say that more lanes are of no use.
+static braid_status look_ahead(struct search *search)
+{
+    uint64_t before_ns = search->least_ns;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < search->num_ahead && !status && !is_shortest(search); i++) {
+        search->length_ns = search->least_ns;
+        status = start_anew(search, NUM_STARTS + i);
+    }
+    return status || search->least_ns == before_ns ? status : take_steps(search);
+}
+
+static braid_status search_all(struct search *search)
+{
+    braid_status status = begin(search);
+    if (!status)
+        status = take_steps(search);
+    search->tries->num_lanes = search->best->num_lanes;
+    if (!status && braid_plan_may_look_ahead(&search->pass))
+        status = look_ahead(search);
     return status;
 }
 
@@ -313,6 +349,8 @@ static braid_status improve_placement(struct plan_tries *tries, uint32_t max_lan
                              .best = placement,
                              .patience = least(patience, MOST_STEPS),
                              .num_starts = least(MOST_VISITS_OF_STARTS / visits, NUM_STARTS),
+                             .num_ahead =
+                                 least(MOST_VISITS_OF_STARTS_AHEAD / visits, NUM_STARTS_AHEAD),
                              .num_steps = least(MOST_VISITS_OF_STEPS / 3 / visits, MOST_STEPS) };
     return run_search(&search, lanes);
 }
@@ -330,6 +368,7 @@ braid_status braid_plan_try(struct plan_tries *tries, const struct plan_limits *
     braid_status status = braid_plan_try_lists(tries, &own, &best);
     if (status)
         return status;
+    tries->num_lanes = best.num_lanes;
     if (improves)
         status = improve_placement(tries, limits->max_lanes, &best);
     if (status)

@@ -15,6 +15,7 @@ struct plan_tries {
     bool by_makespan;
     uint64_t num_visits; // units and edges that were looked at so far
     uint32_t most_lanes; // more of them than this would have changed nothing in the last try
+    uint32_t num_lanes;  // that the last plan used, before it was improved by looking ahead
     bool is_shortest;    // no plan on as many lanes as in the last try, or fewer, is shorter
 };
 

@@ -168,6 +168,32 @@ static void bundles_and_hints_are_kept(void **state)
     }
 }
 
+// Node 2 starts first on the lane of node 0, and must go to that of node 1, where node 4 needs it.
+// Chains behind node 4 make the graph too large for all plans to be looked at.
+static void a_lane_is_chosen_for_what_comes_behind(void **state)
+{
+    (void)state;
+    static const uint64_t costs[] = { 1, 2, 2, 50, 4, 48 };
+    static const int edges[][2] = { { 0, 2 }, { 1, 2 }, { 1, 3 }, { 2, 4 }, { 3, 4 }, { 0, 5 } };
+    for (uint64_t behind = 0; behind <= 120; behind += 12) {
+        braid_graph *graph = new_graph();
+        braid_node nodes[6], last;
+        for (int i = 0; i < 6; i++)
+            nodes[i] = new_node(graph, NULL, costs[i], NO_NODE, NO_NODE);
+        for (int i = 0; i < 6; i++)
+            new_edge(graph, nodes[edges[i][0]], nodes[edges[i][1]]);
+        last = nodes[4];
+        for (uint64_t i = 0; i < behind; i++)
+            last = new_node(graph, NULL, 1, last, NO_NODE);
+        for (int fixed = 0; fixed < 2; fixed++) {
+            braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = fixed };
+            options.costs.wait_ns = 49;
+            assert_int_equal(plan_info(graph, options).makespan_ns, 58 + behind);
+        }
+        braid_graph_destroy(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_lane_stays_idle_beside_a_ready_node_where_that_gains),
         cmocka_unit_test(many_lanes_that_cost_are_left),
         cmocka_unit_test(nodes_go_where_waits_are_spared),
+        cmocka_unit_test(a_lane_is_chosen_for_what_comes_behind),
         cmocka_unit_test(plans_are_the_same_again_and_waits_the_fewest),
         cmocka_unit_test(bundles_and_hints_are_kept),
     };
