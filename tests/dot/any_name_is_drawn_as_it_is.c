@@ -14,7 +14,6 @@ static const struct {
     const char *name, *shown;
 } names[] = {
     { "plain", "plain" },
-    { "", "(no name)" },
     { "with \"quotes\"", "with \"quotes\"" },
     { "back\\slash", "back\\slash" },
     { "ends with a backslash\\", "ends with a backslash\\" },
@@ -46,14 +45,10 @@ static braid_graph *make_graph(void)
     check_ok(braid_graph_create(&graph));
     braid_node last = { 0 };
     for (size_t i = 0; i < NUM_NAMES; i++) {
-        braid_resource resource = { 0 };
-        braid_access access = { resource, BRAID_WRITE };
-        braid_empty empty = { .node = { .name = names[i].name, .cost_ns = 1500 } };
-        if (*names[i].name) {
-            check_ok(braid_graph_add_resource(graph, names[i].name, &access.resource));
-            empty.node.accesses = &access;
-            empty.node.num_accesses = 1;
-        }
+        braid_resource resource;
+        check_ok(braid_graph_add_resource(graph, names[i].name, &resource));
+        braid_empty empty = { BRAID_ACCESSES({ resource, BRAID_WRITE }), .node.name = names[i].name,
+                              .node.cost_ns = 1500 };
         check_ok(braid_graph_add_empty(graph, &empty, &last));
         check_ok(braid_graph_add_empty(graph, &empty, NULL));
     }

@@ -108,6 +108,7 @@ static void describe_node(struct subject *subject, struct fuzz_input *input, str
         it->options.lane_hint = it->node.hint = 1 + fuzz_below(input, 3);
     if (flags & 32)
         it->options.name = names[fuzz_below(input, 4)];
+    it->valid = it->valid && (!it->options.name || *it->options.name);
     if (flags & 64)
         choose_main(subject, input, true, it);
     if (flags & 128)

@@ -251,10 +251,17 @@ static void a_call_without_accesses_follows_its_loop(void **state)
     braid_graph_destroy(graph);
 }
 
+static void do_nothing(const braid_blocks *blocks, void *const *args)
+{
+    (void)blocks;
+    (void)args;
+}
+
 static void the_address_of_a_part_is_of_no_other_part(void **state)
 {
     (void)state;
     enum { low, high, middle, whole, num_parts };
+    static const braid_kernel kernel = { .name = "user", .cpu = do_nothing };
     static const struct {
         int accessed, given, given_too;
         bool may_move;
@@ -270,11 +277,13 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
         check_ok(braid_graph_add_range(graph, field, 0, 8, &parts[low]));
         check_ok(braid_graph_add_range(graph, field, 8, 8, &parts[high]));
         check_ok(braid_graph_add_range(graph, field, 4, 8, &parts[middle]));
-        const braid_copy copy = { BRAID_ACCESSES({ parts[cases[i].accessed], BRAID_READ_WRITE }),
-                                  .node.place = BRAID_PLACE(1),
-                                  .to_resource = parts[cases[i].given],
-                                  .from_resource = parts[cases[i].given_too], .bytes = 4 };
-        check_ok(braid_graph_add_copy(graph, &copy, NULL));
+        const braid_resource given = parts[cases[i].given], too = parts[cases[i].given_too];
+        const braid_kernel_node user = {
+            BRAID_ACCESSES({ parts[cases[i].accessed], BRAID_READ_WRITE }), .kernel = &kernel,
+            .node.place = BRAID_PLACE(1),
+            BRAID_ARGS({ &given, BRAID_ADDRESS_OF }, { &too, BRAID_ADDRESS_OF })
+        };
+        check_ok(braid_graph_add_kernel(graph, &user, NULL));
         const braid_place_model two = { .num_places = 2 };
         const braid_schedule_options options = { .places = &two };
         braid_schedule *schedule = NULL;

@@ -48,6 +48,7 @@ static braid_ranks *listen_to_news(void)
     assert_non_null(ranks);
     ranks->engine = &engine;
     ranks->num = 2;
+    ranks->process = braid_process_number();
     ranks->timeout_ns = UINT64_MAX;
     ranks->answers = calloc(2, sizeof(*ranks->answers));
     ranks->told = calloc(2 * RANK_NEWS_KINDS, sizeof(*ranks->told));
