@@ -6,7 +6,7 @@
 
 #include <braid/braid.h>
 
-#include "memory/memory_plan.h"
+#include "plan/memory/memory_plan.h"
 #include "plan_shapes.h"
 
 static uint64_t state = 1;

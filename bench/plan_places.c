@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "place/place_build.h"
-#include "place/place_times.h"
+#include "plan/places/place_build.h"
+#include "plan/places/place_times.h"
 #include "plan/plan_build.h"
 #include "plan/schedule.h"
 #include "plan_shapes.h"

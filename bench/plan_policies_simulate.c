@@ -2,7 +2,7 @@
 // Plays a placement through: lanes in order, waits free; and counts waits in three ways.
 #include <stdlib.h>
 
-#include "plan/plan_know.h"
+#include "plan/plan_waits.h"
 #include "plan_policies.h"
 
 struct simulation {
@@ -75,20 +75,20 @@ static void count_fewest(struct simulation *simulation)
     const struct policy_placement *placement = simulation->placement;
     uint32_t *issued = allocate(plan->num_units, sizeof(*issued));
     struct array waits = { 0 };
-    struct plan_know know;
-    if (!braid_plan_know_init(&know, plan, placement->num_lanes, issued))
+    struct plan_waits know;
+    if (!braid_plan_waits_init(&know, plan, placement->num_lanes, issued))
         abort();
     for (uint32_t i = 0; i < plan->num_units; i++) {
         uint32_t unit = placement->issued[i];
-        braid_plan_know_ask(&know, unit, UINT32_MAX);
-        if (!braid_plan_know_issue(&know, unit, placement->lane_of[unit], &waits))
+        braid_plan_waits_ask(&know, unit, UINT32_MAX);
+        if (!braid_plan_waits_issue(&know, unit, placement->lane_of[unit], &waits))
             abort();
     }
     const uint32_t *units = waits.items;
     for (size_t i = 0; i < waits.num; i++)
         mark(simulation->fewest_event, units[i], &simulation->result.fewest_events);
     simulation->result.fewest = waits.num;
-    braid_plan_know_finish(&know);
+    braid_plan_waits_finish(&know);
     braid_array_finish(&waits);
     free(issued);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how much of each folder of src/ the tests reach, and compares it with tests/coverage.txt."""
+"""Prints how much of each folder of src/ and addons/ the tests reach, and compares it with tests/coverage.txt."""
 import argparse
 import collections
 import json

@@ -307,10 +307,10 @@ solver() {
 
 audit() {
     local name
-    step audit-graphs timeout 300 "$build/tests/exec/exec_audits_name_each_wrong_declaration" cuda
-    step audit-orders timeout 200 "$build/tests/exec/exec_audits_find_undeclared_orders" cuda
+    step audit-graphs timeout 300 "$build/tests/audit/audit_audits_name_each_wrong_declaration" cuda
+    step audit-orders timeout 200 "$build/tests/audit/audit_audits_find_undeclared_orders" cuda
     for name in audits_compare_orders audits_compare_orders_of_kernels audits_of_orders_bear_any_frame; do
-        BRAID_TEST_BACKEND=cuda step "$name" timeout 60 "$build/tests/exec/exec_$name"
+        BRAID_TEST_BACKEND=cuda step "$name" timeout 60 "$build/tests/audit/audit_$name"
     done
     step audit-times timeout 200 "$build/bench/bench_gpu_audit"
     cat "$results/audit-times.log"
@@ -414,7 +414,7 @@ make_deadly_nccl() { # folder of NCCL
 # MPI starts the processes and carries NCCL's id: over any MPI that lies in the folder $MPI_HOME.
 ranks_over_mpi() {
     [ -n "${MPI_HOME:-}" ] && [ -x "$MPI_HOME/bin/mpiexec" ] || { echo "MPI_HOME names no folder of an MPI"; return 77; }
-    gcc -shared -fPIC -O2 -o "$build/libbraid_mpi.so" src/rank/mpi_engine.c -Iinclude -Isrc -I"$MPI_HOME/include" \
+    gcc -shared -fPIC -O2 -o "$build/libbraid_mpi.so" addons/ranks/mpi_engine.c -Iinclude -Isrc -Iaddons -I"$MPI_HOME/include" \
         -L"$MPI_HOME/lib" -lmpi -Wl,-rpath,"$MPI_HOME/lib" || return 1
     for mode in streams graph; do
         BRAID_MPI=$build/libbraid_mpi.so BRAID_TEST_MODE=$mode timeout 60 \

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/gpu/gpu_island.h"
 #include "gpu/bench.h"
+#include "islands/gpu_island.h"
 
 enum { FRAMES = 40, CHECKED_FRAMES = 100, NUM_BODIES = 3, MOST_ISLANDS = 12 };
 

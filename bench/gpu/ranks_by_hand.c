@@ -8,7 +8,7 @@
 #include "backends/gpu/gpu_backend.h"
 #include "device/device.h"
 #include "gpu/ranks.h"
-#include "rank/nccl.h"
+#include "ranks/nccl.h"
 
 struct ranks_hand {
     struct ranks_job *job;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "gpu/stamped.h"
 

@@ -28,7 +28,7 @@ class BraidConan(ConanFile):
 
     def export_sources(self):
         top = os.path.join(self.recipe_folder, "..", "..")
-        for pattern in ("meson.build", "meson_options.txt", "LICENSE", "include/*", "src/*", "packaging/*"):
+        for pattern in ("meson.build", "meson_options.txt", "LICENSE", "include/*", "src/*", "addons/*", "packaging/*"):
             copy(self, pattern, top, self.export_sources_folder)
 
     def configure(self):

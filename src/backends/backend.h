@@ -139,7 +139,7 @@ struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
     bool kernels_have_priorities; // of their own, apart from that of their stream
-    // How programs can be played on it, best first, ended by NULL; see program/player.h.
+    // How programs can be played on it, best first, ended by NULL; see exec/tasks/player.h.
     const struct player *const *players;
 
     // Waits for the backend's own work, then frees everything, the struct included.
@@ -219,7 +219,7 @@ struct backend_ops {
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
     // Optional: loads a kernel that tells of its accesses. Behind the launch's arguments it takes
-    // the address of a table (base/audit_table.h). The audit outlives it.
+    // the address of a table (audit/audit_kernel_table.h). The audit outlives it.
     // BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
     braid_status (*kernel_load_audited)(struct backend *backend, const braid_kernel *kernel,
                                         const struct backend_launch *launch,

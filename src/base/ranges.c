@@ -12,18 +12,18 @@
 #include "base/library.h"
 
 // NVTX is a protocol, not a library (NVTX 3, nvtxDetail/nvtxTypes.h). The program calls the tool's
-// InitializeInjectionNvtx2 with a function that hands out tables of places for function pointers.
-// The tool writes its own pointers there. Numbers of tables, modules and places never change.
+// InitializeInjectionNvtx2 with a function that hands out tables of slots for function pointers.
+// The tool writes its own pointers there. Numbers of tables, modules and slots never change.
 enum {
     TABLE_OF_CALLBACKS = 1,
     TABLE_OF_VERSION = 3,
     NVTX_VERSION = 3,
     MODULE_CORE = 1,
     MODULE_CORE2 = 5,
-    NUM_PLACES = 16, // of each of these modules, the first of which is none
-    PLACE_DOMAIN_BEGIN = 4,
-    PLACE_DOMAIN_END = 5,
-    PLACE_CREATE_DOMAIN = 12,
+    NUM_SLOTS = 16, // of each of these modules, the first of which is none
+    SLOT_DOMAIN_BEGIN = 4,
+    SLOT_DOMAIN_END = 5,
+    SLOT_CREATE_DOMAIN = 12,
     MESSAGE_IS_CHARS = 1,
 };
 
@@ -31,7 +31,7 @@ typedef void any_function(void);
 
 struct nvtx_callbacks {
     size_t bytes;
-    int (*get_places)(uint32_t module, any_function ****out_places, uint32_t *out_num);
+    int (*get_slots)(uint32_t module, any_function ****out_slots, uint32_t *out_num);
 };
 
 struct nvtx_version {
@@ -65,30 +65,30 @@ _Atomic(const struct range_tool *) braid_range_tools[RANGE_NUM_TOOLS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // The functions that the tools wrote; constant once they are in braid_range_tools.
-static any_function *core[NUM_PLACES], *core2[NUM_PLACES];
-static any_function **core_places[NUM_PLACES], **core2_places[NUM_PLACES];
+static any_function *core[NUM_SLOTS], *core2[NUM_SLOTS];
+static any_function **core_slots[NUM_SLOTS], **core2_slots[NUM_SLOTS];
 static void *nvtx_domain;
 static begin_function *nvtx_begin;
 static end_function *nvtx_end;
 static roctx_begin_function *roctx_begin;
 static roctx_end_function *roctx_end;
 
-static void fill_places(any_function ***places, any_function **functions)
+static void fill_slots(any_function ***slots, any_function **functions)
 {
-    for (int i = 1; i < NUM_PLACES; i++)
-        places[i] = &functions[i];
+    for (int i = 1; i < NUM_SLOTS; i++)
+        slots[i] = &functions[i];
 }
 
-static int get_places(uint32_t module, any_function ****out_places, uint32_t *out_num)
+static int get_slots(uint32_t module, any_function ****out_slots, uint32_t *out_num)
 {
     if (module != MODULE_CORE && module != MODULE_CORE2)
         return 0;
-    fill_places(core_places, core);
-    fill_places(core2_places, core2);
-    if (out_places)
-        *out_places = module == MODULE_CORE ? core_places : core2_places;
+    fill_slots(core_slots, core);
+    fill_slots(core2_slots, core2);
+    if (out_slots)
+        *out_slots = module == MODULE_CORE ? core_slots : core2_slots;
     if (out_num)
-        *out_num = NUM_PLACES;
+        *out_num = NUM_SLOTS;
     return 1;
 }
 
@@ -99,7 +99,7 @@ static void ignore_tool_version(uint32_t version)
 
 static const void *get_table(uint32_t table)
 {
-    static const struct nvtx_callbacks callbacks = { sizeof(callbacks), get_places };
+    static const struct nvtx_callbacks callbacks = { sizeof(callbacks), get_slots };
     static const struct nvtx_version version = { sizeof(version), NVTX_VERSION, 0,
                                                  ignore_tool_version };
     if (table == TABLE_OF_CALLBACKS)
@@ -153,12 +153,12 @@ static bool open_nvtx(void)
     }
     if (!initialize || !((initialize_function *)initialize)(get_table))
         return false;
-    nvtx_begin = (begin_function *)core2[PLACE_DOMAIN_BEGIN];
-    nvtx_end = (end_function *)core2[PLACE_DOMAIN_END];
+    nvtx_begin = (begin_function *)core2[SLOT_DOMAIN_BEGIN];
+    nvtx_end = (end_function *)core2[SLOT_DOMAIN_END];
     if (!nvtx_begin || !nvtx_end)
         return false;
-    if (core2[PLACE_CREATE_DOMAIN])
-        nvtx_domain = ((create_domain_function *)core2[PLACE_CREATE_DOMAIN])("Braid");
+    if (core2[SLOT_CREATE_DOMAIN])
+        nvtx_domain = ((create_domain_function *)core2[SLOT_CREATE_DOMAIN])("Braid");
     return true;
 }
 

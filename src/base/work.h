@@ -69,7 +69,7 @@ enum rank_engine_kind {
 // The operation's lane goes on: on any thread, once the operation has ended.
 typedef void work_resume_function(void *of, void *job);
 
-// An operation between ranks, of one exec. libbraid_ranks makes it (src/rank/operation.h).
+// An operation between ranks, of one exec. libbraid_ranks makes it (addons/ranks/operation.h).
 struct work_operation {
     const struct work_operation_ops *ops;
     bool joins_next; // on a device: it is queued together with the next one of the exec

@@ -155,4 +155,8 @@ void braid_device_return_event(braid_device *device, braid_event *event);
 braid_status braid_device_create_timing_event(braid_device *device, braid_event **out_event);
 void braid_device_destroy_timing_event(braid_event *event);
 
+// Runs a task on a stream of its own, beside all other work of the device, and waits for its end.
+// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_device_run_now(braid_device *device, const struct backend_task *task);
+
 #endif

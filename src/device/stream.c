@@ -228,3 +228,17 @@ void braid_device_return_stream(braid_device *device, braid_stream *stream)
     if (!kept)
         braid_stream_destroy(stream);
 }
+
+braid_status braid_device_run_now(braid_device *device, const struct backend_task *task)
+{
+    struct backend *backend = device->backend;
+    braid_stream *stream = NULL;
+    braid_status status = braid_device_lease_stream(device, 0, &stream);
+    if (status)
+        return status;
+    status = backend->ops->submit(backend, stream->backend, task);
+    if (!status)
+        status = backend->ops->stream_synchronize(backend, stream->backend);
+    braid_device_return_stream(device, stream);
+    return status;
+}

@@ -16,8 +16,8 @@
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
+#include "exec/tasks/notes.h"
 #include "graph/graph_ranks.h"
-#include "program/notes.h"
 
 enum { MOST_DETAILED = 16 };
 
@@ -172,7 +172,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
     return status || !has_rows_of_lanes(exec) ? status : braid_exec_allocate_box_words(exec);
 }
 
-void braid_exec_place_notes(braid_exec *exec)
+void braid_exec_assign_notes(braid_exec *exec)
 {
     const struct black_box *box = find(exec);
     if (!box)
@@ -180,7 +180,7 @@ void braid_exec_place_notes(braid_exec *exec)
     clear(box->notes, num_notes(exec));
     atomic_store(&braid_exec_notes(exec, exec->frames.num)->ended, 1);
     if (has_rows_of_lanes(exec))
-        braid_notes_place(&exec->program, exec->tasks.notes);
+        braid_notes_assign(&exec->program, exec->tasks.notes);
 }
 
 struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot)

@@ -11,7 +11,7 @@
 braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options);
 // Gives the nodes of the exec's program their rows, and empties these. No frame is in flight.
-void braid_exec_place_notes(braid_exec *exec);
+void braid_exec_assign_notes(braid_exec *exec);
 // Those of a slot; NULL: there is no black box.
 struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot);
 

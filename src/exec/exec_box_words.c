@@ -2,7 +2,7 @@
 // Words on devices: whether the exec was cancelled, and how many blocks of a kernel have ended.
 #include "base/error.h"
 #include "exec/exec_memory.h"
-#include "program/frame.h"
+#include "exec/tasks/frame.h"
 
 static const char text[] = "words of a black box";
 
@@ -50,7 +50,7 @@ braid_status braid_exec_tell_cancelled(const braid_exec *exec, const uint32_t *f
             .node = BACKEND_NO_NODE,
             .copy = { .to = words[i].begin, .from = from, .bytes = sizeof(*from) },
         };
-        braid_status told = braid_exec_run_now(exec->places.devices[i], &copy);
+        braid_status told = braid_device_run_now(exec->places.devices[i], &copy);
         status = status ? status : told;
     }
     return status;

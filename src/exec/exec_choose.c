@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "exec/islands.h"
+#include "islands/exec_islands.h"
 
 // The first of these players that a mode allows, or the end of the list.
 const struct player *const *braid_exec_find_player(const struct player *const *players,

@@ -12,9 +12,9 @@
 #include "exec/exec_idle.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_times.h"
-#include "exec/islands.h"
 #include "graph/graph_ranks.h"
 #include "graph/regions.h"
+#include "islands/exec_islands.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 #include "verify/verify.h"
@@ -161,7 +161,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     if (!status) // of the operations of then
         status = braid_exec_add_times(exec, options->profile);
     if (!status)
-        braid_exec_place_notes(exec);
+        braid_exec_assign_notes(exec);
     if (!status)
         status = make_playings(exec, options);
     if (!status)

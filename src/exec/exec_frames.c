@@ -12,8 +12,8 @@
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
+#include "exec/tasks/program_frames.h"
 #include "graph/frame_links.h"
-#include "program/program_frames.h"
 #include "verify/verify_program.h"
 
 braid_status braid_exec_lease_queues(braid_exec *exec)
@@ -175,7 +175,7 @@ static bool has_place(const braid_exec *exec, const struct frame_slot *slot)
            braid_exec_knows_ended(exec, frames->num_launched - frames->num + 1);
 }
 
-static braid_status find_place(braid_exec *exec)
+static braid_status find_slot(braid_exec *exec)
 {
     struct backend *backend = exec->device->backend;
     const struct frame_slot *slot =
@@ -195,7 +195,7 @@ static braid_status find_place(braid_exec *exec)
 
 braid_status braid_exec_make_room(braid_exec *exec)
 {
-    braid_status status = find_place(exec);
+    braid_status status = find_slot(exec);
     if (!status && braid_exec_parts_are_unsettled(exec->parts))
         status = braid_exec_await_frames(exec);
     if (!status)

@@ -54,21 +54,7 @@ static braid_status zero(braid_device *device, const char *what, void *memory, u
         .node = BACKEND_NO_NODE,
         .fill = { .to = memory, .value_bytes = 1, .num_values = bytes },
     };
-    return braid_exec_run_now(device, &fill);
-}
-
-braid_status braid_exec_run_now(braid_device *device, const struct backend_task *task)
-{
-    struct backend *backend = device->backend;
-    braid_stream *stream = NULL;
-    braid_status status = braid_device_lease_stream(device, 0, &stream);
-    if (status)
-        return status;
-    status = backend->ops->submit(backend, stream->backend, task);
-    if (!status)
-        status = backend->ops->stream_synchronize(backend, stream->backend);
-    braid_device_return_stream(device, stream);
-    return status;
+    return braid_device_run_now(device, &fill);
 }
 
 braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
@@ -115,7 +101,7 @@ static braid_status make_arenas(const braid_exec *exec, const struct memory_plan
 
 static void place_tasks(braid_exec *exec, const braid_graph *graph, const struct memory_plan *plan)
 {
-    braid_tasks_place(&exec->tasks, graph, plan->offsets);
+    braid_tasks_set_offsets(&exec->tasks, graph, plan->offsets);
     for (uint32_t i = 0; i < exec->tasks.num_addresses; i++) {
         struct task_address *address = &exec->tasks.addresses[i];
         if (!address->num_versions)

@@ -32,9 +32,6 @@ void braid_exec_find_arenas(const braid_exec *exec, uint32_t slot, unsigned char
 braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, uint64_t bytes,
                                        uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena);
-// Runs a task on a stream of its own, beside all other work of the device, and waits for its end.
-// Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_exec_run_now(braid_device *device, const struct backend_task *task);
 
 // exec_versions.c: allocates the memory of versioned buffers, zeroed. Errors: as above, and those
 // of queueing.

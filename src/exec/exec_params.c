@@ -45,10 +45,10 @@ void braid_exec_values_mark(struct exec_values *values, const struct tasks *task
         mark(values, tasks->num, before);
 }
 
-// A use with its place in the order of declaring.
+// A use with its position in the order of declaring.
 struct sorted_use {
     struct graph_parameter_use use;
-    size_t place;
+    size_t position;
 };
 
 static int compare_uses(const void *left, const void *right)
@@ -59,18 +59,18 @@ static int compare_uses(const void *left, const void *right)
         return a->use.parameter < b->use.parameter ? -1 : 1;
     if (a->use.node != b->use.node)
         return a->use.node < b->use.node ? -1 : 1;
-    return (a->place > b->place) - (a->place < b->place);
+    return (a->position > b->position) - (a->position < b->position);
 }
 
-// Copies and fills, and calls of both kinds, have these at one place.
+// Copies and fills, and calls of both kinds, have these at one offset.
 _Static_assert(offsetof(struct work_copy, to) == offsetof(struct work_fill, to), "one row");
 _Static_assert(offsetof(struct work_host, user) == offsetof(struct work_queue, user), "one row");
 
 // Where in a node's work or controls a target is.
-static const struct target_place {
+static const struct target_value {
     enum task_slot slot;
     size_t offset;
-} target_places[] = {
+} target_values[] = {
     [BRAID_TARGET_GRID] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid) },
     [BRAID_TARGET_GRID_X] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid.x) },
     [BRAID_TARGET_GRID_Y] = { TASK_SLOT_CONTROLS, offsetof(struct task_control, grid.y) },
@@ -87,11 +87,11 @@ static const struct target_place {
 
 struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, uint32_t target)
 {
-    const struct target_place *place = &target_places[target];
-    uint64_t first = place->slot == TASK_SLOT_CONTROLS ? node * sizeof(struct task_control)
+    const struct target_value *value = &target_values[target];
+    uint64_t first = value->slot == TASK_SLOT_CONTROLS ? node * sizeof(struct task_control)
                                                        : tasks->offsets[node];
-    struct value_edit edit = { .node = node, .slot = place->slot };
-    edit.offset = first + place->offset;
+    struct value_edit edit = { .node = node, .slot = value->slot };
+    edit.offset = first + value->offset;
     return edit;
 }
 

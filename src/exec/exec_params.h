@@ -9,8 +9,8 @@
 #define BRAID_EXEC_EXEC_PARAMS_H
 
 #include "base/store.h"
+#include "exec/tasks/frame.h"
 #include "graph/graph.h"
-#include "program/frame.h"
 
 struct exec_values {
     uint64_t now;                        // the number of the latest change
@@ -43,7 +43,7 @@ struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, u
 struct exec_params {
     uint32_t num;
     struct names names;
-    uint32_t *name;          // of each parameter: place in names
+    uint32_t *name;          // of each parameter: handle in names
     uint32_t *bytes;         // of its value
     uint32_t *first_use;     // num + 1: those of parameter p are first_use[p] .. [p + 1]
     struct value_edit *uses; // by parameter, then by node, then as declared; `from` is not set

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/node_text.h"
-#include "place/place.h"
 #include "plan/cost_model.h"
+#include "plan/places/place.h"
 
 static braid_status check_schedule_places(const braid_exec *exec, const braid_schedule *schedule)
 {

@@ -72,10 +72,10 @@ static union work *work_of(const braid_exec *exec, uint32_t node)
 
 // Whether an end of a copy or fill is an address that each frame finds for itself.
 static bool is_address(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
-                       size_t place)
+                       size_t in_work)
 {
     uint32_t node = edits[0].node;
-    uint64_t offset = exec->tasks.offsets[node] + place;
+    uint64_t offset = exec->tasks.offsets[node] + in_work;
     for (uint32_t i = 0; i < num; i++) {
         if (edits[i].slot == TASK_SLOT_WORKS && edits[i].offset == offset)
             return false;

@@ -106,7 +106,7 @@ static uint32_t find_scratch(braid_graph *graph, uint32_t scratch)
     return num;
 }
 
-void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource)
+void braid_graph_append_address(braid_graph *graph, uint32_t operand, braid_resource resource)
 {
     uint32_t index = resource.index;
     const struct graph_resource *resources = graph->resources.items;
@@ -115,8 +115,9 @@ void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resour
         index = find_scratch(graph, index);
     struct graph_address *slot =
         braid_array_append(is_planned ? &graph->addresses : &graph->given, 1, sizeof(*slot));
-    *slot =
-        (struct graph_address){ .node = graph_num_nodes(graph), .resource = index, .place = place };
+    *slot = (struct graph_address){ .node = graph_num_nodes(graph),
+                                    .resource = index,
+                                    .operand = operand };
 }
 
 size_t braid_graph_first_address(const struct array *list, uint32_t node)

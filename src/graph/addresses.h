@@ -28,9 +28,9 @@ braid_status braid_graph_find_pointer(const braid_graph *graph,
 bool braid_graph_reserve_addresses(braid_graph *graph, const braid_node_options *options,
                                    size_t num);
 
-// Notes that a place in the node about to be added is the address of the resource. The address goes
-// to the list for frames, or to the list of known ones. There is room.
-void braid_graph_append_address(braid_graph *graph, uint32_t place, braid_resource resource);
+// Notes that an operand of the node about to be added is the address of the resource. The address
+// goes to the list for frames, or to the list of known ones. There is room.
+void braid_graph_append_address(braid_graph *graph, uint32_t operand, braid_resource resource);
 
 // The first entry of `list` (graph->addresses or graph->given) that is the node's, or where it
 // would stand.

@@ -27,7 +27,7 @@ struct use {
     uint32_t segment;
     uint32_t frames_before; // which version it is of
     uint32_t num_versions;
-    uint32_t place; // of the node, in insertion order
+    uint32_t position; // of the node, in insertion order
     uint32_t node;
     uint32_t class; // enum use_class
 };
@@ -40,8 +40,8 @@ static int compare_uses(const void *left, const void *right)
         return a->segment < b->segment ? -1 : 1;
     if (a->frames_before != b->frames_before)
         return a->frames_before < b->frames_before ? -1 : 1;
-    if (a->place != b->place)
-        return a->place < b->place ? -1 : 1;
+    if (a->position != b->position)
+        return a->position < b->position ? -1 : 1;
     return 0;
 }
 
@@ -51,7 +51,7 @@ static enum use_class class_of(uint32_t mode)
 }
 
 static bool add_uses(const braid_graph *graph, const struct graph_segments *segments,
-                     uint32_t place, uint32_t node, struct array *uses)
+                     uint32_t position, uint32_t node, struct array *uses)
 {
     const struct graph_node *graph_node = &graph_nodes(graph)[node];
     for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
@@ -69,7 +69,7 @@ static bool add_uses(const braid_graph *graph, const struct graph_segments *segm
             *use++ = (struct use){ s,
                                    resource->frames_before,
                                    resource->num_versions ? resource->num_versions : 1,
-                                   place,
+                                   position,
                                    node,
                                    class_of(access->mode) };
     }

@@ -30,7 +30,7 @@ enum graph_role {
 // 40 bytes: a graph of ten million nodes must fit.
 struct graph_node {
     uint64_t cost_ns; // 0: not known
-    uint32_t name;    // place in names, or NAMES_NONE for the derived name
+    uint32_t name;    // handle in names, or NAMES_NONE for the derived name
     uint32_t lane_hint;
     uint32_t payload; // index into kernels or works; empty nodes have none
     uint32_t main;    // the bundle's main node; the node itself for a main node
@@ -56,7 +56,7 @@ struct graph_access {
 };
 
 struct graph_resource {
-    uint32_t name;   // place in names
+    uint32_t name;   // handle in names
     uint32_t buffer; // the buffer a range is of; otherwise the resource itself
     const void *address;
     uint64_t offset, bytes; // bytes is 0 for named resources
@@ -109,7 +109,7 @@ static inline bool graph_kernel_has_text(const struct graph_kernel *kernel)
 }
 
 struct graph_parameter {
-    uint32_t name;  // place in names
+    uint32_t name;  // handle in names
     uint32_t bytes; // of its value
 };
 
@@ -124,7 +124,7 @@ struct graph_parameter_use {
 // The address of a resource in a node; of a transient buffer frames know it.
 struct graph_address {
     uint32_t node, resource;
-    uint32_t place; // which argument of a kernel; otherwise where in the node's work, in bytes
+    uint32_t operand; // which argument of a kernel; otherwise where in the node's work, in bytes
 };
 
 // An argument of a kernel node that is the address of a trap.

@@ -35,7 +35,7 @@ struct graph_units {
     uint32_t num_units;
     uint32_t *first_of; // num_units + 1
     uint32_t *members;  // num_nodes
-    uint32_t *place_of; // num_nodes: where a node stands in members
+    uint32_t *index_of; // num_nodes: where a node stands in members
     uint32_t *unit_of;  // num_nodes
     struct store store; // of the arrays
 };
@@ -44,14 +44,14 @@ struct graph_units {
 // ends.
 static inline uint32_t graph_member_before(const struct graph_units *units, uint32_t node)
 {
-    uint32_t place = units->place_of[node];
-    return place == units->first_of[units->unit_of[node]] ? GRAPH_NONE : units->members[place - 1];
+    uint32_t index = units->index_of[node];
+    return index == units->first_of[units->unit_of[node]] ? GRAPH_NONE : units->members[index - 1];
 }
 
 static inline uint32_t graph_member_after(const struct graph_units *units, uint32_t node)
 {
-    uint32_t place = units->place_of[node] + 1;
-    return place == units->first_of[units->unit_of[node] + 1] ? GRAPH_NONE : units->members[place];
+    uint32_t index = units->index_of[node] + 1;
+    return index == units->first_of[units->unit_of[node] + 1] ? GRAPH_NONE : units->members[index];
 }
 
 // Errors: BRAID_NO_MEMORY.

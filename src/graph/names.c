@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storing names. A place is the number of a block and the offset in it, 16 bits each.
+// Storing names. A handle is the number of a block and the offset in it, 16 bits each.
 #include "graph/names.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define FIRST_BLOCK_BYTES 256
 #define BLOCK_BYTES 65536
-#define MOST_BLOCKS 65535 // one less than 16 bits can tell: NAMES_NONE is nobody's place
+#define MOST_BLOCKS 65535 // one less than 16 bits can tell: NAMES_NONE is nobody's handle
 
 void braid_names_finish(struct names *names)
 {
@@ -57,7 +57,7 @@ uint32_t braid_names_store(struct names *names, const char *name)
     return (uint32_t)(block << 16 | offset);
 }
 
-const char *braid_names_at(const struct names *names, uint32_t place)
+const char *braid_names_at(const struct names *names, uint32_t handle)
 {
-    return ((char **)names->blocks.items)[place >> 16] + (place & 0xffff);
+    return ((char **)names->blocks.items)[handle >> 16] + (handle & 0xffff);
 }

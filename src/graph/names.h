@@ -22,12 +22,12 @@ struct names {
 
 void braid_names_finish(struct names *names);
 
-// Makes room for a copy of `name`; NULL needs none. False when memory or 32-bit places run out.
+// Makes room for a copy of `name`; NULL needs none. False when memory or 32-bit handles run out.
 bool braid_names_reserve(struct names *names, const char *name);
 
-// Copies a name that was reserved for last; returns its place, NAMES_NONE for NULL.
+// Copies a name that was reserved for last; returns its handle, NAMES_NONE for NULL.
 uint32_t braid_names_store(struct names *names, const char *name);
 
-const char *braid_names_at(const struct names *names, uint32_t place);
+const char *braid_names_at(const struct names *names, uint32_t handle);
 
 #endif

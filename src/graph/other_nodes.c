@@ -14,7 +14,7 @@ struct pointer {
     const char *name; // NULL: there is none
     const void *given;
     braid_resource resource; // { 0 }: `given` counts
-    size_t place;            // in the node's work
+    size_t offset;           // in the node's work
     uint64_t *room;          // there: bytes of the resource, if it is one; NULL: it has no such
 };
 
@@ -52,7 +52,7 @@ static braid_status find_pointer(const braid_graph *graph, const char *name, str
     braid_status status = braid_graph_find_pointer(graph, &request, address, &address);
     if (!status && pointer->resource.graph && pointer->room)
         *pointer->room = graph_resource_at(graph, pointer->resource.index)->bytes;
-    memcpy((char *)&node->work + pointer->place, &address, sizeof(address));
+    memcpy((char *)&node->work + pointer->offset, &address, sizeof(address));
     return status;
 }
 
@@ -142,7 +142,7 @@ static braid_status add_work(braid_graph *graph, const char *name, const void *d
     for (int i = 0; i < MOST_POINTERS; i++) {
         const struct pointer *pointer = &node->pointers[i];
         if (pointer->resource.graph)
-            braid_graph_append_address(graph, (uint32_t)pointer->place, pointer->resource);
+            braid_graph_append_address(graph, (uint32_t)pointer->offset, pointer->resource);
     }
     braid_graph_append_node(graph, node->kind, payload, node->options, out_node);
     return BRAID_OK;

@@ -175,7 +175,7 @@ static bool is_given(const struct array *list, const braid_parameter_use *use)
     const struct graph_address *addresses = list->items;
     size_t i = braid_graph_first_address(list, use->node.index);
     for (; i < list->num && addresses[i].node == use->node.index; i++) {
-        if (addresses[i].place == use->argument)
+        if (addresses[i].operand == use->argument)
             return true;
     }
     return false;

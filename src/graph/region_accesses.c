@@ -12,7 +12,7 @@ struct list {
     uint32_t num;
     const uint32_t *known; // resources in order, which all lists share
     uint32_t num_known;
-    uint32_t *places; // by these: 1 + where in `items` it is
+    uint32_t *slots; // by these: 1 + where in `items` it is
 };
 
 static int compare_resources(const void *left, const void *right)
@@ -26,7 +26,7 @@ static uint32_t *find(const struct list *list, uint32_t resource)
 {
     const uint32_t *found =
         bsearch(&resource, list->known, list->num_known, sizeof(resource), compare_resources);
-    return &list->places[found - list->known];
+    return &list->slots[found - list->known];
 }
 
 static bool overwrites(uint32_t mode)
@@ -37,19 +37,19 @@ static bool overwrites(uint32_t mode)
 // Nothing flows in if a body overwrites first; of two arms (`is_other`) only if both do.
 static void take(struct list *list, const struct graph_access *access, bool is_other)
 {
-    uint32_t *place = find(list, access->resource);
-    if (!*place) {
+    uint32_t *slot = find(list, access->resource);
+    if (!*slot) {
         list->items[list->num++] = *access;
-        *place = list->num;
+        *slot = list->num;
         return;
     }
-    uint32_t *mode = &list->items[*place - 1].mode;
+    uint32_t *mode = &list->items[*slot - 1].mode;
     if (*mode != access->mode)
         *mode = overwrites(*mode) && (!is_other || overwrites(access->mode)) ? BRAID_WRITE
                                                                              : BRAID_READ_WRITE;
 }
 
-// Where a node runs: at its main node's place, by its role in the bundle.
+// Where a node runs: at its main node's slot, by its role in the bundle.
 struct turn {
     uint32_t main, role, node;
 };

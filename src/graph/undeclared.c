@@ -2,7 +2,7 @@
 // A node that may touch any memory, since the program declares no access of it.
 #include "graph/undeclared.h"
 
-// Behind those of the program (rank/communication.c).
+// Behind those of the program (ranks/communication.c).
 static uint32_t count_of_communication(const struct graph_node *node)
 {
     return node->kind == WORK_POST ? 2 : node->kind == WORK_AWAIT ? 1 : 0;

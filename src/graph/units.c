@@ -46,8 +46,8 @@ static void place_members(const braid_graph *graph, struct graph_units *units, u
         for (uint32_t i = 0; i < num_nodes; i++) {
             if (nodes[i].role != running_order[role])
                 continue;
-            units->place_of[i] = next[units->unit_of[i]]++;
-            units->members[units->place_of[i]] = i;
+            units->index_of[i] = next[units->unit_of[i]]++;
+            units->members[units->index_of[i]] = i;
         }
     }
 }
@@ -56,7 +56,7 @@ static void make_identity(uint32_t num_nodes, struct graph_units *units)
 {
     units->num_units = num_nodes;
     for (uint32_t i = 0; i < num_nodes; i++)
-        units->first_of[i] = units->members[i] = units->place_of[i] = units->unit_of[i] = i;
+        units->first_of[i] = units->members[i] = units->index_of[i] = units->unit_of[i] = i;
     units->first_of[num_nodes] = num_nodes;
 }
 
@@ -78,7 +78,7 @@ braid_status braid_graph_find_units(const braid_graph *graph, struct graph_units
     struct store *store = &units.store;
     units.first_of = braid_store_take(store, (size_t)num_nodes + 1, sizeof(uint32_t));
     units.members = braid_store_take(store, num_nodes, sizeof(uint32_t));
-    units.place_of = braid_store_take(store, num_nodes, sizeof(uint32_t));
+    units.index_of = braid_store_take(store, num_nodes, sizeof(uint32_t));
     units.unit_of = braid_store_take(store, num_nodes, sizeof(uint32_t));
     bool done = !store->failed;
     if (done && !graph_has_units(graph))

@@ -14,19 +14,19 @@
 // unit may start that much before the answer.
 static bool add_asks(struct lister *lister, uint32_t node, uint32_t latest, uint64_t offset_ns)
 {
-    struct plan_know *know = &lister->know;
+    struct plan_waits *waits = &lister->waits;
     const struct plan_costs *costs = lister->costs;
-    braid_plan_know_ask(know, node, latest);
-    if (know->num_asks == 0)
+    braid_plan_waits_ask(waits, node, latest);
+    if (waits->num_asks == 0)
         return true;
-    if (lister->asks.capacity - lister->asks.num < know->num_asks &&
-        !braid_array_reserve(&lister->asks, know->num_asks, sizeof(struct plan_ask)))
+    if (lister->asks.capacity - lister->asks.num < waits->num_asks &&
+        !braid_array_reserve(&lister->asks, waits->num_asks, sizeof(struct plan_ask)))
         return false;
     struct plan_ask *asks = (struct plan_ask *)lister->asks.items + lister->asks.num;
-    lister->asks.num += know->num_asks;
-    for (uint32_t i = 0; i < know->num_asks; i++) {
-        uint32_t pred = know->asks[i];
-        asks[i] = (struct plan_ask){ know->spots[pred].lane, know->spots[pred].issue, 0 };
+    lister->asks.num += waits->num_asks;
+    for (uint32_t i = 0; i < waits->num_asks; i++) {
+        uint32_t pred = waits->asks[i];
+        asks[i] = (struct plan_ask){ waits->spots[pred].lane, waits->spots[pred].issue, 0 };
         if (!costs->model.wait_ns && !costs->offset_ns)
             continue; // it ended before now; where there are places there are units
         uint32_t at = lister->lanes[asks[i].lane].at,
@@ -71,7 +71,7 @@ static uint64_t earliest_on(const struct lister *lister, uint32_t lane, bool wai
 
 static void add_waits(const struct lister *lister, struct offer *offer)
 {
-    const uint32_t *known = plan_know_of_lane(&lister->know, offer->lane);
+    const uint32_t *known = plan_waits_clock_of_lane(&lister->waits, offer->lane);
     const struct plan_ask *asks = lister->asks.items;
     for (size_t i = 0; i < lister->asks.num; i++) {
         const struct plan_ask *ask = &asks[i];
@@ -186,7 +186,7 @@ bool braid_plan_lister_allocate(struct lister *lister)
     lister->batch = malloc(lister->max_lanes * sizeof(*lister->batch));
     return allocate_sites(lister, num_lanes) && out->lane_of && out->start_ns && out->issued &&
            out->wait_first && lister->inputs && lister->lanes && lister->batch &&
-           braid_plan_know_init(&lister->know, lister->plan, (uint32_t)num_lanes, out->issued);
+           braid_plan_waits_init(&lister->waits, lister->plan, (uint32_t)num_lanes, out->issued);
 }
 
 void braid_plan_lister_finish(struct lister *lister)
@@ -200,7 +200,7 @@ void braid_plan_lister_finish(struct lister *lister)
         plan_bits_finish(&lister->sites[i].idle);
     }
     free(lister->sites);
-    braid_plan_know_finish(&lister->know);
+    braid_plan_waits_finish(&lister->waits);
     braid_array_finish(&lister->ends.items);
     braid_array_finish(&lister->frees.items);
     braid_array_finish(&lister->asks);

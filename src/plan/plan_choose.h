@@ -7,9 +7,9 @@
 #include "plan/plan_bits.h"
 #include "plan/plan_costs.h"
 #include "plan/plan_heap.h"
-#include "plan/plan_know.h"
 #include "plan/plan_placement.h"
 #include "plan/plan_rank.h"
+#include "plan/plan_waits.h"
 
 struct lane {
     uint32_t tail; // the last node placed on it; it is idle when that has ended
@@ -51,7 +51,7 @@ struct lister {
     struct lane *lanes;
     struct site *sites; // per place
     struct site *here;  // the one whose lanes are filled
-    struct plan_know know;
+    struct plan_waits waits;
     struct array asks;      // struct plan_ask: what the unit or node at hand has to ask for
     struct plan_heap ends;  // nodes placed and not ended, by when they end
     struct plan_heap frees; // units, by when an issued predecessor no longer holds them up

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 
-// A clock has a place for each lane: one more than the issue index of the latest node of that lane
+// A clock has an entry for each lane: one more than the issue index of the latest node of that lane
 // known to have ended. A lane's clock changes only at a wait, so all nodes between two waits share
 // a version. A version is freed after its last use: its lane and the edges from its nodes are
 // counted. So is one with settled nodes, whose edges are not counted down.
@@ -49,7 +49,7 @@ bool braid_plan_clocks_own(struct plan_clocks *clocks, uint32_t lane, uint32_t i
 // Nobody will ask any more for nodes issued before `issue`.
 void braid_plan_clocks_settle(struct plan_clocks *clocks, uint32_t issue);
 
-// Raises each place of a lane's own version to that of `version`.
+// Raises each entry of a lane's own version to that of `version`.
 void braid_plan_clocks_merge(struct plan_clocks *clocks, uint32_t lane, uint32_t version);
 
 static inline uint32_t *plan_clock(const struct plan_clocks *clocks, uint32_t version)

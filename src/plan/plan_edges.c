@@ -102,7 +102,7 @@ static braid_status check_inner_edges(const braid_graph *graph, const struct pla
     for (size_t i = 0; plan->units.unit_of && i < graph->edges.num; i++) {
         uint32_t from = edges[i].from, to = edges[i].to;
         uint32_t unit = plan_unit_of(plan, from);
-        if (unit != plan_unit_of(plan, to) || plan->units.place_of[from] < plan->units.place_of[to])
+        if (unit != plan_unit_of(plan, to) || plan->units.index_of[from] < plan->units.index_of[to])
             continue;
         uint32_t main_node = plan_main_of(plan, unit);
         struct node_text from_text = braid_node_text(from, braid_graph_name(graph, from));

@@ -98,11 +98,11 @@ static void find_tail(const struct plan_graph *plan, uint32_t unit, struct tails
 }
 
 static uint32_t set_of(const uint32_t *first, const uint32_t *nodes, uint32_t unit,
-                       const uint32_t *place_in)
+                       const uint32_t *index_in)
 {
     uint32_t set = 0;
     for (uint32_t e = first[unit]; e < first[unit + 1]; e++)
-        set |= 1u << place_in[nodes[e]];
+        set |= 1u << index_in[nodes[e]];
     return set;
 }
 
@@ -120,7 +120,7 @@ static uint32_t find_twins(const struct plan_exact_units *units, uint32_t i)
 void braid_plan_exact_units(const struct plan_graph *plan, const struct plan_costs *costs,
                             struct plan_exact_units *out_units)
 {
-    uint32_t place_in[PLAN_MOST_EXACT_UNITS];
+    uint32_t index_in[PLAN_MOST_EXACT_UNITS];
     struct tails tails = { costs->model.wait_ns, costs->model.node_ns,
                            .length_ns = costs->node_ns };
     for (uint32_t i = plan->num_units; i-- > 0;)
@@ -128,13 +128,13 @@ void braid_plan_exact_units(const struct plan_graph *plan, const struct plan_cos
     uint32_t all = (uint32_t)((UINT64_C(1) << plan->num_units) - 1);
     out_units->num = list_by_tail(&tails, all, out_units->unit_of);
     for (uint32_t i = 0; i < out_units->num; i++)
-        place_in[out_units->unit_of[i]] = i;
+        index_in[out_units->unit_of[i]] = i;
     for (uint32_t i = 0; i < out_units->num; i++) {
         uint32_t unit = out_units->unit_of[i];
         out_units->length_ns[i] = costs->node_ns[unit];
         out_units->tail_ns[i] = tails.tail_ns[unit];
-        out_units->preds[i] = set_of(plan->pred_first, plan->pred_nodes, unit, place_in);
-        out_units->succs[i] = set_of(plan->succ_first, plan->succ_nodes, unit, place_in);
+        out_units->preds[i] = set_of(plan->pred_first, plan->pred_nodes, unit, index_in);
+        out_units->succs[i] = set_of(plan->succ_first, plan->succ_nodes, unit, index_in);
         out_units->twins[i] = find_twins(out_units, i);
     }
 }

@@ -16,7 +16,7 @@ FETCHING void fetch_unit(const struct lister *lister, uint32_t rank)
     __builtin_prefetch(&lister->plan->pred_first[node]);
     __builtin_prefetch(&lister->plan->succ_first[node]);
     __builtin_prefetch(&lister->costs->node_ns[node]);
-    __builtin_prefetch(&lister->know.spots[node], 1);
+    __builtin_prefetch(&lister->waits.spots[node], 1);
     __builtin_prefetch(&lister->out->lane_of[node], 1);
     __builtin_prefetch(&lister->out->start_ns[node], 1);
 }

@@ -8,16 +8,16 @@
 // fewest lanes whose plan is not worth leaving for F. Let a higher limit lower F, so that the old
 // choice is worth leaving. The new choice is not worth leaving itself, by a rule that is stricter
 // the more lanes there are. So the new choice is shorter. If the program names no limit, more lanes
-// may be taken for a little time (plan_many.c).
+// may be taken for a little time (plan_more_lanes.c).
 #include "plan/plan_lanes.h"
 
 #include "base/error.h"
 #include "plan/plan_exact.h"
-#include "plan/plan_gain.h"
-#include "plan/plan_many.h"
+#include "plan/plan_lane_gain.h"
+#include "plan/plan_list_orders.h"
+#include "plan/plan_more_lanes.h"
 #include "plan/plan_search.h"
 #include "plan/plan_site_lanes.h"
-#include "plan/plan_try.h"
 
 // The visits for trying fewer lanes besides: as many, or those of one try.
 #define MOST_VISITS_FOR_FEWER 2000000
@@ -280,7 +280,7 @@ static braid_status choose(struct plan_tries *tries, uint32_t limit, bool is_lim
     status = try_numbers(&choice);
     struct plan_kept best = take_first(&choice);
     if (!status)
-        status = braid_plan_try_many(tries, limit, is_limited, &best);
+        status = braid_plan_try_more_lanes(tries, limit, is_limited, &best);
     if (!status && !best.placement.issued)
         return place_on_one(tries, out_placement);
     if (status)

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "plan/explain.h"
 #include "plan/plan_expect.h"
 
 // A frame this near to a bound, one part in, is limited by that.

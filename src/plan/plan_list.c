@@ -3,10 +3,10 @@
 // that ended release their successors. Then idle lanes are filled from the ready units.
 #include "plan/plan_list.h"
 
+#include "plan/plan_bundle_starts.h"
 #include "plan/plan_choose.h"
 #include "plan/plan_fetch.h"
 #include "plan/plan_sites.h"
-#include "plan/plan_sooner.h"
 #include "plan/schedule.h"
 
 static bool has_named_lane(const struct lister *lister, uint32_t unit)
@@ -71,7 +71,7 @@ static bool free_later_members(struct lister *lister, uint32_t node, uint64_t en
         if (is_first_member(plan, succ))
             continue;
         struct inputs *inputs = &lister->inputs[unit];
-        uint32_t issue = lister->know.spots[node].issue + 1;
+        uint32_t issue = lister->waits.spots[node].issue + 1;
         inputs->latest = issue > inputs->latest ? issue : inputs->latest;
         if (lister->early || end_ns <= lister->now_ns + lister->costs->offset_ns[succ])
             free_unit(lister, unit);
@@ -96,10 +96,10 @@ static bool put_node(struct lister *lister, uint32_t node, uint32_t lane, uint64
                       start_ns + lister->costs->bottom_ns[node] > lister->give_up_ns;
     if (lister->gave_up)
         return false;
-    out->wait_first[lister->know.num_issued] = (uint32_t)out->waits.num;
+    out->wait_first[lister->waits.num_issued] = (uint32_t)out->waits.num;
     fetch_successors(lister, node);
     return plan_heap_push(&lister->ends, end_ns, node) &&
-           braid_plan_know_issue(&lister->know, node, lane, &out->waits) &&
+           braid_plan_waits_issue(&lister->waits, node, lane, &out->waits) &&
            free_later_members(lister, node, end_ns);
 }
 
@@ -140,7 +140,7 @@ static bool has_home(const struct lister *lister)
     const struct plan_ask *asks = lister->asks.items;
     for (size_t i = 0; i < lister->asks.num; i++) {
         const struct lane *lane = &lister->lanes[asks[i].lane];
-        if (lane->idle && lane->tail == lister->know.issued[asks[i].issue])
+        if (lane->idle && lane->tail == lister->waits.issued[asks[i].issue])
             return true;
     }
     return false;
@@ -226,7 +226,7 @@ static inline void release_unit(struct lister *lister, uint32_t unit, uint32_t i
 static void release_successors(struct lister *lister, uint32_t node)
 {
     const struct plan_graph *plan = lister->plan;
-    uint32_t issue = lister->know.spots[node].issue + 1;
+    uint32_t issue = lister->waits.spots[node].issue + 1;
     uint32_t first = plan->succ_first[node], end = plan->succ_first[node + 1];
     for (uint32_t e = first; e < end && !plan->units.members; e++)
         release_unit(lister, plan->succ_nodes[e], issue);
@@ -302,7 +302,7 @@ static bool place_all(struct lister *lister)
 // Clocks of 128 lanes or fewer are never too long; see plan_clocks.c.
 static bool has_too_many_lanes(const struct lister *lister)
 {
-    return lister->know.clocks.is_full;
+    return lister->waits.clocks.is_full;
 }
 
 static uint32_t most_of(uint32_t a, uint32_t b)
@@ -335,14 +335,14 @@ static braid_status place_once(const struct lister *start, bool or_fewer, bool e
             braid_plan_placement_finish(&out);
     } while (again);
     if (!done && !lister.gave_up)
-        return braid_plan_clocks_error(&lister.know.clocks, "the placement of a plan");
+        return braid_plan_clocks_error(&lister.waits.clocks, "the placement of a plan");
     if (lister.gave_up)
-        out = (struct plan_placement){ .given_up = true, .num_placed = lister.know.num_issued };
+        out = (struct plan_placement){ .given_up = true, .num_placed = lister.waits.num_issued };
     else if (out.num_lanes > 1)
         out.makespan_ns += (out.num_lanes - 1) * start->costs->model.root_ns;
     braid_status status = BRAID_OK;
-    if (!out.given_up && plan_may_start_sooner(start->plan, start->costs, out.num_lanes))
-        status = braid_plan_start_sooner(start->plan, start->costs, &out);
+    if (!out.given_up && plan_bundles_may_start_sooner(start->plan, start->costs, out.num_lanes))
+        status = braid_plan_start_bundles(start->plan, start->costs, &out);
     if (status)
         braid_plan_placement_finish(&out);
     else

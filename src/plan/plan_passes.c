@@ -4,11 +4,11 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "islands/plan_divide.h"
+#include "plan/plan_bundle_starts.h"
 #include "plan/plan_chains.h"
-#include "plan/plan_divide.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_limit.h"
-#include "plan/plan_sooner.h"
 #include "plan/plan_times.h"
 
 braid_status braid_plan_check_options(const braid_schedule_options *options)
@@ -86,7 +86,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_serialisations(schedule, &passes->placement);
     if (!status)
         status = braid_plan_steps_create(schedule, graph, &passes->costs, &passes->placement);
-    if (!status && plan_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
+    if (!status && plan_bundles_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
         status = braid_plan_find_times(schedule, &passes->costs.model, passes->costs.wait_busy_ns);
     if (!status)
         status = braid_plan_divide_alone(schedule, graph, &passes->costs.model);

@@ -9,9 +9,9 @@
 #include "base/big_memory.h"
 #include "base/error.h"
 #include "graph/regions.h"
+#include "islands/plan_divide.h"
+#include "islands/plan_inside.h"
 #include "plan/plan_build.h"
-#include "plan/plan_divide.h"
-#include "plan/plan_inside.h"
 #include "plan/plan_limit.h"
 
 #define MOST_COST_NS (UINT64_MAX >> 8) // of a loop: costs of several still add up
@@ -30,7 +30,7 @@ struct planner {
     braid_schedule_options options; // of parts
     struct part *parts;             // a region each, and the root last
     uint32_t num_parts;
-    uint32_t *place_in; // by node: in its part
+    uint32_t *index_in; // by node: in its part
 };
 
 // The region of a part.
@@ -81,12 +81,12 @@ static bool take_node(struct planner *planner, uint32_t index)
         return false;
     if (to)
         memcpy(to, &accesses[from->first_access], from->num_accesses * sizeof(*to));
-    planner->place_in[index] = (uint32_t)part->nodes.num - 1;
+    planner->index_in[index] = (uint32_t)part->nodes.num - 1;
     part->places.num_nodes += planner->graph->places && index < planner->graph->places->num_nodes;
     *slot = index;
     *node = *from;
     node->first_access = first;
-    node->main = planner->place_in[from->main];
+    node->main = planner->index_in[from->main];
     return true;
 }
 
@@ -97,7 +97,7 @@ static bool take_edge(struct planner *planner, uint32_t from, uint32_t to)
     struct part *part = part_of(planner, region);
     struct graph_edge *edge = braid_array_append(&part->graph.edges, 1, sizeof(*edge));
     if (edge)
-        *edge = (struct graph_edge){ planner->place_in[from], planner->place_in[to] };
+        *edge = (struct graph_edge){ planner->index_in[from], planner->index_in[to] };
     return edge;
 }
 
@@ -113,7 +113,7 @@ static bool take_sequence(struct planner *planner)
             continue;
         uint32_t *slot = braid_array_append(to, 1, sizeof(*slot));
         if (slot)
-            *slot = planner->place_in[sequence[i]];
+            *slot = planner->index_in[sequence[i]];
         done = slot;
     }
     return done;
@@ -366,9 +366,9 @@ braid_status braid_plan_regions(const struct plan_order *order, braid_schedule *
     uint32_t num = (uint32_t)graph->regions.num + 1;
     planner.options.costs.island_call_ns = 0; // an island is a stretch of the frame's lanes
     planner.parts = braid_allocate_zeroed(num, sizeof(*planner.parts));
-    planner.place_in = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(uint32_t));
+    planner.index_in = braid_allocate_zeroed(graph_num_nodes(graph), sizeof(uint32_t));
     planner.num_parts = num;
-    braid_status status = planner.parts && planner.place_in
+    braid_status status = planner.parts && planner.index_in
                               ? plan_whole(&planner, out_schedule)
                               : braid_error_no_memory("the plan of regions");
     for (uint32_t i = 0; planner.parts && i < num; i++) {
@@ -381,6 +381,6 @@ braid_status braid_plan_regions(const struct plan_order *order, braid_schedule *
         braid_array_finish(&part->nodes);
     }
     free(planner.parts);
-    free(planner.place_in);
+    free(planner.index_in);
     return status;
 }

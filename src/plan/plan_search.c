@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "plan/plan_ahead.h"
 #include "plan/plan_exact.h"
-#include "plan/plan_gain.h"
-#include "plan/plan_realise.h"
+#include "plan/plan_issue.h"
+#include "plan/plan_lane_gain.h"
 
 // The search that every plan can afford: improving it, others from the start, and steps.
 #define MOST_VISITS_TO_IMPROVE 20000
@@ -149,7 +149,7 @@ static braid_status realise(struct search *search)
         (length_ns == search->least_ns && search->num_equals++ >= MOST_EQUALS))
         return BRAID_OK;
     search->least_ns = length_ns;
-    braid_status status = braid_plan_realise(&search->pass, &plan);
+    braid_status status = braid_plan_issue(&search->pass, &plan);
     if (!status)
         braid_plan_keep_shorter(search->tries, search->best, &plan);
     return status;

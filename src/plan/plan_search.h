@@ -3,7 +3,7 @@
 #ifndef BRAID_PLAN_SEARCH_H
 #define BRAID_PLAN_SEARCH_H
 
-#include "plan/plan_try.h"
+#include "plan/plan_list_orders.h"
 
 // Places the graph within the limits, or gives it up. A graph of limited size is not given up, and
 // its plan is improved as far as every plan can afford. This takes forward-backward improvement of

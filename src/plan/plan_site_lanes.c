@@ -3,7 +3,7 @@
 // worth it, as with one place.
 #include "plan/plan_site_lanes.h"
 
-#include "plan/plan_gain.h"
+#include "plan/plan_lane_gain.h"
 #include "plan/plan_search.h"
 
 // A big graph is tried as often as visiting this many units and edges allows, but once at least.

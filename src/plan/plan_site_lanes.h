@@ -3,7 +3,7 @@
 #ifndef BRAID_PLAN_SITE_LANES_H
 #define BRAID_PLAN_SITE_LANES_H
 
-#include "plan/plan_try.h"
+#include "plan/plan_list_orders.h"
 
 // Places the graph on as many lanes on each place as are best, the same for all, up to a limit; or
 // on that many. Errors: BRAID_NO_MEMORY.

@@ -9,7 +9,7 @@
 #include <braid/schedule.h>
 
 #include "graph/placed.h"
-#include "memory/memory_plan.h"
+#include "plan/memory/memory_plan.h"
 #include "plan/program.h"
 
 // The most words of clocks in one walk: 256 MiB, and the counts of their users.

@@ -41,14 +41,14 @@ static const struct graph_access *access_of(const braid_graph *graph, uint32_t i
     return &((const struct graph_access *)graph->accesses.items)[index];
 }
 
-// The address at a place in a node.
+// The address at an operand of a node.
 static const struct graph_address *find_address(const struct array *list, uint32_t node,
-                                                uint32_t place)
+                                                uint32_t operand)
 {
     const struct graph_address *addresses = list->items;
     for (size_t i = braid_graph_first_address(list, node);
          i < list->num && addresses[i].node == node; i++) {
-        if (addresses[i].place == place)
+        if (addresses[i].operand == operand)
             return &addresses[i];
     }
     return NULL;
@@ -65,7 +65,7 @@ static bool has_address(const struct proof *proof, const struct array *list, uin
         const struct graph_resource *wanted =
             graph_resource_at(proof->program, addresses[i].resource);
         const struct graph_address *found =
-            find_address(&proof->graph->addresses, node, addresses[i].place);
+            find_address(&proof->graph->addresses, node, addresses[i].operand);
         if (wanted->buffer != buffer)
             continue;
         const struct graph_resource *has =
@@ -135,12 +135,12 @@ static braid_status check_node(const struct proof *proof, uint32_t node)
 }
 
 // Whether an end of a copy is the resource's address, or an address that frames find for it.
-static bool is_end(const struct proof *proof, uint32_t node, uint32_t resource, size_t place,
+static bool is_end(const struct proof *proof, uint32_t node, uint32_t resource, size_t operand,
                    const void *pointer)
 {
     const struct graph_resource *end = graph_resource_at(proof->graph, resource);
     const struct graph_address *found =
-        find_address(&proof->graph->addresses, node, (uint32_t)place);
+        find_address(&proof->graph->addresses, node, (uint32_t)operand);
     if (end->alignment || end->num_versions)
         return found && found->resource == resource;
     return !found && pointer == (const char *)end->address + end->offset;
@@ -279,7 +279,7 @@ static braid_status check_order(const struct proof *proof, const struct graph_un
                                 const struct graph_segments *segments, struct touched *touched)
 {
     for (uint32_t i = 0; i < graph_num_nodes(proof->program); i++) {
-        uint32_t node = units->members[i], at = proof->units.place_of[node] + 1;
+        uint32_t node = units->members[i], at = proof->units.index_of[node] + 1;
         const struct graph_node *graph_node = &graph_nodes(proof->program)[node];
         for (uint32_t k = 0; k < graph_node->num_accesses; k++) {
             const struct graph_access *access =

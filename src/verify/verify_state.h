@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 #include "graph/links.h"
 #include "graph/regions.h"
-#include "memory/memory_plan.h"
+#include "plan/memory/memory_plan.h"
 #include "plan/program.h"
 #include "verify/verify_clocks.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../src/rank/engine.h"
+#include "../../addons/ranks/engine.h"
 
 enum {
     RANKS_MOST = 16,

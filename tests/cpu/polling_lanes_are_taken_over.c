@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "backends/cpu/walker/walker.h"
 #include "cpu/cpu_testing.h"
-#include "players/walker/walker.h"
 #include "support/check.h"
 #include "support/hand_program.h"
 

@@ -6,8 +6,8 @@
 
 #include <braid/braid.h>
 
-#include "base/dot.h"
 #include "dot/svg.h"
+#include "report/dot.h"
 #include "support/check.h"
 
 static const struct {

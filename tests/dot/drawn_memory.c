@@ -4,7 +4,7 @@
 
 #include <braid/schedule.h>
 
-#include "memory/memory_plan.h"
+#include "plan/memory/memory_plan.h"
 #include "support/check.h"
 #include "support/random.h"
 

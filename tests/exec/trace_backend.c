@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/players.h"
 #include "base/error.h"
 #include "base/node_text.h"
-#include "players/players.h"
 
 struct trace_stream {
     struct backend_stream base;

@@ -5,10 +5,10 @@
 
 #include <braid/timings.h>
 
-#include "backends/gpu/gpu_island_kernel.h"
-#include "backends/gpu/gpu_island_lists.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
+#include "islands/gpu_island_kernel.h"
+#include "islands/gpu_island_lists.h"
 #include "support/check.h"
 
 enum { FRAMES = 20 };

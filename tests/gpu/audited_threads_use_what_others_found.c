@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_audit.h"
-#include "base/audit_table.h"
+#include "audit/audit_kernel_table.h"
+#include "audit/gpu_ptx_audit.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
 

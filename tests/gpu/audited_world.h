@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "exec/audit_testing.h"
+#include "audit/audit_testing.h"
 #include "gpu/gpu_testing.h"
 
 enum { BYTES = 64, AROUND = 16 };

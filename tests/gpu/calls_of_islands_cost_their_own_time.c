@@ -3,11 +3,11 @@
 // the times that its nodes had there.
 #include <braid/timings.h>
 
-#include "exec/tune_costs.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/island_graph.h"
 #include "graph/graph.h"
 #include "support/check.h"
+#include "tune/tune_costs.h"
 
 enum { WHOLE_BLOCK = 1024, FEW_THREADS = 32, KEPT = 3, COST_NS = 200000 };
 

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx.h"
-#include "backends/gpu/gpu_ptx_audit.h"
+#include "audit/audit_kernel_table.h"
+#include "audit/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
-#include "base/audit_table.h"
 #include "base/note.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"

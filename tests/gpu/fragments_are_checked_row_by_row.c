@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_access.h"
-#include "backends/gpu/gpu_ptx_audit.h"
+#include "audit/gpu_ptx_access.h"
+#include "audit/gpu_ptx_audit.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "gpu/gpu_testing.h"

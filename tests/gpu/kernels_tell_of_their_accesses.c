@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_access.h"
-#include "backends/gpu/gpu_ptx_audit.h"
+#include "audit/gpu_ptx_access.h"
+#include "audit/gpu_ptx_audit.h"
 #include "gpu/cut_off.h"
 #include "support/check.h"
 

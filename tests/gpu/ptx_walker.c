@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_ptx_paste.h"
+#include "islands/gpu_ptx_paste.h"
 #include "support/check.h"
 
 // clang-format off

@@ -4,7 +4,7 @@
 #ifndef BRAID_TESTS_GPU_PTX_WALKER_H
 #define BRAID_TESTS_GPU_PTX_WALKER_H
 
-#include "backends/gpu/gpu_ptx_callable.h"
+#include "islands/gpu_ptx_callable.h"
 
 enum { WALKER_ARGS = 256 }; // bytes of a lane's arguments
 

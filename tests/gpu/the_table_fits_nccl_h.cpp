@@ -5,7 +5,7 @@
 #include "abi.hpp"
 
 extern "C" {
-#include "rank/nccl.h"
+#include "ranks/nccl.h"
 #include <braid/rank.h>
 }
 

@@ -6,6 +6,9 @@ for word; do
     case $previous in -o) object=$word ;; -c) source=$word ;; esac
     previous=$word
 done
-name=$(printf '%s' "${source##*/src/}" | tr / _)
+case $source in
+    */addons/*) name=$(printf '../addons/%s' "${source##*/addons/}" | tr / _) ;;
+    *) name=$(printf '%s' "${source##*/src/}" | tr / _) ;;
+esac
 case $name in graph_*) exec "$@" ;; esac
 cp "$BRAID_OBJECTS/$name.o" "$object" 2>/dev/null || exec "$@"

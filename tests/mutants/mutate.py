@@ -49,7 +49,7 @@ LEFT_OUT = {
     "audit_by_kernels.c kernel_file": "fails only for want of memory: see audits_see_what_kernels_access",
     "audit_reach.c run_here": "fails only for want of memory: see audits_find_undeclared_accesses",
     "clone.c": "as before",
-    "exec_connect.c": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",
+    "rank_exec_connect.c": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",
     "rank_connect.c": "as before",
     "exec_idle.c": "no sweep has a graph with outputs: see nodes_rest_while_all_that_need_them_do",
     "exec_traps.c": "no sweep of failures has a kernel with a trap yet",

@@ -108,7 +108,8 @@ def find_forgotten(sources):
     """Files beside the sources that have calls too, and are not among them."""
     known = {os.path.realpath(source) for source in sources}
     top = os.path.commonpath(list(known))
-    found = (os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names)
+    rings = sorted({os.path.relpath(path, top).split(os.sep)[0] for path in known})  # src and addons
+    found = (os.path.join(folder, name) for ring in rings for folder, _, names in os.walk(os.path.join(top, ring)) for name in names)
     return sorted(path for path in found if path.endswith(".c") and path not in known
                   and any(mutate.find_calls(path)))
 

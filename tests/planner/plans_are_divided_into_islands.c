@@ -6,8 +6,8 @@
 
 #include <braid/braid.h>
 
-#include "plan/plan_divide.h"
-#include "plan/plan_inside.h"
+#include "islands/plan_divide.h"
+#include "islands/plan_inside.h"
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
 #include "support/random.h"

@@ -2,8 +2,8 @@
 // Transient buffers are packed into little more than the most that may be alive at once.
 #include <stdlib.h>
 
-#include "memory/lifetimes.h"
-#include "memory/pack.h"
+#include "plan/memory/lifetimes.h"
+#include "plan/memory/pack.h"
 #include "planner/corpus.h"
 #include "planner/plan_testing.h"
 

@@ -3,7 +3,7 @@
 // resolved again has the new ones.
 #include <string.h>
 
-#include "program/frame.h"
+#include "exec/tasks/frame.h"
 #include "support/check.h"
 
 enum { KERNEL, COPY, FILL, QUEUE, HOST, NUM_TASKS };

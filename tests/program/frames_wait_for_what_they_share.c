@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "exec/exec.h"
-#include "program/program_frames.h"
+#include "exec/tasks/program_frames.h"
 #include "support/check.h"
 #include "support/random.h"
 #include "verify/verify_program.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "program/program.h"
+#include "exec/tasks/program_tasks.h"
 #include "support/check.h"
 #include "support/hand_program.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rank/ranks.h"
+#include "ranks/ranks.h"
 #include "support/check.h"
 
 enum { NUM_MESSAGES = 16, MOST_TAGS = 3 * NUM_MESSAGES, MOST_NUMBERS = 4096 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/ranks.h"
+#include "ranks/ranks.h"
 #include "support/check.h"
 
 enum { MOST_NUMBERS = 16 };

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "backends/players.h"
 #include "base/error.h"
-#include "players/players.h"
 #include "skeleton/skeleton_pool.h"
 
 // Everything below is guarded by skeleton.lock. A stream with nothing to do waits for its own

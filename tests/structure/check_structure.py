@@ -7,21 +7,55 @@ import shutil
 import subprocess
 import sys
 
-# What each folder of src/ may include, besides itself and the public headers.
-MAY_INCLUDE = {
+# What each folder of src/ may include, besides itself and the public headers. A row of a folder below another, or of
+# a file, stands for itself alone: the folder above may not include it, unless it says so.
+PLAYER = {"base", "backends", "backends/players", "device", "exec/tasks"}
+CORE = {
     "base": set(),
     "graph": {"base"},
     "plan": {"base", "graph"},
-    "place": {"base", "graph", "plan"},
-    "draw": {"base", "graph", "plan"},
-    "memory": {"base", "graph", "plan"},
+    "plan/places": {"base", "graph", "plan"},
+    "plan/memory": {"base", "graph", "plan"},
+    "plan/schedule_create": {"base", "graph", "plan", "plan/places"},
     "backends": {"base"},
     "device": {"base", "backends"},
-    "program": {"base", "graph", "plan", "backends", "device"},
-    "verify": {"base", "graph", "plan", "memory", "program"},
-    "players": {"base", "backends", "device", "program"},
-    "exec": {"base", "graph", "plan", "place", "memory", "verify", "device", "program"},
-    "rank": {"base", "graph", "plan", "exec"},  # a library of its own
+    "exec/tasks": {"base", "graph", "plan", "backends", "device"},
+    "verify": {"base", "graph", "plan", "plan/memory", "exec/tasks"},
+    "backends/players": {"exec/tasks"},
+    "backends/cpu/walker": PLAYER,
+    "backends/streams": PLAYER,
+    "backends/driver_graph": PLAYER,
+    "exec": {"base", "graph", "plan", "plan/places", "plan/memory", "verify", "device", "exec/tasks"},
+}
+# The same of addons/. Nothing in src/ includes an add-on, and no add-on another, but for the list below.
+ADDONS = {
+    "audit": {"base", "graph", "plan", "backends", "device", "exec", "exec/tasks"},
+    "capture": {"base", "graph", "plan", "exec", "exec/tasks"},
+    "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
+    "report": {"base", "graph", "plan"},
+    "tune": {"base", "graph", "plan", "device", "exec", "exec/tasks"},
+    "ranks": {"base", "graph", "plan", "exec"},  # a library of its own
+}
+MAY_INCLUDE = {**CORE, **ADDONS}
+# Doors that are still to be built: who includes an add-on, and which header. A row that nothing needs is an error, so the
+# list only gets shorter.
+DOORS_TO_BUILD = {
+    ("src/backends/driver_graph/driver_graph.c", "islands/gpu_island_fit.h"),
+    ("src/backends/driver_graph/driver_graph.h", "islands/driver_graph_islands.h"),
+    ("src/backends/driver_graph/driver_graph_loops.h", "islands/gpu_island_lists.h"),
+    ("src/backends/driver_graph/driver_graph_tally.h", "islands/gpu_island.h"),
+    ("src/backends/gpu/gpu_kernel.c", "audit/gpu_ptx_audit.h"),
+    ("src/backends/gpu/gpu_kernel.c", "audit/gpu_ptx_lines.h"),
+    ("src/backends/gpu/gpu_module.c", "audit/gpu_ptx_audit.h"),
+    ("src/backends/gpu/gpu_open.c", "islands/gpu_island_code.h"),
+    ("src/exec/exec_choose.c", "islands/exec_islands.h"),
+    ("src/exec/exec_create.c", "islands/exec_islands.h"),
+    ("src/exec/tasks/player.h", "islands/plan_inside.h"),
+    ("src/plan/plan_costs.h", "islands/plan_inside.h"),
+    ("src/plan/plan_passes.c", "islands/plan_divide.h"),
+    ("src/plan/plan_regions.c", "islands/plan_divide.h"),
+    ("src/plan/plan_regions.c", "islands/plan_inside.h"),
+    ("addons/tune/measure.c", "islands/exec_islands.h"),
 }
 # They need nothing of the library, and are built into both.
 SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/store.h",
@@ -32,7 +66,7 @@ PLAIN_GETENV = re.compile(r"\bgetenv\b")
 C_FILES = (".c", ".h", ".cpp", ".hpp")
 TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
-LONGEST_FILE = {"src/": 400, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 120,
+LONGEST_FILE = {"src/": 1000, "addons/": 1000, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 120,
                 "": 500}  # lines, by where it is
 FORMATTER = "clang-format-14"  # other versions format some lines differently
 
@@ -61,21 +95,32 @@ def read(root, name):
         return file.read()
 
 
+def find_row(path):
+    """The row of MAY_INCLUDE for a path below src/ or addons/: the longest that it begins with."""
+    rows = [row for row in MAY_INCLUDE if path.startswith(row + "/") or ("/" in row and path.startswith(row + "."))]
+    return max(rows, key=len, default=None)
+
+
 def check_includes(root, names):
+    doors = set(DOORS_TO_BUILD)
     for name in names:
-        parts = name.split("/")
-        if parts[0] != "src" or not name.endswith(C_FILES) or len(parts) < 3:
+        ring, _, path = name.partition("/")
+        if ring not in ("src", "addons") or not name.endswith(C_FILES):
             continue
-        here = parts[1]
-        if here not in MAY_INCLUDE:
-            yield f"{name}: folder src/{here} has no rule in {os.path.basename(__file__)}"
+        here = find_row(path)
+        if here is None or (path.split("/")[0] in ADDONS) != (ring == "addons"):
+            yield f"{name}: its folder has no rule in {os.path.basename(__file__)}"
             continue
         for target in INCLUDE.findall(read(root, name)):
-            there = target.split("/")[0]
-            if "/" not in target or there == "..":
-                yield f'{name}: write "{target}" with its folder, from src/'
+            there = find_row(target)
+            if "/" not in target or there is None:
+                yield f'{name}: write "{target}" with its folder, from src/ or addons/'
+            elif (name, target) in DOORS_TO_BUILD:
+                doors.discard((name, target))
             elif there != here and there not in MAY_INCLUDE[here]:
-                yield f'{name}: src/{here} may not include "{target}"'
+                yield f'{name}: {here} may not include "{target}"'
+    for name, target in sorted(doors):
+        yield f'{name} does not include "{target}" any more: take the row out of DOORS_TO_BUILD'
 
 
 def find_circles(edges):
@@ -106,9 +151,10 @@ def check_circles(root, names):
     """A file and its header count as one."""
     edges = {}
     for name in names:
-        if not name.startswith("src/") or not name.endswith(C_FILES):
+        ring, _, path = name.partition("/")
+        if ring not in ("src", "addons") or not name.endswith(C_FILES):
             continue
-        here = os.path.splitext(name[len("src/"):])[0]
+        here = os.path.splitext(path)[0]
         targets = {os.path.splitext(target)[0] for target in INCLUDE.findall(read(root, name))}
         edges.setdefault(here, set()).update(targets - {here})
     for circle in find_circles(edges):
@@ -121,7 +167,7 @@ def check_public(root, names):
         if name.startswith(("examples/", "tools/")) and name.endswith(C_FILES):
             for target in INCLUDE.findall(read(root, name)):
                 shared = name.startswith("tools/") and target in SHARED_WITH_TOOLS
-                if target.split("/")[0] in MAY_INCLUDE and not shared:
+                if find_row(target) and not shared:
                     yield f'{name}: "{target}" is internal to the library'
         if name.startswith("include/") and name.endswith(".h"):
             for target in PUBLIC.findall(read(root, name)):
@@ -132,7 +178,7 @@ def check_public(root, names):
 def check_environment(root, names):
     """In a program with more rights than its user (setuid), no variable of that user counts."""
     for name in names:
-        if name.startswith(("src/", "include/", "tools/")) and name.endswith(C_FILES):
+        if name.startswith(("src/", "addons/", "include/", "tools/")) and name.endswith(C_FILES):
             for number, line in enumerate(read(root, name).splitlines(), 1):
                 if PLAIN_GETENV.search(line):
                     yield f"{name}:{number}: call secure_getenv, not getenv"
@@ -198,7 +244,7 @@ CHECKS = [
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
     ("every C file says what it is for", check_purpose),
-    ("no file of the library is over 400 lines, and no other over 500", check_length),
+    ("no file of the library is over 1,000 lines, and no other over 500", check_length),
     ("clang-format changes nothing", check_format),
 ]
 

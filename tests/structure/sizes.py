@@ -24,9 +24,9 @@ def sources(folder):
 
 
 def measure_folders(tree):
-    """{folder below src: (files, lines)}; a file of src/backends/cuda counts for that folder."""
+    """{folder of src or addons: (files, lines)}; a file of src/backends/cuda counts for that folder."""
     found = {}
-    for path in sources(os.path.join(tree, "src")):
+    for path in [*sources(os.path.join(tree, "src")), *sources(os.path.join(tree, "addons"))]:
         folder = os.path.relpath(os.path.dirname(path), tree)
         files, lines = found.get(folder, (0, 0))
         found[folder] = (files + 1, lines + read(path).count("\n"))
@@ -48,9 +48,10 @@ def count_words(tree):
 def measure(tree):
     folders = measure_folders(tree)
     table = {f"{name}: files, lines": f"{files}, {lines:,}" for name, (files, lines) in folders.items()}
-    files = sum(files for files, _ in folders.values())
-    lines = sum(lines for _, lines in folders.values())
-    table["**src: files, lines**"] = f"{files}, {lines:,}"
+    for ring in ("src", "addons"):
+        of_ring = [size for name, size in folders.items() if name.split("/")[0] == ring]
+        files, lines = sum(files for files, _ in of_ring), sum(lines for _, lines in of_ring)
+        table[f"**{ring}: files, lines**"] = f"{files}, {lines:,}"
     table["exported functions"] = str(len(re.findall(r"^\s+braid_\w+;", read(tree, "src", "braid.map"), re.M)))
     table["fields of struct braid_exec"] = str(count_fields(tree))
     table["words of comments in C headers"] = f"{count_words(tree):,}"
@@ -60,7 +61,9 @@ def measure(tree):
 def measure_commit(source, commit):
     with tempfile.TemporaryDirectory() as folder:
         archive = os.path.join(folder, "tree.tar")
-        subprocess.run(["git", "-C", source, "archive", "-o", archive, commit, "src", "include"], check=True)
+        listed = subprocess.run(["git", "-C", source, "ls-tree", "--name-only", commit], stdout=subprocess.PIPE, text=True, check=True)
+        folders = [name for name in ("src", "addons", "include") if name in listed.stdout.split("\n")]
+        subprocess.run(["git", "-C", source, "archive", "-o", archive, commit, *folders], check=True)
         with tarfile.open(archive) as tar:
             tar.extractall(folder)
         return measure(folder)
@@ -72,7 +75,7 @@ def main():
     if commit:
         columns = {commit[0]: measure_commit(source, commit[0]), **columns}
     rows = list(dict.fromkeys(row for column in columns.values() for row in column))
-    rows.sort(key=lambda row: (not row.startswith("src/"), row if row.startswith("src/") else ""))
+    rows.sort(key=lambda row: (not row.startswith(("src/", "addons/")), row if row.startswith(("src/", "addons/")) else ""))
     print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
     for row in rows:
         print(f"| {row} | " + " | ".join(column.get(row, "") for column in columns.values()) + " |")

@@ -3,7 +3,7 @@
 #ifndef BRAID_TESTS_HAND_PROGRAM_H
 #define BRAID_TESTS_HAND_PROGRAM_H
 
-#include "players/players.h"
+#include "backends/players.h"
 
 // `index` is a task (run) or a record (record, wait): record r is the end of the task that its lane
 // ran last.

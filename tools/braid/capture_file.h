@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture as read from its file (src/exec/capture_file.h). Nothing in the file is trusted.
+// A capture as read from its file (addons/capture/capture_file.h). Nothing in the file is trusted.
 #ifndef BRAID_TOOL_CAPTURE_FILE_H
 #define BRAID_TOOL_CAPTURE_FILE_H
 

@@ -21,7 +21,7 @@ struct gpu_left;
 struct gpu_left_memory;
 
 // Kernels of Braid's own.
-enum gpu_own_index {
+enum gpu_graph_kernel_index {
     GPU_OWN_ROOT,  // does nothing, and stands before the many roots of a graph
     GPU_OWN_STAMP, // (uint64_t *at, uint64_t mask): writes the time, exclusive or the mask
     // (stamps, kept, uint64_t *counter, places, uint32_t num, uint32_t room), blocks of 256: each
@@ -82,7 +82,7 @@ struct gpu_backend {
     // Held while code is loaded or unloaded: a driver may then wait for all work on the device.
     // Threads that only give kernels back never take it. Taken before `lock`.
     pthread_mutex_t load_lock;
-    struct gpu_own_kernel own[GPU_NUM_OWN]; // guarded by load_lock; see braid_gpu_find_own
+    struct gpu_own_kernel own[GPU_NUM_OWN]; // guarded by load_lock; see braid_gpu_find_graph_kernel
     struct gpu_island_code *island_codes;   // guarded by load_lock
 
     pthread_mutex_t lock;                  // never held during a driver call that may wait
@@ -90,7 +90,7 @@ struct gpu_backend {
     struct gpu_module *retired;            // guarded by lock; see gpu_module.h
     uint32_t num_retired;                  // guarded by lock
     struct gpu_kernel *kernels;            // guarded by lock
-    struct gpu_left_memory *island_memory; // guarded by lock; see gpu_island_memory.h
+    struct gpu_left_memory *island_memory; // guarded by lock; see gpu_kept_memory.h
     struct gpu_staging *free_staging;      // guarded by lock; see gpu_detour.c
     uint32_t num_free_staging;             // guarded by lock
 
@@ -102,8 +102,8 @@ struct gpu_backend {
     struct blockers blockers;               // of detours; see gpu_blocking.c
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 
-    struct gpu_turn *turn; // of all devices that are open in this context
-    gpu_event turn_event;  // guarded by its lock; NULL: not made; see gpu_turn.h
+    struct gpu_conditional_launch *turn; // of all devices that are open in this context
+    gpu_event turn_event; // guarded by its lock; NULL: not made; see gpu_conditional_launch.h
 };
 
 struct gpu_stream {
@@ -154,7 +154,7 @@ struct gpu_code {
 
 // A function of a loaded module, or the program's own. Shared and counted.
 struct gpu_kernel {
-    struct backend_kernel base; // waits_first: all its threads begin so; see gpu_ptx.h
+    struct backend_kernel base; // waits_first: all its threads begin so; see gpu_ptx_early.h
     struct gpu_kernel *next;
     struct gpu_module *module; // NULL: the program's function
     struct gpu_code code;      // its entry is the kernel's own copy, below
@@ -309,8 +309,8 @@ gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backen
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current);
 
 // NULL where the driver cannot have it. The device is current.
-braid_status braid_gpu_find_own(struct gpu_backend *gpu, enum gpu_own_index index,
-                                gpu_function *out_function);
+braid_status braid_gpu_find_graph_kernel(struct gpu_backend *gpu, enum gpu_graph_kernel_index index,
+                                         gpu_function *out_function);
 
 // The output of the run-time compiler.
 struct gpu_compiled {

@@ -10,7 +10,7 @@ enum { READINGS = 9 };
 braid_status braid_gpu_clock_check(struct gpu_backend *gpu)
 {
     gpu_function stamp = NULL;
-    braid_status status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &stamp);
+    braid_status status = braid_gpu_find_graph_kernel(gpu, GPU_OWN_STAMP, &stamp);
     if (status || stamp)
         return status;
     return braid_error(
@@ -72,7 +72,7 @@ braid_status braid_gpu_read_clock(struct gpu_backend *gpu, struct backend_stream
         return status;
     status = braid_gpu_clock_check(gpu);
     if (!status)
-        status = braid_gpu_find_own(gpu, GPU_OWN_STAMP, &stamp.function);
+        status = braid_gpu_find_graph_kernel(gpu, GPU_OWN_STAMP, &stamp.function);
     if (!status)
         status = read_often(gpu, &stamp, stream, memory, out_pair);
     braid_gpu_leave(gpu, &scope);

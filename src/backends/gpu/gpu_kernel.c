@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/gpu_ptx_audit.h"
+#include "audit/gpu_ptx_lines.h"
 #include "backends/gpu/gpu_module.h"
-#include "backends/gpu/gpu_ptx_audit.h"
-#include "backends/gpu/gpu_ptx_lines.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "base/error.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_ptx.h"
-#include "backends/gpu/gpu_ptx_audit.h"
+#include "audit/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"

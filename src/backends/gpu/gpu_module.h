@@ -18,7 +18,7 @@ struct gpu_module {
     gpu_module handle;
     char *entry;         // the compiler's name for its source's expression; NULL: none
     char *text;          // PTX made from its source, once somebody asked; guarded by load_lock
-    bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx.h
+    bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx_early.h
     uint32_t references; // guarded by gpu_backend.lock
 };
 

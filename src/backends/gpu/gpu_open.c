@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/gpu/gpu_island_code.h"
+#include "backends/gpu/gpu_conditional_launch.h"
 #include "backends/gpu/gpu_module.h"
-#include "backends/gpu/gpu_turn.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "base/ranges.h"
+#include "islands/gpu_island_code.h"
 
 enum { MOST_TURNS = 64 }; // contexts may share them
 
@@ -23,7 +23,7 @@ struct library {
     void *handle;       // NULL: not loaded; constant once tried
     struct gpu_api api; // constant once tried
     char reason[512];   // why it is not loaded; constant once tried
-    struct gpu_turn turns[MOST_TURNS];
+    struct gpu_conditional_launch turns[MOST_TURNS];
 };
 
 static struct library libraries[GPU_NUM_VENDORS] = {
@@ -214,7 +214,7 @@ static void gpu_close(struct backend *backend)
     braid_gpu_modules_finish(gpu, current);
     braid_gpu_island_codes_finish(gpu, current);
     braid_gpu_staging_finish(gpu, current);
-    braid_gpu_turn_finish(gpu, current);
+    braid_gpu_conditional_launch_finish(gpu, current);
     if (current)
         braid_gpu_leave(gpu, &scope);
     braid_gpu_host_records_finish(gpu);

@@ -4,7 +4,7 @@
 // Each entry gets a parameter behind its own: the address of three words, which every thread reads
 // first. The grid is these words, limited to the launched grid. All threads of a block beyond the
 // grid return. Where the kernel asks for its grid, it sees this one. If the instruction of
-// gpu_ptx.h is put in afterwards, the words are read behind it.
+// gpu_ptx_early.h is put in afterwards, the words are read behind it.
 #ifndef BRAID_BACKENDS_GPU_GPU_PTX_GRID_H
 #define BRAID_BACKENDS_GPU_GPU_PTX_GRID_H
 

@@ -58,3 +58,8 @@ bool braid_ptx_word_begins(struct ptx_word word, const char *text)
 {
     return word.length >= strlen(text) && memcmp(word.at, text, strlen(text)) == 0;
 }
+
+bool braid_gpu_is_ptx(const char *image)
+{
+    return braid_ptx_word_is(braid_ptx_next_word(&image), ".version");
+}

@@ -24,4 +24,7 @@ static inline bool ptx_same_word(struct ptx_word a, struct ptx_word b)
     return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
+// Whether an image is PTX text.
+bool braid_gpu_is_ptx(const char *image);
+
 #endif

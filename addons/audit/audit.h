@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// An audit that runs: the memory of buffers, the declarations of nodes, and undeclared accesses.
+//
+// There are three ways to see accesses. On the CPU pages with buffers are closed, and accesses
+// fault (audit_by_pages.h). On CUDA kernels tell of their accesses themselves (audit_by_kernels.c).
+// On HIP writes change contents (audit_by_contents.c).
+#ifndef BRAID_AUDIT_AUDIT_H
+#define BRAID_AUDIT_AUDIT_H
+
+#include <braid/audit.h>
+
+#include "audit/audit_kernel_table.h"
+#include "audit/audit_reach.h"
+
+// Undeclared accesses of one kind.
+struct audit_count {
+    uint64_t num;
+    uintptr_t lowest, highest;
+    uintptr_t first;     // in time; 0: not known
+    uint64_t num_opened; // of those that opened pages behind many others, on the CPU
+};
+
+struct audit_buffer {
+    uintptr_t begin, end;
+    uint32_t resource;
+    bool is_noted;                // by the node at hand, on the CPU
+    struct audit_count counts[2]; // its reads, and its writes
+};
+
+// Of a resource whose address is known; otherwise it has no bytes.
+struct audit_access {
+    uintptr_t begin, end;
+    bool may_write;
+    bool was_read, was_written; // as far as that is wanted, by any run of its node
+    bool is_open;               // pages with it are, by the node at hand
+};
+
+// Bytes of buffers without a gap.
+struct audit_extent {
+    uintptr_t begin, end;
+};
+
+struct audit_memory {
+    struct audit_buffer *buffers;  // by address
+    struct audit_extent *extents;  // likewise
+    struct audit_access *accesses; // as in the graph
+    size_t num_buffers, num_extents, num_accesses;
+};
+
+struct audit_finding {
+    braid_audit_kind kind;
+    uint32_t node, resource; // GRAPH_NONE: of all nodes, and of no resource
+    uintptr_t begin;         // of the buffer's memory
+    struct audit_count count;
+    const char *reason; // of one that is not seen; it outlives the findings
+    uint32_t line;      // of the table's; 0: not known
+    char *file;         // its name, once all are found; NULL: not known
+};
+
+// audit_findings.c: the findings of a graph's nodes.
+struct audit_findings {
+    const braid_graph *graph;
+    struct array items; // struct audit_finding
+    bool *has_run;      // by node: it was seen
+};
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_findings_add(struct audit_findings *findings,
+                                      struct audit_finding finding);
+// Takes the counts of a buffer, which then counts anew. Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
+                                       struct audit_buffer *buffer);
+// The node, or the resource, or both are GRAPH_NONE.
+braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
+                                             uint32_t resource, const char *reason);
+// Behind all: adds declared accesses that were never made; without memory: not. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_audit_findings_end(struct audit_findings *findings,
+                                      const struct audit_memory *memory);
+void braid_audit_findings_finish(struct audit_findings *findings);
+void braid_audit_findings_report(const struct audit_findings *findings,
+                                 const braid_audit_options *options);
+
+// audit_waits.c: how many waits the plan loses without declared accesses that were never made.
+struct audit_waits {
+    uint64_t num, num_left; // of the exec's plan, and without such accesses
+};
+static inline bool audit_waits_are_fewer(const struct audit_waits *waits)
+{
+    return waits->num_left < waits->num;
+}
+// Plans the graph again if it has such accesses. Errors: those of braid_schedule_create.
+braid_status braid_audit_waits_count(const braid_exec *exec, const struct audit_findings *findings,
+                                     struct audit_waits *out_waits);
+// If they are fewer.
+void braid_audit_waits_report(const struct audit_waits *waits, const braid_audit_options *options);
+
+struct audit_way;
+
+// audit_trap.c. An audit that closes pages runs alone: another would take their rights for those of
+// the program.
+void braid_audit_lock(bool alone);
+void braid_audit_unlock(void);
+
+struct auditing {
+    const struct audit_way *way;
+    braid_exec *exec;
+    struct audit_findings findings;
+    struct audit_reach reach;
+    struct audit_memory *memory; // the way's
+    void *own;                   // likewise
+    struct array orders;         // struct audit_order_finding
+};
+
+// A way to see accesses.
+struct audit_way {
+    // Sets memory and own; half-made, too, which `destroy` takes.
+    braid_status (*start)(struct auditing *auditing);
+    // Runs a node, or begins to, and adds its findings, or does so up to `stop`.
+    braid_status (*run_node)(struct auditing *auditing, uint32_t node,
+                             const struct backend_task *task);
+    bool sees_queue_calls; // false: `run_node` runs none
+    // Before a queue call, whose work is not judged.
+    void (*pause)(struct auditing *auditing); // optional
+    // Behind the nodes, also if one failed.
+    braid_status (*stop)(struct auditing *auditing); // optional
+    void (*destroy)(struct auditing *auditing);      // behind the report
+};
+extern const struct audit_way braid_audit_way_by_pages, braid_audit_way_by_kernels,
+    braid_audit_way_by_contents;
+
+// audit_memory.c.
+// The next part of a block, from *used on; NULL only counts its bytes.
+void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t bytes);
+size_t braid_audit_most_buffers(const braid_graph *graph);
+// Carves the room for the memory of a graph's buffers.
+void braid_audit_memory_lay_out(struct audit_memory *memory, unsigned char *block, size_t *used,
+                                const braid_graph *graph);
+// As the exec's first frame has it.
+void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *graph,
+                             const braid_exec *exec);
+// Makes the room and fills it. The caller frees *out_block. Errors: BRAID_NO_MEMORY.
+braid_status braid_audit_memory_create(const braid_graph *graph, const braid_exec *exec,
+                                       struct audit_memory *out_memory, void **out_block);
+// The first one that has the address, or NULL.
+struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address);
+
+// audit_table.c.
+// Writes the table of a node. `room` is for two addresses of each
+// access. NULL: only counts its segments.
+size_t braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
+                               uintptr_t *room, struct audit_table *table);
+// The table of all buffers; NULL: likewise.
+size_t braid_audit_table_write_all(const struct audit_memory *memory, struct audit_table *table);
+static inline size_t audit_table_bytes(size_t num_segments)
+{
+    return sizeof(struct audit_table) + (num_segments + 1) * sizeof(struct audit_segment);
+}
+// Takes the accesses of which a node told in its table, or in the one of all buffers. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_audit_table_take(const struct audit_memory *memory, uint32_t node,
+                                    const struct audit_table *table,
+                                    struct audit_findings *findings);
+braid_status braid_audit_table_take_undeclared(const struct audit_memory *memory, uint32_t node,
+                                               const struct audit_table *table,
+                                               struct audit_findings *findings);
+
+#endif

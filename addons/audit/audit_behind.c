@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls the program's own handlers of faults and traps behind those of an audit.
+#include "audit/audit_behind.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "audit/audit_system.h"
+
+#define BIT(number) ((uint64_t)1 << ((number)-1))
+#define FAULTS (BIT(SIGSEGV) | BIT(SIGTRAP)) // that an audit needs
+
+// No program can block this signal through a C library, which has it for itself. While it is
+// blocked, SIGSEGV is one that the program blocks, although it comes through.
+enum { BLOCKS_FAULTS = 32 };
+
+// As the system has it, which is the begin of the C library's.
+static uint64_t read_set(const sigset_t *set)
+{
+    uint64_t mask;
+    memcpy(&mask, set, sizeof(mask));
+    return mask;
+}
+
+// Returns the thread's mask from before.
+static uint64_t set_mask(uint64_t mask)
+{
+    uint64_t before = 0;
+    audit_system(SYS_rt_sigprocmask, SIG_SETMASK, (uintptr_t)&mask, (uintptr_t)&before,
+                 sizeof(mask));
+    return before;
+}
+
+// While an audit runs, pages stay closed for a handler of the program: open ones would hide the
+// accesses of all other threads. The handler may fault at its own data there, which is answered as
+// any other fault is. So SIGSEGV comes through, and a mark says that it should be blocked. The mark
+// goes with the mask, also if the handler leaves by a jump.
+static uint64_t find_mask(const struct sigaction *action, int number, uint64_t interrupted,
+                          bool is_audited)
+{
+    uint64_t mask = interrupted | read_set(&action->sa_mask);
+    if (!(action->sa_flags & SA_NODEFER))
+        mask |= BIT(number);
+    if (is_audited && mask & BIT(SIGSEGV))
+        mask |= BIT(BLOCKS_FAULTS);
+    return is_audited ? mask & ~FAULTS : mask;
+}
+
+static void end_by(int number)
+{
+    sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+    raise(number);
+}
+
+// To a handler, or to the system's own, which is called behind this one. The flags and the mask
+// hold as if the system called it.
+static void pass_on(struct sigaction *action, int number, siginfo_t *info, ucontext_t *thread,
+                    bool is_audited)
+{
+    const uint64_t interrupted = read_set(&thread->uc_sigmask);
+    const struct sigaction before = *action;
+    bool is_sent = info->si_code <= 0, is_ignored = before.sa_handler == SIG_IGN;
+    bool is_blocked = number == SIGSEGV && !is_sent && interrupted & BIT(BLOCKS_FAULTS);
+    if (is_ignored && is_sent)
+        return;
+    if (before.sa_handler == SIG_DFL || is_ignored || is_blocked) {
+        end_by(number);
+        return;
+    }
+    if (before.sa_flags & (int)SA_RESETHAND)
+        action->sa_handler = SIG_DFL;
+    uint64_t own = set_mask(find_mask(&before, number, interrupted, is_audited));
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, thread);
+    else
+        before.sa_handler(number);
+    set_mask(own);
+}
+
+// A later action may hand the fault on to here. Its context says so by a link, which the system
+// clears for each signal and never reads.
+//
+// From the first line on, this thread may fault at data in closed pages, as everywhere else.
+void braid_audit_pass_on(struct audit_behind *behind, int number, siginfo_t *info,
+                         ucontext_t *thread, bool is_audited)
+{
+    uint64_t own = is_audited ? set_mask(~FAULTS) : 0;
+    void *link = thread->uc_link;
+    bool is_later = behind->is_later && link != behind;
+    if (is_later)
+        thread->uc_link = (void *)behind;
+    pass_on(&behind->actions[is_later], number, info, thread, is_audited);
+    thread->uc_link = link;
+    if (is_audited)
+        set_mask(own);
+}
+
+static void read_action(int number, unsigned long *action)
+{
+    audit_system(SYS_rt_sigaction, (unsigned long)number, 0, (uintptr_t)action, sizeof(uint64_t));
+}
+
+bool braid_audit_is_replaced(int number, struct audit_behind *behind)
+{
+    read_action(number, behind->of_now);
+    return behind->of_now[0] != behind->of_audit[0];
+}
+
+void braid_audit_handle(int number, audit_handler *handler, struct audit_behind *behind)
+{
+    struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigfillset(&action.sa_mask);
+    action.sa_sigaction = handler;
+    sigaction(number, NULL, &found);
+    if (!(found.sa_flags & SA_SIGINFO) || found.sa_sigaction != handler) {
+        behind->is_later =
+            behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
+        behind->is_known = true;
+        behind->actions[behind->is_later] = found;
+        sigaction(number, &action, NULL);
+    }
+    read_action(number, behind->of_audit);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's own handlers of faults and traps, behind those of an audit.
+#ifndef BRAID_AUDIT_AUDIT_BEHIND_H
+#define BRAID_AUDIT_AUDIT_BEHIND_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <ucontext.h>
+
+// The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
+// fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.
+struct audit_behind {
+    struct sigaction actions[2]; // from before Braid's, and found by a later audit
+    bool is_known;
+    bool is_later; // the second is in force
+
+    // As the system has it; the first is the handler. A sanitizer puts its own before Braid's.
+    unsigned long of_audit[4], of_now[4];
+};
+
+typedef void audit_handler(int number, siginfo_t *info, void *context);
+
+// Puts the handler before that of the program.
+void braid_audit_handle(int number, audit_handler *handler, struct audit_behind *behind);
+
+// Whether the program has put another one before it. The stack may lie in a closed page.
+bool braid_audit_is_replaced(int number, struct audit_behind *behind);
+
+// A handler hands its signal on to the program's. With `is_audited` pages are closed.
+void braid_audit_pass_on(struct audit_behind *behind, int number, siginfo_t *info,
+                         ucontext_t *thread, bool is_audited);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audits on CUDA: kernels that tell of their accesses run on one stream.
+//
+// One block of memory has the tables of all nodes. It is copied to the device in front of the
+// nodes, and back behind them. A node may tell of an undeclared access. Behind it, its table and
+// that of all buffers are copied back, since a later node may fault. The latter is then written
+// anew.
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/array.h"
+#include "base/error.h"
+
+// A kernel as a node launches it.
+struct audited {
+    const braid_kernel *kernel;
+    bool grid_from;
+    struct backend_kernel *loaded; // NULL: for the reason
+    char *reason;
+};
+
+struct by_kernels {
+    struct backend *backend;
+    struct backend_audit audit;
+    struct audit_memory memory;
+    void *block;          // of `memory`
+    struct array kernels; // struct audited
+    // The same bytes of both: a word that is set by a kernel that has made an undeclared access,
+    // all buffers' table, others. The host has room for two copies.
+    unsigned char *host, *device;
+    size_t bytes;
+    size_t *tables;  // by node: where its table begins; 0: it has none
+    uintptr_t *room; // for the borders of accesses
+    void **args;     // of a launch
+};
+
+// ---- kernels ----
+
+static struct audited *find_kernel(const struct by_kernels *way, const braid_kernel *kernel,
+                                   const struct backend_launch *launch)
+{
+    struct audited *items = way->kernels.items;
+    for (size_t i = 0; i < way->kernels.num; i++) {
+        if (items[i].kernel == kernel && items[i].grid_from == launch->grid_from)
+            return &items[i];
+    }
+    return NULL;
+}
+
+// A kernel that cannot tell is none that fails.
+static braid_status load(const struct by_kernels *way, const struct backend_launch *launch,
+                         struct audited *audited)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = way->backend->ops->kernel_load_audited(
+        way->backend, audited->kernel, launch, &way->audit, &audited->loaded);
+    bool cannot = status == BRAID_UNSUPPORTED;
+    if (cannot)
+        audited->reason = strdup(braid_error_message());
+    braid_error_end_attempt(&attempt, cannot ? BRAID_OK : status);
+    if (cannot && !audited->reason)
+        return braid_error_no_memory("an audit");
+    return cannot ? BRAID_OK : status;
+}
+
+static braid_status find_or_load(struct by_kernels *way, const braid_kernel *kernel,
+                                 const struct backend_launch *launch,
+                                 const struct audited **out_audited)
+{
+    struct audited made = { kernel, launch->grid_from, NULL, NULL };
+    *out_audited = find_kernel(way, kernel, launch);
+    if (*out_audited)
+        return BRAID_OK;
+    if (!braid_array_reserve(&way->kernels, 1, sizeof(made)))
+        return braid_error_no_memory("an audit");
+    braid_status status = load(way, launch, &made);
+    if (status)
+        return status;
+    struct audited *slot = braid_array_append(&way->kernels, 1, sizeof(made));
+    *slot = made;
+    *out_audited = slot;
+    return BRAID_OK;
+}
+
+// ---- memory ----
+
+static uint64_t *is_told(const struct by_kernels *way)
+{
+    return (void *)way->host;
+}
+
+static struct audit_table *table_at(const struct by_kernels *way, size_t at)
+{
+    return (void *)(way->host + at);
+}
+
+static void release(struct by_kernels *way)
+{
+    const struct backend_ops *ops = way->backend->ops;
+    if (way->device)
+        ops->release(way->backend, BRAID_MEMORY_DEVICE, way->device);
+    if (way->host)
+        ops->release(way->backend, BRAID_MEMORY_HOST, way->host);
+    way->host = way->device = NULL;
+}
+
+static braid_status allocate(struct by_kernels *way)
+{
+    const struct backend_ops *ops = way->backend->ops;
+    void *host = NULL, *device = NULL;
+    braid_status status = ops->allocate(way->backend, BRAID_MEMORY_HOST, 2 * way->bytes, &host);
+    if (status)
+        return status;
+    way->host = host;
+    status = ops->allocate(way->backend, BRAID_MEMORY_DEVICE, way->bytes, &device);
+    way->device = device;
+    return status;
+}
+
+// ---- tables ----
+
+static const struct backend_task *find_task(const struct auditing *auditing, uint32_t node)
+{
+    return &auditing->exec->frames.slots[0].frame.tasks[node];
+}
+
+// Finds where the tables lie, and their bytes.
+static void place_tables(struct auditing *auditing)
+{
+    struct by_kernels *way = auditing->own;
+    const braid_graph *graph = auditing->findings.graph;
+    way->bytes =
+        sizeof(*is_told(way)) + audit_table_bytes(braid_audit_table_write_all(&way->memory, NULL));
+    for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
+        if (find_task(auditing, i)->kind != WORK_KERNEL)
+            continue;
+        way->tables[i] = way->bytes;
+        way->bytes += audit_table_bytes(
+            braid_audit_table_write(&way->memory, &graph_nodes(graph)[i], way->room, NULL));
+    }
+}
+
+static size_t write_buffers(struct by_kernels *way)
+{
+    struct audit_table *table = table_at(way, sizeof(*is_told(way)));
+    const size_t num = braid_audit_table_write_all(&way->memory, table);
+    table->rest = (uintptr_t)is_told(way);
+    *is_told(way) = 0;
+    return audit_table_bytes(num);
+}
+
+static braid_status write_tables(struct auditing *auditing)
+{
+    struct by_kernels *way = auditing->own;
+    const braid_graph *graph = auditing->findings.graph;
+    write_buffers(way);
+    for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
+        if (!way->tables[i])
+            continue;
+        struct audit_table *table = table_at(way, way->tables[i]);
+        braid_audit_table_write(&way->memory, &graph_nodes(graph)[i], way->room, table);
+        table->rest = (uintptr_t)(way->device + sizeof(*is_told(way)));
+    }
+    return braid_audit_reach_copy(&auditing->reach, way->device, way->host, way->bytes);
+}
+
+// Of a node that has ended. Its own table counts on.
+static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
+{
+    struct by_kernels *way = auditing->own;
+    struct audit_table *all = table_at(way, sizeof(*is_told(way)));
+    struct audit_table *own = table_at(way, way->tables[node]);
+    unsigned char *device = way->device + sizeof(*is_told(way));
+    braid_status status =
+        braid_audit_reach_copy(&auditing->reach, all, device, audit_table_bytes(all->num));
+    if (!status)
+        status = braid_audit_reach_copy(&auditing->reach, own, way->device + way->tables[node],
+                                        audit_table_bytes(own->num));
+    if (!status)
+        status = braid_audit_table_take_undeclared(&way->memory, node, all, &auditing->findings);
+    return status ? status
+                  : braid_audit_reach_copy(&auditing->reach, device, all, write_buffers(way));
+}
+
+static braid_status find_files(struct auditing *auditing)
+{
+    const struct by_kernels *way = auditing->own;
+    struct audit_finding *items = auditing->findings.items.items;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < auditing->findings.items.num && !status; i++) {
+        const uint32_t node = items[i].node, line = items[i].line;
+        if (!line || line == AUDIT_NO_LINE)
+            continue;
+        const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
+        const struct audited *audited =
+            find_kernel(way, kernel, &find_task(auditing, node)->launch);
+        status = way->backend->ops->kernel_file(way->backend, audited->loaded,
+                                                line >> AUDIT_LINE_BITS, &items[i].file);
+    }
+    return status;
+}
+
+// Takes the accesses of which nodes told in tables of their own.
+static braid_status take(struct auditing *auditing)
+{
+    const struct by_kernels *way = auditing->own;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < auditing->exec->tasks.num && !status; i++) {
+        if (way->tables[i] && auditing->findings.has_run[i])
+            status = braid_audit_table_take(&way->memory, i, table_at(way, way->tables[i]),
+                                            &auditing->findings);
+    }
+    return status ? status : find_files(auditing);
+}
+
+// If the copy fails, as behind a fault, tables are as they were copied before. The copy may still
+// run then, so it goes to room of its own.
+static braid_status stop(struct auditing *auditing)
+{
+    struct by_kernels *way = auditing->own;
+    struct error_attempt attempt;
+    braid_status copied =
+        braid_audit_reach_copy(&auditing->reach, way->host + way->bytes, way->device, way->bytes);
+    if (!copied)
+        memcpy(way->host, way->host + way->bytes, way->bytes);
+    braid_error_begin_attempt(&attempt);
+    braid_status taken = take(auditing);
+    braid_error_end_attempt(&attempt, copied ? BRAID_OK : taken);
+    return copied ? copied : taken;
+}
+
+// ---- nodes ----
+
+static braid_status run_audited(struct auditing *auditing, const struct audited *audited,
+                                const struct backend_task *task)
+{
+    struct by_kernels *way = auditing->own;
+    struct backend_task telling = *task;
+    void *table = way->device + way->tables[task->node];
+    if (task->launch.num_args)
+        memcpy(way->args, task->launch.args, task->launch.num_args * sizeof(*way->args));
+    way->args[task->launch.num_args] = &table;
+    telling.launch.args = way->args;
+    telling.launch.kernel = audited->loaded;
+    auditing->findings.has_run[task->node] = true;
+    braid_status status = braid_audit_reach_run(&auditing->reach, &telling);
+    return status || !*is_told(way) ? status : take_undeclared(auditing, task->node);
+}
+
+static braid_status run_node(struct auditing *auditing, uint32_t node,
+                             const struct backend_task *task)
+{
+    const struct audited *audited = NULL;
+    if (task->kind != WORK_KERNEL)
+        return braid_audit_reach_run(&auditing->reach, task);
+    const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
+    braid_status status = find_or_load(auditing->own, kernel, &task->launch, &audited);
+    if (!status && audited->loaded)
+        return run_audited(auditing, audited, task);
+    if (!status)
+        status =
+            braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE, audited->reason);
+    return status ? status : braid_audit_reach_run(&auditing->reach, task);
+}
+
+// ---- begin and end ----
+
+static braid_status allocate_rooms(struct by_kernels *way, const struct auditing *auditing)
+{
+    const braid_graph *graph = auditing->findings.graph;
+    way->room = braid_allocate_zeroed(2 * graph->accesses.num + 1, sizeof(*way->room));
+    way->tables = braid_allocate_zeroed(auditing->exec->tasks.num, sizeof(*way->tables));
+    way->args =
+        braid_allocate_zeroed((size_t)auditing->exec->tasks.max_args + 1, sizeof(*way->args));
+    if (!way->room || !way->tables || !way->args)
+        return braid_error_no_memory("an audit");
+    return braid_audit_memory_create(graph, auditing->exec, &way->memory, &way->block);
+}
+
+static uint64_t find_most_threads(const struct auditing *auditing)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
+        const struct backend_task *task = find_task(auditing, i);
+        const braid_dim3 block = task->launch.block;
+        if (task->kind == WORK_KERNEL && (uint64_t)block.x * block.y * block.z > most)
+            most = (uint64_t)block.x * block.y * block.z;
+    }
+    return most;
+}
+
+static braid_status start(struct auditing *auditing)
+{
+    struct by_kernels *way = braid_allocate_zeroed(1, sizeof(*way));
+    if (!way)
+        return braid_error_no_memory("an audit");
+    auditing->own = way;
+    auditing->memory = &way->memory;
+    way->backend = auditing->exec->device->backend;
+    way->audit.most_threads = find_most_threads(auditing);
+    braid_status status = allocate_rooms(way, auditing);
+    if (status)
+        return status;
+    place_tables(auditing);
+    status = allocate(way);
+    return status ? status : write_tables(auditing);
+}
+
+static void destroy(struct auditing *auditing)
+{
+    struct by_kernels *way = auditing->own;
+    if (!way)
+        return;
+    struct audited *kernels = way->kernels.items;
+    for (size_t i = 0; i < way->kernels.num; i++) {
+        way->backend->ops->kernel_unload(way->backend, kernels[i].loaded);
+        free(kernels[i].reason);
+    }
+    release(way);
+    braid_array_finish(&way->kernels);
+    free(way->block);
+    free(way->room);
+    free(way->tables);
+    free(way->args);
+    free(way);
+}
+
+const struct audit_way braid_audit_way_by_kernels = {
+    .start = start,
+    .run_node = run_node,
+    .stop = stop,
+    .destroy = destroy,
+};

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audits on the CPU: each node runs on the calling thread, and its accesses fault.
+#include "audit/audit_by_pages.h"
+
+#include <sys/mman.h>
+
+#include "base/error.h"
+
+// At most one buffer for a resource. Its pages are counted also if its memory is not known: the
+// system gives memory only where something is written.
+static size_t lay_out(struct audit *audit, unsigned char *block, const braid_graph *graph)
+{
+    size_t num = braid_audit_most_buffers(graph), num_pages = 2 * num, used = 0;
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        const struct graph_resource *resource = graph_resource_at(graph, i);
+        num_pages += (1 + resource->num_versions) * (resource->bytes / AUDIT_PAGE);
+    }
+    braid_audit_carve(block, &used, 1, sizeof(*audit));
+    braid_audit_memory_lay_out(&audit->memory, block, &used, graph);
+    audit->noted = braid_audit_carve(block, &used, num, sizeof(*audit->noted));
+    audit->pages.spans = braid_audit_carve(block, &used, num, sizeof(*audit->pages.spans));
+    audit->pages.own = braid_audit_carve(block, &used, num_pages, 1);
+    audit->pages.now = braid_audit_carve(block, &used, num_pages, 1);
+    audit->users = braid_audit_carve(block, &used, num_pages, sizeof(*audit->users));
+    return used;
+}
+
+// Whether some of these bytes are in pages that are left alone.
+static bool is_unseen(const struct audit_pages *pages, uintptr_t begin, uintptr_t end)
+{
+    size_t page = braid_audit_page_at(pages, begin);
+    size_t last = braid_audit_page_at(pages, end - 1);
+    while (page < last && pages->own[page])
+        page++;
+    return !pages->own[page];
+}
+
+// Accesses to pages that are left alone are not seen, and count as made.
+static braid_status tell_unseen(struct auditing *auditing, struct audit *audit)
+{
+    struct audit_memory *memory = &audit->memory;
+    braid_status status = BRAID_OK;
+    for (size_t i = 0; i < memory->num_accesses; i++) {
+        struct audit_access *access = &memory->accesses[i];
+        if (access->begin && is_unseen(&audit->pages, access->begin, access->end))
+            access->was_read = access->was_written = true;
+    }
+    for (size_t i = 0; i < memory->num_buffers && !status; i++) {
+        const struct audit_buffer *buffer = &memory->buffers[i];
+        if (is_unseen(&audit->pages, buffer->begin, buffer->end))
+            status = braid_audit_findings_add_unseen(
+                &auditing->findings, GRAPH_NONE, buffer->resource,
+                "it has pages that only allow to read, or with data of the thread itself");
+    }
+    return status;
+}
+
+static braid_status fill(struct audit *audit, struct auditing *auditing)
+{
+    struct audit_memory *memory = &audit->memory;
+    braid_audit_memory_fill(memory, auditing->findings.graph, auditing->exec);
+    for (size_t i = 0; i < memory->num_buffers; i++)
+        braid_audit_pages_add(&audit->pages, memory->buffers[i].begin, memory->buffers[i].end);
+    braid_status status = braid_audit_pages_read(&audit->pages);
+    return status ? status : tell_unseen(auditing, audit);
+}
+
+// NULL: the system has no memory.
+static void *map(size_t bytes, int flags)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+// Where the system clears no page in a child, the child's faults are judged as a thread's.
+static braid_status know_children(struct audit *audit)
+{
+    atomic_int *is_parent = map(AUDIT_PAGE, MAP_PRIVATE);
+    audit->is_parent = is_parent;
+    audit->child_accesses = map(AUDIT_PAGE, MAP_SHARED);
+    if (!is_parent || !audit->child_accesses)
+        return braid_error_no_memory("an audit");
+    *is_parent = 1;
+    madvise(is_parent, AUDIT_PAGE, MADV_WIPEONFORK);
+    return BRAID_OK;
+}
+
+static braid_status start(struct auditing *auditing)
+{
+    const braid_graph *graph = auditing->findings.graph;
+    struct audit counted = { 0 };
+    size_t bytes = lay_out(&counted, NULL, graph);
+    void *block = map(bytes, MAP_PRIVATE | MAP_NORESERVE);
+    if (!block)
+        return braid_error_no_memory("an audit");
+    struct audit *audit = auditing->own = block;
+    auditing->memory = &audit->memory;
+    audit->bytes = bytes;
+    lay_out(audit, block, graph);
+    braid_status status = know_children(audit);
+    if (!status)
+        status = fill(audit, auditing);
+    return status ? status : braid_audit_start(audit);
+}
+
+static braid_status take(struct auditing *auditing, uint32_t node)
+{
+    struct audit *audit = auditing->own;
+    braid_status status = BRAID_OK;
+    auditing->findings.has_run[node] = true;
+    for (uint32_t i = 0; i < audit->num_noted; i++) {
+        struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
+        if (!status)
+            status = braid_audit_findings_take(&auditing->findings, node, buffer);
+        buffer->is_noted = false;
+    }
+    audit->num_noted = 0;
+    if (!status && audit->unseen)
+        status =
+            braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE, audit->unseen);
+    return status;
+}
+
+// The device's own threads sleep before the node begins. Else they would count as threads that use
+// pages of its buffers.
+static braid_status run_node(struct auditing *auditing, uint32_t node,
+                             const struct backend_task *task)
+{
+    static const struct backend_task nothing = { .kind = WORK_EMPTY, .disabled = true };
+    braid_status status = braid_audit_reach_run(&auditing->reach, &nothing);
+    if (status)
+        return status;
+    braid_audit_begin_node(auditing->own, &graph_nodes(auditing->findings.graph)[node]);
+    status = braid_audit_reach_run(&auditing->reach, task);
+    braid_audit_end_node(auditing->own);
+    return status ? status : take(auditing, node);
+}
+
+static void pause_judging(struct auditing *auditing)
+{
+    braid_audit_pause(auditing->own);
+}
+
+static braid_status stop(struct auditing *auditing)
+{
+    struct audit *audit = auditing->own;
+    braid_audit_stop(audit);
+    return atomic_load(audit->child_accesses)
+               ? braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
+                                                 "behind its node, a child of the process uses "
+                                                 "memory of buffers")
+               : BRAID_OK;
+}
+
+static void destroy(struct auditing *auditing)
+{
+    struct audit *audit = auditing->own;
+    if (!audit)
+        return;
+    if (audit->is_parent)
+        munmap((void *)(uintptr_t)audit->is_parent, AUDIT_PAGE);
+    if (audit->child_accesses)
+        munmap(audit->child_accesses, AUDIT_PAGE);
+    munmap(audit, audit->bytes);
+}
+
+const struct audit_way braid_audit_way_by_pages = {
+    .start = start,
+    .run_node = run_node,
+    .pause = pause_judging,
+    .stop = stop,
+    .destroy = destroy,
+};

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audits on the CPU: the accesses of the node at hand, by the faults that they make.
+//
+// Outside a node's accesses all pages with buffers are closed. A fault tells of an access. If the
+// node declares all that its page has of buffers, the page is opened for the rest of the node.
+// Otherwise it is opened for one instruction, behind which the processor traps. So each access to
+// such a page is judged, by its first byte.
+#ifndef BRAID_AUDIT_AUDIT_BY_PAGES_H
+#define BRAID_AUDIT_AUDIT_BY_PAGES_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "audit/audit.h"
+#include "audit/audit_pages.h"
+
+enum {
+    AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
+    AUDIT_SAME_OPENED = 256,       // further ones open as many pages, and the next ones twice
+    AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
+    AUDIT_STACK_BYTES = 64 * 1024, // of the handlers
+};
+
+struct audit_step {
+    uintptr_t address;
+    int rights; // behind the instruction
+};
+
+// Who had faults at a page. It opens for one instruction of a thread, and so for all threads.
+struct audit_user {
+    uint32_t node; // of those begun
+    int thread;    // the first
+    bool is_shared, has_stepped;
+};
+
+// All of it lies in pages of its own, which nobody closes.
+struct audit {
+    size_t bytes; // of these pages
+    struct audit_memory memory;
+    struct audit_pages pages;
+
+    // The node that runs.
+    bool runs;
+    struct audit_access *declared; // of the memory's accesses
+    uint32_t num_declared;
+    uint32_t *noted; // buffers
+    uint32_t num_noted;
+    const char *unseen;       // why it is not seen in full; NULL: it is
+    bool hides;               // accesses of some threads behind others'
+    uint32_t num_begun;       // nodes, up to this one
+    struct audit_user *users; // by page
+
+    atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one
+                      // more: the thread has it beyond its faults
+    bool is_open;     // all pages are, until the next node
+    struct audit_step steps[AUDIT_MOST_STEPPED];
+    uint32_t num_steps;
+
+    // A page that is cleared in children of the process: 1. There nothing is judged.
+    const atomic_int *is_parent;
+    atomic_int *child_accesses; // a page that children share: one reached memory that they share
+
+    stack_t stack_before;
+    sigset_t signals_before;
+    unsigned char stack[AUDIT_STACK_BYTES];
+};
+
+// audit_judge.c. Notes an access of the node at hand.
+void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
+// Several threads use a page that opens for single instructions. Hidden accesses count as made.
+void braid_audit_judge_hidden(struct audit *audit, uintptr_t address);
+// Opens pages with the address as far as no access there can be undeclared. False: the page is not
+// opened for such an access.
+bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
+// All that is open. False: the system refuses.
+bool braid_audit_close(struct audit *audit);
+
+// audit_late.c. Waits, for a second at most, until no thread of the program has a fault of which it
+// does not know yet. Behind an audit the handler of the program might be told of it.
+void braid_audit_wait_for_faults(void);
+
+// audit_trap.c. Between these two, accesses of any thread to buffers are judged. Both are called by
+// one thread. Errors: BRAID_UNSUPPORTED (the machine, or the system refuses to close pages).
+braid_status braid_audit_start(struct audit *audit);
+void braid_audit_stop(struct audit *audit);
+// Around the calls of a node.
+void braid_audit_begin_node(struct audit *audit, const struct graph_node *node);
+void braid_audit_end_node(struct audit *audit);
+// Opens all pages, for work that is not judged, until the next node.
+void braid_audit_pause(struct audit *audit);
+
+#endif

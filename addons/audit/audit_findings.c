@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The findings of an audit: one for each node, buffer and kind; and their texts.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/node_text.h"
+
+static struct audit_finding *find(const struct audit_findings *findings,
+                                  const struct audit_finding *like)
+{
+    struct audit_finding *items = findings->items.items;
+    for (size_t i = findings->items.num; i-- > 0;)
+        if (items[i].node == like->node && items[i].resource == like->resource &&
+            items[i].kind == like->kind)
+            return &items[i];
+    return NULL;
+}
+
+static braid_status add(struct audit_findings *findings, struct audit_finding finding)
+{
+    struct audit_finding *item = braid_array_append(&findings->items, 1, sizeof(*item));
+    if (!item)
+        return braid_error_no_memory("the findings of an audit");
+    *item = finding;
+    return BRAID_OK;
+}
+
+// A node of a loop may have some of earlier iterations.
+braid_status braid_audit_findings_add(struct audit_findings *findings, struct audit_finding finding)
+{
+    struct audit_finding *known = find(findings, &finding);
+    if (!known)
+        return add(findings, finding);
+    struct audit_count *count = &known->count;
+    count->num += finding.count.num;
+    if (finding.count.lowest < count->lowest)
+        count->lowest = finding.count.lowest;
+    if (finding.count.highest > count->highest)
+        count->highest = finding.count.highest;
+    if (finding.line < known->line)
+        known->line = finding.line;
+    return BRAID_OK;
+}
+
+braid_status braid_audit_findings_take(struct audit_findings *findings, uint32_t node,
+                                       struct audit_buffer *buffer)
+{
+    braid_status status = BRAID_OK;
+    for (int writes = 0; writes < 2; writes++) {
+        const struct audit_finding finding = {
+            .kind = writes ? BRAID_AUDIT_WRITES : BRAID_AUDIT_READS,
+            .node = node,
+            .resource = buffer->resource,
+            .begin = buffer->begin,
+            .count = buffer->counts[writes],
+        };
+        if (finding.count.num && !status)
+            status = braid_audit_findings_add(findings, finding);
+        buffer->counts[writes] = (struct audit_count){ 0 };
+    }
+    return status;
+}
+
+braid_status braid_audit_findings_add_unseen(struct audit_findings *findings, uint32_t node,
+                                             uint32_t resource, const char *reason)
+{
+    return braid_audit_findings_add(findings, (struct audit_finding){ .kind = BRAID_AUDIT_UNSEEN,
+                                                                      .node = node,
+                                                                      .resource = resource,
+                                                                      .reason = reason });
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct audit_finding *left = a, *right = b;
+    if (left->node != right->node)
+        return left->node < right->node ? -1 : 1;
+    if (left->kind != right->kind)
+        return left->kind < right->kind ? -1 : 1;
+    return left->resource < right->resource ? -1 : left->resource > right->resource;
+}
+
+braid_status braid_audit_findings_end(struct audit_findings *findings,
+                                      const struct audit_memory *memory)
+{
+    const braid_graph *graph = findings->graph;
+    const struct graph_access *accesses = graph->accesses.items;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; memory && i < graph_num_nodes(graph); i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        uint32_t end = node->first_access + node->num_accesses;
+        for (uint32_t k = node->first_access; findings->has_run[i] && k < end && !status; k++) {
+            const struct audit_access *access = &memory->accesses[k];
+            const struct audit_finding finding = {
+                .kind = access->may_write ? BRAID_AUDIT_NEVER_WRITES : BRAID_AUDIT_NEVER_READS,
+                .node = i,
+                .resource = accesses[k].resource,
+            };
+            if (access->begin < access->end &&
+                !(access->may_write ? access->was_written : access->was_read))
+                status = add(findings, finding);
+        }
+    }
+    if (findings->items.num)
+        qsort(findings->items.items, findings->items.num, sizeof(struct audit_finding), compare);
+    return status;
+}
+
+void braid_audit_findings_finish(struct audit_findings *findings)
+{
+    struct audit_finding *items = findings->items.items;
+    for (size_t i = 0; i < findings->items.num; i++)
+        free(items[i].file);
+    braid_array_finish(&findings->items);
+}
+
+static void write_text(const braid_audit_finding *finding, struct node_text node, char *text,
+                       size_t size)
+{
+    static const char *const verbs[] = { [BRAID_AUDIT_READS] = "reads",
+                                         [BRAID_AUDIT_WRITES] = "writes",
+                                         [BRAID_AUDIT_UPDATES] = "atomically updates",
+                                         [BRAID_AUDIT_NEVER_READS] = "read",
+                                         [BRAID_AUDIT_NEVER_WRITES] = "write",
+                                         [BRAID_AUDIT_UNSEEN] = "" };
+    const char *verb = verbs[finding->kind];
+    unsigned long long begin = finding->begin, last = finding->end - 1;
+    char bytes[64], times[40] = "", line[160] = "";
+    if (finding->kind >= BRAID_AUDIT_NEVER_READS) {
+        snprintf(text, size, "node %s declares to %s '%.150s', and never does", node.text, verb,
+                 finding->buffer);
+        return;
+    }
+    if (begin == last)
+        snprintf(bytes, sizeof(bytes), "byte %llu", begin);
+    else
+        snprintf(bytes, sizeof(bytes), "bytes from %llu to %llu", begin, last);
+    if (finding->num > 1)
+        snprintf(times, sizeof(times), ", %llu times", (unsigned long long)finding->num);
+    const char *slash = finding->file ? strrchr(finding->file, '/') : NULL;
+    if (finding->file)
+        snprintf(line, sizeof(line), " (%.140s:%u)", slash ? slash + 1 : finding->file,
+                 finding->line);
+    snprintf(text, size, "node %s %s %s of '%.150s'%s, which it does not declare%s", node.text,
+             verb, bytes, finding->buffer, times, line);
+}
+
+static void report(const braid_graph *graph, const struct audit_finding *found,
+                   const braid_audit_options *options)
+{
+    char text[512], buffer[256];
+    braid_audit_finding finding = {
+        .kind = found->kind,
+        .text = text,
+    };
+    if (found->resource != GRAPH_NONE) {
+        finding.resource = (braid_resource){ .index = found->resource, .graph = graph->id };
+        finding.buffer = braid_graph_resource_name(graph, found->resource, buffer, sizeof(buffer));
+    }
+    if (found->node == GRAPH_NONE) {
+        snprintf(text, sizeof(text), "%s%.150s%s%s", finding.buffer ? "'" : "",
+                 finding.buffer ? finding.buffer : "",
+                 finding.buffer ? "' is not audited in full: " : "", found->reason);
+        options->report(options->user, &finding);
+        return;
+    }
+    finding.node = (braid_node){ .index = found->node, .graph = graph->id };
+    if (graph_nodes(graph)[found->node].kind == WORK_KERNEL)
+        finding.kernel = graph_kernel_of(graph, found->node)->kernel->name;
+    if (found->count.num) {
+        finding.address =
+            (const void *)(found->count.first ? found->count.first : found->count.lowest);
+        finding.begin = found->count.lowest - found->begin;
+        finding.end = found->count.highest - found->begin + 1;
+        finding.num = found->count.num;
+    }
+    if (found->file) {
+        finding.file = found->file;
+        finding.line = found->line & ((1 << AUDIT_LINE_BITS) - 1);
+    }
+    struct node_text node = braid_node_text(found->node, braid_graph_name(graph, found->node));
+    if (found->kind == BRAID_AUDIT_UNSEEN)
+        snprintf(text, sizeof(text), "node %s is not audited: %s", node.text, found->reason);
+    else
+        write_text(&finding, node, text, sizeof(text));
+    options->report(options->user, &finding);
+}
+
+void braid_audit_findings_report(const struct audit_findings *findings,
+                                 const braid_audit_options *options)
+{
+    const struct audit_finding *items = findings->items.items;
+    for (size_t i = 0; i < findings->items.num && options && options->report; i++)
+        report(findings->graph, &items[i], options);
+}

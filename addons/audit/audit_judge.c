@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges accesses by the declarations of the node at hand, and opens pages where no more can be
+// learned. A handler of a fault calls it.
+#include <sys/mman.h>
+
+#include "audit/audit_by_pages.h"
+
+enum { READS_AND_WRITES = PROT_READ | PROT_WRITE };
+
+static bool has(const struct audit_access *access, uintptr_t address)
+{
+    return access->begin <= address && address < access->end;
+}
+
+static bool overlaps(const struct audit_access *access, uintptr_t begin, uintptr_t end)
+{
+    return access->begin < end && begin < access->end;
+}
+
+static void count(struct audit *audit, uintptr_t address, bool writes)
+{
+    struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
+    if (!buffer)
+        return;
+    struct audit_count *count = &buffer->counts[writes];
+    if (!buffer->is_noted)
+        audit->noted[audit->num_noted++] = (uint32_t)(buffer - audit->memory.buffers);
+    buffer->is_noted = true;
+    if (!count->num++)
+        count->first = count->lowest = count->highest = address;
+    if (address < count->lowest)
+        count->lowest = address;
+    if (address > count->highest)
+        count->highest = address;
+}
+
+// Whether one access at the address may reach these bytes as well.
+static bool may_reach(const struct audit_access *access, uintptr_t address)
+{
+    enum { MOST_BYTES = 64 };
+    return address < access->end && access->begin < address + MOST_BYTES;
+}
+
+// An instruction that reads and then writes a place makes one fault, by which it writes.
+void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
+{
+    bool is_declared = !audit->runs;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (!may_reach(access, address))
+            continue;
+        access->was_read = true;
+        if (writes && access->may_write)
+            access->was_written = true;
+        is_declared = is_declared || (has(access, address) && (!writes || access->may_write));
+    }
+    if (!is_declared)
+        count(audit, address, writes);
+}
+
+// Whether the node declares such accesses to these bytes.
+static bool declares(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    while (begin < end) {
+        uintptr_t reached = begin;
+        for (uint32_t i = 0; i < audit->num_declared; i++) {
+            const struct audit_access *access = &audit->declared[i];
+            if (has(access, begin) && access->end > reached && (!writes || access->may_write))
+                reached = access->end;
+        }
+        if (reached == begin)
+            return false;
+        begin = reached;
+    }
+    return true;
+}
+
+// Likewise, to all bytes of buffers among these.
+static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    const struct audit_extent *extents = audit->memory.extents;
+    size_t low = 0, high = audit->memory.num_extents;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (extents[middle].end > begin)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    for (size_t i = low; i < audit->memory.num_extents && extents[i].begin < end; i++) {
+        uintptr_t from = extents[i].begin > begin ? extents[i].begin : begin;
+        uintptr_t to = extents[i].end < end ? extents[i].end : end;
+        if (!declares(audit, from, to, writes))
+            return false;
+    }
+    return true;
+}
+
+void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)
+{
+    uintptr_t page = address / AUDIT_PAGE * AUDIT_PAGE;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (overlaps(access, page, page + AUDIT_PAGE))
+            access->was_read = access->was_written = true;
+    }
+    if (audit->runs && !declares_all(audit, page, page + AUDIT_PAGE, true))
+        audit->hides = true;
+}
+
+// The rights with which a page hides neither an undeclared access nor the first declared one.
+static int find_rights(const struct audit *audit, uintptr_t page)
+{
+    bool writes = true;
+    if (!audit->runs || !declares_all(audit, page, page + AUDIT_PAGE, false))
+        return PROT_NONE;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        if (!overlaps(access, page, page + AUDIT_PAGE))
+            continue;
+        if (!access->was_read && !access->may_write)
+            return PROT_NONE;
+        writes = writes && (access->was_written || !access->may_write);
+    }
+    return writes && declares_all(audit, page, page + AUDIT_PAGE, true) ? READS_AND_WRITES
+                                                                        : PROT_READ;
+}
+
+static uintptr_t round_down(uintptr_t address, uint64_t bytes)
+{
+    return address / bytes * bytes;
+}
+
+// The pages of the buffer, around this one, that no declared access reaches.
+static struct audit_extent find_undeclared(const struct audit *audit,
+                                           const struct audit_buffer *buffer, uintptr_t page)
+{
+    struct audit_extent found = { round_down(buffer->begin + AUDIT_PAGE - 1, AUDIT_PAGE),
+                                  round_down(buffer->end, AUDIT_PAGE) };
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        uintptr_t behind = round_down(access->end + AUDIT_PAGE - 1, AUDIT_PAGE);
+        if (access->begin >= page + AUDIT_PAGE && access->begin < found.end)
+            found.end = round_down(access->begin, AUDIT_PAGE);
+        else if (access->begin < page + AUDIT_PAGE && behind > found.begin)
+            found.begin = behind; // behind this page, if the access reaches it
+    }
+    return found;
+}
+
+// Behind many undeclared accesses to a buffer each further one would take a fault, and tell little.
+// Single pages would be more mappings than the system allows. So faults open ever more pages.
+static int open_counted(struct audit *audit, uintptr_t address, bool writes,
+                        struct audit_extent *pages)
+{
+    enum { MOST_DOUBLED = 40 };
+    struct audit_buffer *buffer =
+        audit->runs ? braid_audit_find_buffer(&audit->memory, address) : NULL;
+    if (!buffer)
+        return PROT_NONE;
+    bool opens_writes = buffer->counts[true].num >= AUDIT_MOST_COUNTED;
+    struct audit_extent most = find_undeclared(audit, buffer, pages->begin);
+    struct audit_count *count = &buffer->counts[opens_writes || writes];
+    if (count->num < AUDIT_MOST_COUNTED || pages->begin < most.begin || pages->end > most.end)
+        return PROT_NONE;
+    uint64_t doubled = count->num_opened++ / AUDIT_SAME_OPENED;
+    uint64_t bytes = (uint64_t)AUDIT_PAGE << (doubled < MOST_DOUBLED ? doubled : MOST_DOUBLED);
+    uintptr_t begin = round_down(address, bytes);
+    pages->begin = begin > most.begin ? begin : most.begin;
+    pages->end = begin + bytes < most.end ? begin + bytes : most.end;
+    return opens_writes ? READS_AND_WRITES : PROT_READ;
+}
+
+bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
+{
+    const int wanted = writes ? PROT_WRITE : PROT_READ;
+    uintptr_t begin = address / AUDIT_PAGE * AUDIT_PAGE, end = begin + AUDIT_PAGE;
+    int rights = find_rights(audit, begin);
+    for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        while (has(access, address) && end < access->end && find_rights(audit, end) == rights)
+            end += AUDIT_PAGE;
+        while (has(access, address) && begin > access->begin &&
+               find_rights(audit, begin - AUDIT_PAGE) == rights)
+            begin -= AUDIT_PAGE;
+    }
+    for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++)
+        if (overlaps(&audit->declared[i], begin, end))
+            audit->declared[i].is_open = true;
+    if (!(rights & wanted)) {
+        struct audit_extent pages = { begin, end };
+        rights = open_counted(audit, address, writes, &pages);
+        begin = pages.begin, end = pages.end;
+    }
+    return (rights & wanted) &&
+           braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
+                                   rights | PROT_EXEC);
+}
+
+static bool close_bytes(struct audit *audit, uintptr_t begin, uintptr_t end)
+{
+    uintptr_t page = begin / AUDIT_PAGE * AUDIT_PAGE;
+    return braid_audit_pages_allow(&audit->pages, page, (end - page + AUDIT_PAGE - 1) / AUDIT_PAGE,
+                                   PROT_NONE);
+}
+
+bool braid_audit_close(struct audit *audit)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (access->is_open)
+            done = close_bytes(audit, access->begin, access->end) && done;
+        access->is_open = false;
+    }
+    for (uint32_t i = 0; i < audit->num_noted; i++) {
+        const struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];
+        if (buffer->counts[false].num_opened || buffer->counts[true].num_opened)
+            done = close_bytes(audit, buffer->begin, buffer->end) && done;
+    }
+    return done;
+}

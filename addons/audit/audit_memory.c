@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a graph's buffers, and of its accesses.
+#include <stdlib.h>
+
+#include "audit/audit.h"
+#include "base/array.h"
+#include "base/error.h"
+
+enum { ALIGNMENT = 64 };
+
+// As the first frame has it; 0: not known.
+static uintptr_t find_memory(const braid_graph *graph, const braid_exec *exec, uint32_t resource)
+{
+    const struct graph_resource *declared = graph_resource_at(graph, resource);
+    const struct exec_memory *memory = &exec->memory;
+    if (declared->address)
+        return (uintptr_t)declared->address + declared->offset;
+    if (declared->num_versions) {
+        uint32_t version =
+            (declared->num_versions - declared->frames_before) % declared->num_versions;
+        return (uintptr_t)exec->tasks.version_memory[declared->first_version + version];
+    }
+    if (!memory->arenas || memory->plan.offsets[resource] == MEMORY_NONE)
+        return 0;
+    return (uintptr_t)memory->arenas[0].begin + memory->plan.offsets[resource];
+}
+
+static bool is_buffer(const braid_graph *graph, uint32_t resource)
+{
+    const struct graph_resource *declared = graph_resource_at(graph, resource);
+    return declared->buffer == resource && declared->bytes && !declared->is_scratch;
+}
+
+static int compare_buffers(const void *a, const void *b)
+{
+    const struct audit_buffer *left = a, *right = b;
+    return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+static void add_buffer(struct audit_memory *memory, const braid_graph *graph, uint32_t resource,
+                       uintptr_t begin)
+{
+    if (begin)
+        memory->buffers[memory->num_buffers++] = (struct audit_buffer){
+            .begin = begin,
+            .end = begin + graph_resource_at(graph, resource)->bytes,
+            .resource = resource,
+        };
+}
+
+// Whether the graph has a name for the version of some frames before.
+static bool has_name(const braid_graph *graph, uint32_t versioned, uint32_t frames_before)
+{
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        const struct graph_resource *resource = graph_resource_at(graph, i);
+        if (resource->num_versions && resource->versioned == versioned &&
+            resource->frames_before % resource->num_versions == frames_before)
+            return true;
+    }
+    return false;
+}
+
+// Versions that no node can declare count as the buffer.
+static void add_versions(struct audit_memory *memory, const braid_graph *graph,
+                         const braid_exec *exec, uint32_t versioned)
+{
+    const struct graph_resource *resource = graph_resource_at(graph, versioned);
+    for (uint32_t i = 1; i < resource->num_versions && resource->versioned == versioned; i++) {
+        if (!has_name(graph, versioned, resource->num_versions - i))
+            add_buffer(memory, graph, versioned,
+                       (uintptr_t)exec->tasks.version_memory[resource->first_version + i]);
+    }
+}
+
+static void fill_buffers(struct audit_memory *memory, const braid_graph *graph,
+                         const braid_exec *exec)
+{
+    for (uint32_t i = 0; i < graph->resources.num; i++) {
+        if (is_buffer(graph, i))
+            add_buffer(memory, graph, i, find_memory(graph, exec, i));
+        add_versions(memory, graph, exec, i);
+    }
+    if (memory->num_buffers)
+        qsort(memory->buffers, memory->num_buffers, sizeof(*memory->buffers), compare_buffers);
+    for (size_t i = 0; i < memory->num_buffers; i++) {
+        const struct audit_buffer *buffer = &memory->buffers[i];
+        struct audit_extent *last =
+            memory->num_extents ? &memory->extents[memory->num_extents - 1] : NULL;
+        if (!last || buffer->begin > last->end)
+            memory->extents[memory->num_extents++] =
+                (struct audit_extent){ buffer->begin, buffer->end };
+        else if (buffer->end > last->end)
+            last->end = buffer->end;
+    }
+}
+
+// An exclusive access orders its node, which need not touch anything.
+static void fill_accesses(struct audit_memory *memory, const braid_graph *graph,
+                          const braid_exec *exec)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    memory->num_accesses = graph->accesses.num;
+    for (size_t i = 0; i < graph->accesses.num; i++) {
+        const struct graph_resource *resource = graph_resource_at(graph, accesses[i].resource);
+        uintptr_t begin = resource->bytes ? find_memory(graph, exec, accesses[i].resource) : 0;
+        bool is_made = begin && accesses[i].mode == BRAID_EXCLUSIVE;
+        memory->accesses[i] = (struct audit_access){
+            .begin = begin,
+            .end = begin ? begin + resource->bytes : 0,
+            .may_write = accesses[i].mode != BRAID_READ,
+            .was_read = is_made,
+            .was_written = is_made,
+        };
+    }
+}
+
+size_t braid_audit_most_buffers(const braid_graph *graph)
+{
+    return graph->resources.num + graph->versions.num;
+}
+
+void *braid_audit_carve(unsigned char *block, size_t *used, size_t num, size_t bytes)
+{
+    size_t at = *used;
+    *used += (num * bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return block ? block + at : NULL;
+}
+
+// At most one buffer and one extent for a resource and for a version.
+void braid_audit_memory_lay_out(struct audit_memory *memory, unsigned char *block, size_t *used,
+                                const braid_graph *graph)
+{
+    size_t num = braid_audit_most_buffers(graph), num_accesses = graph->accesses.num;
+    *memory = (struct audit_memory){ 0 };
+    memory->buffers = braid_audit_carve(block, used, num, sizeof(*memory->buffers));
+    memory->extents = braid_audit_carve(block, used, num, sizeof(*memory->extents));
+    memory->accesses = braid_audit_carve(block, used, num_accesses, sizeof(*memory->accesses));
+}
+
+void braid_audit_memory_fill(struct audit_memory *memory, const braid_graph *graph,
+                             const braid_exec *exec)
+{
+    fill_buffers(memory, graph, exec);
+    fill_accesses(memory, graph, exec);
+}
+
+braid_status braid_audit_memory_create(const braid_graph *graph, const braid_exec *exec,
+                                       struct audit_memory *out_memory, void **out_block)
+{
+    size_t used = 0;
+    braid_audit_memory_lay_out(out_memory, NULL, &used, graph);
+    void *block = braid_allocate_zeroed(used, 1);
+    if (!block)
+        return braid_error_no_memory("an audit");
+    used = 0;
+    braid_audit_memory_lay_out(out_memory, block, &used, graph);
+    braid_audit_memory_fill(out_memory, graph, exec);
+    *out_block = block;
+    return BRAID_OK;
+}
+
+struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, uintptr_t address)
+{
+    for (size_t i = 0; i < memory->num_buffers; i++)
+        if (memory->buffers[i].begin <= address && address < memory->buffers[i].end)
+            return &memory->buffers[i];
+    return NULL;
+}

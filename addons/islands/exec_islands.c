@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dividing an exec's plan into islands.
+#include "islands/exec_islands.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "graph/regions.h"
+#include "islands/plan_divide.h"
+#include "plan/cost_model.h"
+
+// The player gets the works of copies and fills as the graph was made. Addresses that each frame
+// has of its own are NULL there.
+static braid_status find_fits(const braid_exec *exec, const struct player *player,
+                              struct island_fit *fits)
+{
+    const struct tasks *from = &exec->tasks;
+    struct backend_task *tasks = braid_allocate_zeroed(from->num, sizeof(*tasks));
+    if (!tasks)
+        return braid_error_no_memory("the islands of an exec");
+    for (uint32_t i = 0; i < from->num; i++) {
+        tasks[i] = from->items[i];
+        if (tasks[i].kind == WORK_COPY || tasks[i].kind == WORK_FILL)
+            memcpy(&tasks[i].work, from->slot_bytes[TASK_SLOT_WORKS] + from->offsets[i],
+                   sizeof(tasks[i].work));
+    }
+    braid_status status = player->find_fits(exec->device->backend, tasks, from->num, fits);
+    free(tasks);
+    return status;
+}
+
+// The player knows which tasks can be inside, and the costs of islands.
+static braid_status divide(braid_exec *exec, const braid_exec_options *options,
+                           const struct player *player)
+{
+    struct backend *backend = exec->device->backend;
+    braid_cost_model model;
+    player->get_cost_model(backend, &model);
+    if (!model.island_call_ns)
+        return BRAID_OK;
+    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
+    if (!fits)
+        return braid_error_no_memory("the islands of an exec");
+    braid_status status = find_fits(exec, player, fits);
+    if (!status)
+        status = braid_plan_divide(exec->schedule, &model, fits,
+                                   options->islands == BRAID_ISLANDS_ALWAYS);
+    free(fits);
+    return status;
+}
+
+static bool may_divide(const braid_exec_options *options, const struct player *player)
+{
+    return player->find_fits && options->islands != BRAID_ISLANDS_NEVER;
+}
+
+braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
+                               const struct player *player)
+{
+    return may_divide(options, player) ? divide(exec, options, player) : BRAID_OK;
+}
+
+static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)
+{
+    const struct player *const *player = exec->device->backend->ops->players;
+    while (*player && !may_divide(options, *player))
+        player++;
+    return *player;
+}
+
+// Finds which nodes can be inside. One island needs all of the graph, so a reason against one node
+// is one against all.
+static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
+{
+    const struct player *const *player = exec->device->backend->ops->players;
+    while (*player && !(*player)->find_fits)
+        player++;
+    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
+    if (!fits)
+        return braid_error_no_memory("the islands of an exec");
+    braid_status status = *player ? find_fits(exec, *player, fits) : BRAID_OK;
+    if (status)
+        free(fits);
+    else
+        *out_fits = fits;
+    return status;
+}
+
+// As one island of a player's. The costs of the options' plan are those of that.
+static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
+                               const braid_schedule_options *plan, const struct player *player,
+                               struct plan_inside *inside, braid_schedule **out_schedule)
+{
+    braid_cost_model model;
+    player->get_cost_model(exec->device->backend, &model);
+    player->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
+    braid_schedule_options options = *plan;
+    options.places = NULL;
+    if (plan_costs_are_zero(&options.costs))
+        options.costs = model;
+    options.costs.island_call_ns = 0; // nothing of it is divided further
+    return braid_schedule_create_inside(graph, &options, inside, out_schedule);
+}
+
+braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options, const struct player *player)
+{
+    struct island_fit *fits = NULL;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    struct plan_inside inside = { .fits = fits };
+    status = plan_whole(exec, graph, &options->plan, player, &inside, &exec->schedule);
+    free(fits);
+    return status;
+}
+
+// The expected time of a frame with a player's own plan; with `fits` as an island. UINT64_MAX if
+// the graph is refused, or if the plan has more lanes than the player's costs allow for. Errors:
+// BRAID_NO_MEMORY; without memory another way would seem shorter.
+static braid_status predict(const braid_exec *exec, const braid_graph *graph,
+                            const braid_exec_options *options, const struct player *player,
+                            const struct island_fit *fits, uint64_t *out_ns)
+{
+    braid_schedule_options plan = options->plan;
+    braid_schedule *schedule = NULL;
+    struct plan_inside inside = { .fits = fits };
+    struct error_attempt attempt;
+    braid_cost_model model = { 0 };
+    *out_ns = UINT64_MAX;
+    player->get_cost_model(exec->device->backend, &model);
+    if (fits &&
+        !player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &inside.room))
+        return BRAID_OK;
+    plan.costs = model;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = fits ? plan_whole(exec, graph, &plan, player, &inside, &schedule)
+                               : braid_schedule_create(graph, &plan, &schedule);
+    if (!status && (!fits || schedule->info.num_lanes <= model.max_concurrent))
+        *out_ns = schedule->info.expected_ns + (fits ? model.island_start_ns : 0);
+    braid_schedule_destroy(schedule);
+    // The plan that is made in earnest says why a graph is refused.
+    status = status == BRAID_NO_MEMORY ? status : BRAID_OK;
+    braid_error_end_attempt(&attempt, status);
+    return status;
+}
+
+// The player whose plan is shortest; where none has costed it, the last one, which takes any.
+static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
+                              const braid_exec_options *options, const struct island_fit *fits,
+                              const struct player **out_best, uint64_t *out_ns)
+{
+    const struct player *best = NULL, *last = NULL;
+    const struct player *const *player = exec->device->backend->ops->players;
+    *out_ns = UINT64_MAX;
+    for (; *player; player++) {
+        if (!(*player)->is_island)
+            continue;
+        last = *player;
+        uint64_t ns;
+        braid_status status = predict(exec, graph, options, *player, fits, &ns);
+        if (status)
+            return status;
+        if (ns < *out_ns) {
+            best = *player;
+            *out_ns = ns;
+        }
+    }
+    *out_best = best ? best : last;
+    return BRAID_OK;
+}
+
+braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
+                                    const braid_exec_options *options,
+                                    const struct player **out_player)
+{
+    struct island_fit *fits = NULL;
+    uint64_t ns;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    status = find_best(exec, graph, options, fits, out_player, &ns);
+    free(fits);
+    return status;
+}
+
+// All of it can be inside, and how long it takes there can be told.
+static bool are_known(const struct braid_exec *exec, const braid_graph *graph,
+                      const braid_exec_options *options, const struct island_fit *fits)
+{
+    enum { MOST_NODES = 16384, MOST_ARG_BYTES = 32768 }; // more have no room: not worth planning
+    uint64_t arg_bytes = 0;
+    if (exec->tasks.num == 0 || exec->tasks.num > MOST_NODES || options->plan.ignore_costs)
+        return false;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        if (!fits[i].is_empty && (fits[i].why_not || graph_nodes(graph)[i].cost_ns == 0))
+            return false;
+        arg_bytes += fits[i].is_empty ? 0 : fits[i].arg_bytes;
+    }
+    return arg_bytes <= MOST_ARG_BYTES;
+}
+
+// By how much the frame must be shorter, of 100. Launching a graph of many nodes takes the host two
+// to four times as long as launching an island, so there less will do.
+static uint64_t find_least_gain(const braid_exec *exec)
+{
+    enum { MANY_NODES = 256 };
+    return exec->tasks.num >= MANY_NODES ? 1 : 3;
+}
+
+braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph *graph,
+                                       const braid_exec_options *options,
+                                       const struct player **out_player)
+{
+    const struct player *divider = find_divider(exec, options);
+    struct island_fit *fits = NULL;
+    *out_player = NULL;
+    if (!divider || options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
+        options->mode == BRAID_MODE_STREAMS)
+        return BRAID_OK;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    if (are_known(exec, graph, options, fits)) {
+        const struct player *island = NULL;
+        uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
+        status = predict(exec, graph, options, divider, NULL, &ns);
+        if (!status)
+            status = find_best(exec, graph, options, fits, &island, &island_ns);
+        if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
+            *out_player = island;
+    }
+    free(fits);
+    return status;
+}
+
+braid_status braid_exec_has_lone_calls(const braid_exec *exec, bool *out_has)
+{
+    struct island_fit *fits = NULL;
+    struct plan_room room = { 0 };
+    braid_cost_model model;
+    braid_status status = find_all_fits(exec, &fits);
+    if (status)
+        return status;
+    exec->player->get_cost_model(exec->device->backend, &model);
+    *out_has =
+        exec->player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
+        plan_room_is_lone(&room);
+    free(fits);
+    return BRAID_OK;
+}

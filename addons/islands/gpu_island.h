@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island: many kernels' calls inside one kernel, loaded on a device.
+#ifndef BRAID_ISLANDS_GPU_ISLAND_H
+#define BRAID_ISLANDS_GPU_ISLAND_H
+
+#include "islands/gpu_island_lists.h"
+
+struct gpu_island;
+struct running;
+
+// Targets of parameters that change a task's grid, or whether it runs; as in backend_task.varies.
+enum {
+    ISLAND_SHAPE_TARGETS = 1 << BRAID_TARGET_GRID | 1 << BRAID_TARGET_GRID_X |
+                           1 << BRAID_TARGET_GRID_Y | 1 << BRAID_TARGET_GRID_Z |
+                           1 << BRAID_TARGET_ENABLED,
+};
+
+// Finds why a task cannot be inside an island, as far as can be told without reading its source: a
+// constant, or NULL. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
+                                          const char **out_reason);
+// The same as a status.
+// Errors: BRAID_UNSUPPORTED; the message says why. BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task);
+
+// Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
+// The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
+// The device is current. Errors: BRAID_UNSUPPORTED (a task cannot be inside, and why; too many
+// arguments; more blocks than run at once), BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_lists *lists,
+                                     bool chain, struct gpu_island **out_island);
+// No launch is in flight. NULL is destroyed to no effect. Its code and memory go later: the device
+// need not be current.
+void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island);
+
+// Whether a call can have the grid of a task, as far as the island knows. Errors:
+// BRAID_UNSUPPORTED.
+braid_status braid_gpu_island_check_call(const struct gpu_island *island, uint32_t call,
+                                         const struct backend_task *task);
+// Takes the present arguments, grid and disabled state of a task, for later launches of its call.
+// Errors: BRAID_UNSUPPORTED (several blocks, which may wait for each other; too large a grid; it
+// leaves the device), BRAID_DEVICE_ERROR; it stays as it was.
+braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task);
+// Whether the grid of the call may differ from the grid that the island was made with, or the call
+// is disabled. Then the island must be made again first.
+bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task);
+// Makes it again, so that grids may vary, with the present values of its tasks. No frame has rows.
+// Compiles, unless an island had the same text. Frames in flight keep the old island, which lives
+// as long. The device is current. Errors: as for braid_gpu_island_create; then *island is as it
+// was.
+braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island);
+
+// The launch that runs it, for one frame or several with equal arguments; its args are read when it
+// is submitted. Valid until the next call for the island.
+const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
+                                                     uint32_t num_frames);
+
+// For an island whose lists are timed, before its first launch: sets the device memory for the
+// times of its calls. Each lane and frame has num_in_lane stamps (gpu_ptx_stamps.h). Frames use the
+// room for `num_frames` of them in turn.
+void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
+                                uint32_t num_frames);
+// On the device: of a call or scope in one frame, which counts from 1. A scope has begun last at
+// `begun`.
+struct gpu_tally {
+    uint64_t frame, num_runs, sum_ns, least_ns, most_ns, begun;
+};
+// As set_times, for an island with scopes: tallies are in place of stamps, and those of scopes
+// behind those of calls. The number of frames before is the one at `counter`, on the device, by
+// that of a frame.
+void braid_gpu_island_set_tallies(struct gpu_island *island, struct gpu_tally *tallies,
+                                  uint32_t num_frames, const void *counter,
+                                  uint32_t counts_of_frame);
+// Tells that, before a launch: which frame the launch begins with.
+void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
+// How many stamps a frame takes, and each lane; which one of a frame is a call's.
+uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
+// The same of tallies, whose place is told behind set_tallies. A call's place is that of its stamp.
+uint32_t braid_gpu_island_count_tallies(const struct gpu_island *island);
+uint32_t braid_gpu_island_tally_of_scope(const struct gpu_island *island, uint32_t scope);
+
+// Sets a scope of the next launches: all are set before the first.
+void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,
+                                const struct island_scope *scope);
+
+// Makes room for the arguments of several frames of one launch, and for notes of its own. The
+// device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);
+
+// How many frames one launch may have, each with arguments of its own (`in_rows`) or all with the
+// same.
+uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_rows);
+
+// Fills the rows of the next launch's frames before `frame` with the present arguments, except rows
+// that are filled already. 0: no frame has a row.
+void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame);
+bool braid_gpu_island_has_rows(const struct gpu_island *island);
+
+// As braid_gpu_island_launch, for frames with the rows that were kept, and the arguments of now for
+// those behind. It copies them to the device on the stream before. The host's are free again when
+// it returns.
+gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
+                                           gpu_stream stream, uint32_t num_frames,
+                                           const struct backend_launch **out_launch);
+
+// Host memory for the notes of `num` lanes, each about its node. Give it back by
+// braid_gpu_kept_memory_leave. *out_notes stays NULL if notes are off (BRAID_NOTE_NODES is 0), or
+// if there is no memory, which the log tells. Errors: BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes);
+// The same for each lane of an island, which gives them back.
+braid_status braid_gpu_island_take_notes(struct gpu_backend *gpu, struct gpu_island *island);
+// Of an island of one lane, before its first launch: a note that others give back.
+void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note);
+// Adds the nodes that the lanes were at when the device stopped, by their notes, with their lanes
+// or with the island's index.
+void braid_gpu_island_find_running(const struct gpu_island *island, const uint32_t *index,
+                                   struct running *running);
+
+#endif

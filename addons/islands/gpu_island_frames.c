@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several frames of an island in one launch, and the times that its calls write.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_kept_memory.h"
+#include "base/error.h"
+#include "islands/gpu_island.h"
+#include "islands/gpu_island_maker.h"
+
+enum { ROWS_BYTES = 65536 }; // up to which a driver has read pageable memory when a copy is queued
+
+static size_t row_bytes(const struct gpu_island *island)
+{
+    return (size_t)16 * island->layout.num_args;
+}
+
+braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island)
+{
+    uint32_t most = (uint32_t)(ROWS_BYTES / row_bytes(island));
+    if (most < 2)
+        return BRAID_OK;
+    island->host_rows = malloc(most * row_bytes(island));
+    if (!island->host_rows)
+        return braid_error_no_memory("an island");
+    braid_status status = braid_gpu_kept_memory_take(gpu, BRAID_MEMORY_DEVICE,
+                                                     most * row_bytes(island), &island->rows);
+    island->most_rows = status ? 0 : most;
+    return status;
+}
+
+braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island)
+{
+    braid_status status = braid_gpu_island_reserve_rows(gpu, island);
+    return status ? status : braid_gpu_island_take_notes(gpu, island);
+}
+
+// Progress is compared as a difference of 32 bits with a sign.
+uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_rows)
+{
+    uint32_t most = (UINT32_C(1) << 30) / island->layout.span;
+    if (in_rows && island->most_rows < most)
+        most = island->most_rows;
+    return most ? most : 1;
+}
+
+void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame)
+{
+    if (frame == 0)
+        island->num_rows = 0;
+    for (; island->num_rows < frame; island->num_rows++)
+        memcpy(island->host_rows + island->num_rows * row_bytes(island), island->args,
+               row_bytes(island));
+}
+
+bool braid_gpu_island_has_rows(const struct gpu_island *island)
+{
+    return island->num_rows;
+}
+
+gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
+                                           gpu_stream stream, uint32_t num_frames,
+                                           const struct backend_launch **out_launch)
+{
+    *out_launch = braid_gpu_island_launch(island, num_frames);
+    island->rows_now = island->rows;
+    braid_gpu_island_keep_rows(island, num_frames);
+    island->num_rows = 0;
+    return gpu->api->copy(island->rows, island->host_rows, num_frames * row_bytes(island), stream);
+}
+
+void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
+                                uint32_t num_frames)
+{
+    island->times = stamps;
+    island->times_of_lane = num_in_lane;
+    island->times_room = num_frames;
+}
+
+void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame)
+{
+    island->times_first = frame;
+}
+
+// The most calls of a lane.
+static uint32_t count_in_lane(const struct island_lists *lists)
+{
+    uint32_t most = 1;
+    for (uint32_t lane = 0; lane < lists->num_lanes; lane++) {
+        uint32_t num = lists->lane_first[lane + 1] - lists->lane_first[lane];
+        most = num > most ? num : most;
+    }
+    return most;
+}
+
+uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane)
+{
+    const struct island_layout *layout = &island->layout;
+    *out_num_in_lane = count_in_lane(&island->lists);
+    return (uint64_t)*out_num_in_lane *
+           (layout->chain ? 1 : layout->num_blocks * layout->num_groups);
+}
+
+uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call)
+{
+    const struct island_lists *lists = &island->lists;
+    uint32_t lane = 0;
+    while (call >= lists->lane_first[lane + 1])
+        lane++;
+    return (uint64_t)lane * island->times_of_lane + call - lists->lane_first[lane];
+}
+
+uint32_t braid_gpu_island_count_tallies(const struct gpu_island *island)
+{
+    const struct island_lists *lists = &island->lists;
+    return count_in_lane(lists) * lists->num_lanes + lists->num_scopes;
+}
+
+void braid_gpu_island_set_tallies(struct gpu_island *island, struct gpu_tally *tallies,
+                                  uint32_t num_frames, const void *counter,
+                                  uint32_t counts_of_frame)
+{
+    braid_gpu_island_set_times(island, tallies, count_in_lane(&island->lists), num_frames);
+    island->counter = counter;
+    island->counts_of_frame = counts_of_frame;
+    island->num_tallies = island->times_of_lane * island->lists.num_lanes;
+}
+
+uint32_t braid_gpu_island_tally_of_scope(const struct gpu_island *island, uint32_t scope)
+{
+    return island->num_tallies + scope;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program, or a part of it, as the lists of an island.
+#ifndef BRAID_ISLANDS_ISLAND_PROGRAM_H
+#define BRAID_ISLANDS_ISLAND_PROGRAM_H
+
+#include "exec/tasks/player.h"
+#include "islands/gpu_island.h"
+
+// All lanes of the program. call_of[node] becomes the call of each task that runs, and the scope of
+// each loop and branch.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *call_of,
+                                           struct island_lists *out_lists);
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joining the other ranks, leaving them, and communicators.
+#include "ranks/ranks.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "base/signals.h"
+
+#define DEFAULT_TIMEOUT_MS 60000
+#define MOST_TIMEOUT_MS (UINT64_MAX / 2000000)
+
+static atomic_bool is_open; // MPI is the process's
+
+static bool make_barrier(braid_ranks *ranks)
+{
+    bool ended = false;
+    const struct rank_transfer barrier = { .operation = RANK_OPERATION_BARRIER };
+    return braid_rank_begin(ranks, &barrier, &ended) && braid_rank_progress_until(ranks, &ended);
+}
+
+static void open_engine(braid_ranks *ranks, struct rank_call *call)
+{
+    char why[RANK_WHY_BYTES];
+    if (!ranks->engine->open(&ranks->rank, &ranks->num, why, sizeof(why))) {
+        call->status = BRAID_DEVICE_ERROR;
+        snprintf(call->message, sizeof(call->message), "mpi: %s", why);
+        return;
+    }
+    ranks->answers = braid_allocate_zeroed(ranks->num, sizeof(*ranks->answers));
+    ranks->told = braid_allocate_zeroed((size_t)ranks->num * RANK_NEWS_KINDS, sizeof(*ranks->told));
+    if (!ranks->answers || !ranks->told) {
+        call->status = BRAID_NO_MEMORY;
+        snprintf(call->message, sizeof(call->message), "out of host memory for ranks");
+        return;
+    }
+    (void)braid_rank_news_listen(ranks);
+}
+
+// Everybody has come, so nothing is said between ranks any more.
+static void leave(braid_ranks *ranks, struct rank_call *call)
+{
+    (void)call;
+    if (!make_barrier(ranks))
+        return;
+    ranks->engine->cancel(ranks->news_request);
+    ranks->engine->close(true);
+}
+
+static braid_status start_thread(braid_ranks *ranks)
+{
+    sigset_t previous;
+    signals_block(&previous);
+    int error = pthread_create(&ranks->thread, NULL, braid_rank_thread, ranks);
+    signals_restore(&previous);
+    if (error)
+        return braid_error(BRAID_NO_MEMORY, "ranks: no thread for communication: %s",
+                           strerror(error));
+    pthread_setname_np(ranks->thread, "braid-ranks");
+    return BRAID_OK;
+}
+
+static void stop_thread(braid_ranks *ranks)
+{
+    rank_lock(ranks);
+    ranks->stop = true;
+    pthread_cond_signal(&ranks->changed);
+    rank_unlock(ranks);
+    pthread_join(ranks->thread, NULL);
+}
+
+// Naps end by the clock that the thread's times are of.
+static void init_conditions(braid_ranks *ranks)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&ranks->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&ranks->done, NULL);
+}
+
+// The library stays loaded: MPI's own threads and handlers may still be there. After a failure MPI
+// may still receive news into the ranks, and send some.
+static void free_ranks(braid_ranks *ranks)
+{
+    while (ranks->communicators) {
+        braid_communicator *communicator = ranks->communicators;
+        braid_rank_link_close(communicator->link);
+        ranks->communicators = communicator->next;
+        free(communicator->members);
+        free(communicator);
+    }
+    pthread_mutex_destroy(&ranks->lock);
+    pthread_cond_destroy(&ranks->changed);
+    pthread_cond_destroy(&ranks->done);
+    free(ranks->waiting);
+    free(ranks->answers);
+    if (ranks->failed)
+        return;
+    free(ranks->told);
+    free(ranks);
+}
+
+static braid_status start(braid_ranks *ranks)
+{
+    struct rank_call call = { .make = open_engine, .what = "braid_ranks_open" };
+    braid_status status = braid_rank_library_open(&ranks->library, &ranks->engine);
+    if (!status)
+        status = start_thread(ranks);
+    if (status)
+        return status;
+    status = braid_rank_call(ranks, &call);
+    if (status)
+        stop_thread(ranks);
+    return status;
+}
+
+static braid_status check_options(const braid_ranks_options *options, braid_ranks **out_ranks)
+{
+    if (!out_ranks)
+        return braid_error_null("braid_ranks_open", "out_ranks");
+    if (options && options->timeout_ms > MOST_TIMEOUT_MS)
+        return braid_error_invalid("braid_ranks_open: a timeout of %llu ms",
+                                   (unsigned long long)options->timeout_ms);
+    return BRAID_OK;
+}
+
+braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **out_ranks)
+{
+    braid_status status = check_options(options, out_ranks);
+    if (!status)
+        status = braid_process_watch();
+    if (status)
+        return status;
+    if (atomic_exchange(&is_open, true))
+        return braid_error(BRAID_BUSY, "braid_ranks_open: ranks are open in this process");
+    braid_ranks *ranks = calloc(1, sizeof(*ranks));
+    uint64_t timeout_ms = options && options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    if (!ranks) {
+        atomic_store(&is_open, false);
+        return braid_error_no_memory("ranks");
+    }
+    ranks->timeout_ns = timeout_ms * 1000000;
+    ranks->process = braid_process_number();
+    pthread_mutex_init(&ranks->lock, NULL);
+    init_conditions(ranks);
+    status = start(ranks);
+    if (status) {
+        free_ranks(ranks);
+        atomic_store(&is_open, false);
+        return status;
+    }
+    *out_ranks = ranks;
+    return BRAID_OK;
+}
+
+static braid_status check_unused(braid_ranks *ranks)
+{
+    const char *name = NULL;
+    rank_lock(ranks);
+    for (braid_communicator *it = ranks->communicators; it && !name; it = it->next)
+        name = it->num_users ? it->name : NULL;
+    rank_unlock(ranks);
+    if (!name)
+        return BRAID_OK;
+    return braid_error(BRAID_BUSY, "braid_ranks_close: graphs or execs have communicator '%s'",
+                       name);
+}
+
+braid_status braid_ranks_close(braid_ranks *ranks)
+{
+    struct rank_call call = { .make = leave, .what = "braid_ranks_close" };
+    if (!ranks || !ranks_are_here(ranks))
+        return BRAID_OK;
+    braid_status status = check_unused(ranks);
+    if (status)
+        return status;
+    status = braid_rank_call(ranks, &call);
+    stop_thread(ranks);
+    free_ranks(ranks);
+    atomic_store(&is_open, false);
+    return status;
+}
+
+void braid_ranks_get_info(const braid_ranks *ranks, braid_ranks_info *out_info)
+{
+    if (out_info)
+        *out_info = ranks ? (braid_ranks_info){ ranks->rank, ranks->num } : (braid_ranks_info){ 0 };
+}
+
+braid_status braid_ranks_check(braid_ranks *ranks)
+{
+    if (!ranks)
+        return braid_error_null("braid_ranks_check", "ranks");
+    if (!ranks_are_here(ranks))
+        return braid_error_invalid("braid_ranks_check: the ranks were opened before a fork");
+    rank_lock(ranks);
+    bool failed = ranks->failed;
+    rank_unlock(ranks);
+    return failed ? braid_error(BRAID_DEVICE_ERROR, "ranks: %s", ranks->why) : BRAID_OK;
+}
+
+struct split {
+    uint32_t color;
+    braid_communicator *communicator;
+};
+
+static void find_members(braid_ranks *ranks, braid_communicator *communicator)
+{
+    for (uint32_t i = 0; i < communicator->num; i++)
+        communicator->members[i] = ranks->engine->find_member(communicator->engine, i);
+}
+
+// Behind a barrier, since splitting itself cannot be given up.
+static void make_split(braid_ranks *ranks, struct rank_call *call)
+{
+    struct split *split = call->arguments;
+    braid_communicator *communicator = split->communicator;
+    char why[RANK_WHY_BYTES];
+    if (!make_barrier(ranks))
+        return;
+    if (!ranks->engine->split(split->color, &communicator->engine, &communicator->rank,
+                              &communicator->num, why, sizeof(why))) {
+        braid_rank_fail(ranks, why, true);
+        return;
+    }
+    communicator->number = ranks->num_communicators++;
+    find_members(ranks, communicator);
+    rank_lock(ranks);
+    if (ranks->tail)
+        ranks->tail->next = communicator;
+    else
+        ranks->communicators = communicator;
+    ranks->tail = communicator;
+    rank_unlock(ranks);
+}
+
+braid_status braid_communicator_create(braid_ranks *ranks, const char *name, uint32_t color,
+                                       braid_communicator **out_communicator)
+{
+    if (!ranks || !name || !out_communicator)
+        return braid_error_null("braid_communicator_create", !ranks  ? "ranks"
+                                                             : !name ? "name"
+                                                                     : "out_communicator");
+    if (!*name || color > INT32_MAX)
+        return braid_error_invalid("braid_communicator_create: %s",
+                                   *name ? "a color over 2^31 - 1" : "a communicator needs a name");
+    braid_communicator *communicator = calloc(1, sizeof(*communicator));
+    uint32_t *members = braid_allocate_zeroed(ranks->num, sizeof(*members));
+    if (!communicator || !members) {
+        free(communicator);
+        free(members);
+        return braid_error_no_memory("a communicator");
+    }
+    communicator->ranks = ranks;
+    communicator->members = members;
+    snprintf(communicator->name, sizeof(communicator->name), "%s", name);
+    struct split split = { color, communicator };
+    struct rank_call call = { .make = make_split,
+                              .what = "braid_communicator_create",
+                              .arguments = &split };
+    braid_status status = braid_rank_call(ranks, &call);
+    if (status) {
+        free(members);
+        free(communicator);
+        return status;
+    }
+    *out_communicator = communicator;
+    return BRAID_OK;
+}
+
+void braid_communicator_get_info(const braid_communicator *communicator, braid_ranks_info *out_info)
+{
+    if (out_info)
+        *out_info = communicator ? (braid_ranks_info){ communicator->rank, communicator->num }
+                                 : (braid_ranks_info){ 0 };
+}
+
+void braid_communicator_retain(braid_communicator *communicator)
+{
+    if (!ranks_are_here(communicator->ranks))
+        return;
+    rank_lock(communicator->ranks);
+    communicator->num_users++;
+    rank_unlock(communicator->ranks);
+}
+
+void braid_communicator_release(braid_communicator *communicator)
+{
+    if (!ranks_are_here(communicator->ranks))
+        return;
+    rank_lock(communicator->ranks);
+    communicator->num_users--;
+    rank_unlock(communicator->ranks);
+}

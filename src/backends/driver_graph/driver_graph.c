@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// Playing a program as the driver's own graph: instantiated once, launched on the caller's stream.
+//
+// The driver gives the ordering laws. A launch of an executable graph starts after earlier work on
+// its stream, and later work on the stream starts after it. On CUDA it also starts after the
+// executable's last launch, on any stream; on HIP it does not (launches_overlap). Changes to an
+// executable's node touch later launches only.
+#include "backends/driver_graph/driver_graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backends/driver_graph/driver_graph_frames.h"
+#include "backends/gpu/gpu_conditional_launch.h"
+#include "backends/players.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "islands/gpu_island_fit.h"
+
+static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playing)
+{
+    static const char what[] = "destruction of a program";
+    const struct gpu_api *api = gpu->api;
+    if (playing->executable)
+        braid_gpu_check_freed(gpu, api->executable_destroy(playing->executable),
+                              &api->executable_destroy, what);
+    if (playing->graph)
+        braid_gpu_check_freed(gpu, api->graph_destroy(playing->graph), &api->graph_destroy, what);
+}
+
+static void free_playing(struct graph_playing *playing)
+{
+    braid_driver_graph_islands_finish(playing->gpu, &playing->islands);
+    braid_driver_graph_times_destroy(playing->times);
+    braid_driver_graph_prefetches_destroy(playing->prefetches);
+    braid_driver_graph_loops_destroy(playing->loops);
+    braid_driver_graph_frames_leave(playing->frames);
+    free(playing->nodes);
+    free(playing->states);
+    free(playing);
+}
+
+static bool has_priorities(const struct stage *stage)
+{
+    bool found = stage->priority;
+    for (uint32_t i = 0; i < stage->program->tasks->num && !found; i++) {
+        const struct backend_task *task = &stage->frame->tasks[i];
+        found = task->kind == WORK_KERNEL && task->launch.priority;
+    }
+    return found;
+}
+
+// The first launch uploads the graph. A graph that is uploaded but not yet launched slows every
+// other graph of the process down. On an H200 with driver 580 a chain of 1000 empty kernels then
+// takes 680 instead of 502 us, until that graph is launched (docs/cuda.md).
+static braid_status instantiate(const struct stage *stage, const struct gpu_backend *gpu,
+                                struct graph_playing *playing)
+{
+    char what[96];
+    snprintf(what, sizeof(what), "instantiation of a graph of %u node%s", playing->num_nodes,
+             playing->num_nodes == 1 ? "" : "s");
+    gpu_result result = gpu->api->graph_instantiate(
+        &playing->executable, playing->graph, braid_gpu_priority_flag(gpu, has_priorities(stage)));
+    if (result)
+        playing->executable = NULL;
+    return braid_gpu_check(gpu, result, &gpu->api->graph_instantiate, what);
+}
+
+// Loops have none inside.
+static bool has_queue_calls(const struct program *program, uint32_t place)
+{
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const struct backend_task *task = &program->tasks->items[program->ops[i].node];
+        bool is_captured = task->kind == WORK_QUEUE || task->kind == WORK_POST;
+        if (is_captured && task->place == place)
+            return true;
+    }
+    return false;
+}
+
+// The device of place 0 is current here and in the next.
+static braid_status open_capture(const struct stage *stage, uint32_t place, gpu_stream *out_stream)
+{
+    static const char what[] = "creation of a program";
+    const struct gpu_backend *gpu = graph_gpu_of(stage, place);
+    struct gpu_scope scope;
+    braid_status status = place ? braid_gpu_enter(gpu, &scope, what) : BRAID_OK;
+    if (status)
+        return status;
+    gpu_result result = gpu->api->stream_create(out_stream, GPU_STREAM_NON_BLOCKING,
+                                                braid_gpu_clamp_priority(gpu, stage->priority));
+    if (result)
+        *out_stream = NULL;
+    if (place)
+        braid_gpu_leave(gpu, &scope);
+    return braid_gpu_check(gpu, result, &gpu->api->stream_create, what);
+}
+
+// A stream may be destroyed while the device of another is current.
+static void close_capture(const struct stage *stage, uint32_t place, gpu_stream stream)
+{
+    struct gpu_backend *gpu = graph_gpu_of(stage, place);
+    if (stream)
+        braid_gpu_check_freed(gpu, gpu->api->stream_destroy(stream), &gpu->api->stream_destroy,
+                              "destruction of a stream for captures");
+}
+
+// Queue calls are captured on streams of its own, so that no stream of the program's is touched.
+static braid_status build(const struct stage *stage, struct graph_playing *playing)
+{
+    gpu_stream streams[MOST_PLACES] = { NULL };
+    uint32_t num = stage->places ? stage->places->num : 1;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        if (has_queue_calls(stage->program, i))
+            status = open_capture(stage, i, &streams[i]);
+    }
+    if (!status)
+        status = braid_driver_graph_playing_build(stage, playing, streams);
+    for (uint32_t i = 0; i < num; i++)
+        close_capture(stage, i, streams[i]);
+    return status;
+}
+
+static braid_status create_frames(const struct stage *stage, struct graph_playing *playing)
+{
+    const struct graph_playing *first = (const struct graph_playing *)stage->first;
+    return braid_driver_graph_frames_create(stage, first ? first->frames : NULL, &playing->frames);
+}
+
+static braid_status fill(const struct stage *stage, struct graph_playing *playing)
+{
+    struct gpu_backend *gpu = playing->gpu;
+    playing->nodes = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->nodes));
+    playing->states = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->states));
+    if (!playing->nodes || !playing->states)
+        return braid_error_no_memory("a program");
+    braid_status status = braid_driver_graph_loops_create(stage, &playing->loops);
+    if (!status)
+        status = braid_driver_graph_islands_create(gpu, stage->program, playing->loops,
+                                                   &playing->islands);
+    if (!status && stage->num_profiled)
+        status = braid_driver_graph_times_create(stage, &playing->times);
+    if (!status)
+        status = braid_driver_graph_prefetches_create(stage, &playing->prefetches);
+    if (!status)
+        status = create_frames(stage, playing);
+    if (playing->frames)
+        playing->base.num_events = stage->program->num_frame_positions;
+    if (status)
+        return status;
+    gpu_result result = gpu->api->graph_create(&playing->graph, 0);
+    if (result) {
+        playing->graph = NULL;
+        return braid_gpu_check(gpu, result, &gpu->api->graph_create, "creation of a graph");
+    }
+    status = build(stage, playing);
+    playing->base.num_prefetches = braid_driver_graph_prefetches_count(playing->prefetches);
+    return status ? status : instantiate(stage, gpu, playing);
+}
+
+// The largest number of edges that leave one task: to its successor in the lane, to waits, and to
+// its record for later frames.
+static braid_status find_max_fan_out(const struct program *program, uint32_t *out_max)
+{
+    uint32_t max = 0;
+    uint32_t *num_edges = braid_allocate_zeroed(program->tasks->num, sizeof(*num_edges));
+    if (!num_edges)
+        return braid_error_no_memory("a program");
+    for (size_t i = 0; i < program->num_ops; i++) {
+        const braid_step *op = &program->ops[i];
+        uint32_t task = GRAPH_NONE;
+        if (op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_RECORD_FRAME)
+            task = op->node;
+        if (task != GRAPH_NONE && ++num_edges[task] > max)
+            max = num_edges[task];
+    }
+    free(num_edges);
+    *out_max = max + 1;
+    return BRAID_OK;
+}
+
+// A copy in a graph is not staged through the host.
+static braid_status check_reach(const struct stage *stage)
+{
+    const struct places *places = stage->places;
+    for (uint32_t from = 0; places && places->num > 1 && from < places->num; from++) {
+        for (uint32_t to = 0; to < places->num; to++) {
+            if (from != to && !(places->reaches[from] >> to & 1))
+                return braid_error(BRAID_UNSUPPORTED,
+                                   "%s does not reach the memory of %s, as copies in a graph must",
+                                   places->devices[from]->label, places->devices[to]->label);
+        }
+    }
+    return BRAID_OK;
+}
+
+static braid_status check(const struct stage *stage)
+{
+    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    uint32_t max_fan_out = 0;
+    if (stage->num_profiled && !stage->player->read_times)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "%s keeps no times of driver graphs, which the option profile asks for; "
+                           "of streams it does",
+                           stage->device->label);
+    braid_status status = check_reach(stage);
+    if (!status)
+        status = find_max_fan_out(stage->program, &max_fan_out);
+    if (!status)
+        status = gpu->vendor->check_graph ? gpu->vendor->check_graph(gpu, max_fan_out) : BRAID_OK;
+    if (!status)
+        status = braid_driver_graph_loops_check(stage);
+    return status ? status : braid_driver_graph_playing_check_changes(stage);
+}
+
+static braid_status create(const struct stage *stage, struct playing **out_playing)
+{
+    struct gpu_backend *gpu = gpu_from(stage->device->backend);
+    struct graph_playing *playing = calloc(1, sizeof(*playing));
+    if (!playing)
+        return braid_error_no_memory("a program");
+    playing->gpu = gpu;
+    playing->device = stage->device;
+    playing->priority = stage->priority;
+    playing->places = stage->places;
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "creation of a program");
+    if (status) {
+        free(playing);
+        return status;
+    }
+    status = fill(stage, playing);
+    if (status)
+        destroy_handles(gpu, playing);
+    braid_gpu_leave(gpu, &scope);
+    if (status)
+        free_playing(playing);
+    else
+        *out_playing = &playing->base;
+    return status;
+}
+
+static bool is_inside(const struct graph_playing *playing, const struct backend_task *task)
+{
+    return braid_driver_graph_islands_have(&playing->islands, task->node);
+}
+
+static braid_status apply_islands(struct graph_playing *playing)
+{
+    struct gpu_scope scope;
+    if (!playing->islands.changed)
+        return BRAID_OK;
+    braid_status status = braid_gpu_enter(playing->gpu, &scope, "update of a graph");
+    if (status)
+        return status;
+    status = braid_driver_graph_islands_apply(&playing->islands, playing->gpu, playing->executable);
+    braid_gpu_leave(playing->gpu, &scope);
+    return status;
+}
+
+static braid_status update(struct playing *base, const struct backend_task *const *tasks,
+                           uint32_t num, uint32_t frame)
+{
+    struct graph_playing *playing = (struct graph_playing *)base;
+    braid_status status = BRAID_OK;
+    (void)frame; // one at a time
+    for (uint32_t i = 0; i < num && !status; i++) {
+        if (is_inside(playing, tasks[i]))
+            status = braid_driver_graph_islands_set(&playing->islands, playing->gpu, tasks[i]);
+        else
+            status = braid_driver_graph_playing_set(playing, tasks[i]);
+    }
+    return status ? status : apply_islands(playing);
+}
+
+static braid_status check_task(const struct playing *base, const struct backend_task *task)
+{
+    const struct graph_playing *playing = (const struct graph_playing *)base;
+    return is_inside(playing, task) ? braid_driver_graph_islands_check(&playing->islands, task)
+                                    : braid_driver_graph_playing_check(playing, task);
+}
+
+static braid_status launch(struct playing *base, braid_stream *stream,
+                           struct play_result *out_result)
+{
+    struct graph_playing *playing = (struct graph_playing *)base;
+    struct gpu_backend *gpu = playing->gpu;
+    gpu_stream queue = gpu_stream_of(device_backend_stream(stream));
+    struct gpu_scope scope;
+    braid_status status = braid_gpu_enter(gpu, &scope, "launch of a graph");
+    if (status)
+        return status;
+    braid_gpu_note_stream(gpu, queue);
+    const void *slot = &gpu->api->executable_launch;
+    gpu_result result;
+    if (playing->is_conditional) {
+        result = braid_gpu_launch_conditional(gpu, playing->executable, queue, &out_result->queued,
+                                              &slot);
+    } else {
+        result = gpu->api->executable_launch(playing->executable, queue);
+        out_result->queued = result == GPU_SUCCESS;
+    }
+    braid_gpu_leave(gpu, &scope);
+    if (out_result->queued && playing->times)
+        braid_driver_graph_times_launched(playing->times);
+    return braid_gpu_check(gpu, result, slot, "launch of a graph");
+}
+
+static braid_status read_times(struct playing *base, struct profile *out_profile)
+{
+    return braid_driver_graph_times_read(((const struct graph_playing *)base)->times, out_profile);
+}
+
+static braid_status read_clock(struct playing *base, struct profile *profile)
+{
+    return braid_driver_graph_times_read_clock(((const struct graph_playing *)base)->times,
+                                               profile);
+}
+
+static uint64_t num_iterations(const struct playing *base, uint32_t loop, enum iterations which)
+{
+    return braid_driver_graph_loops_num_iterations(((const struct graph_playing *)base)->loops,
+                                                   loop, which);
+}
+
+static void find_running(const struct playing *base, struct running *running)
+{
+    braid_driver_graph_islands_find_running(&((const struct graph_playing *)base)->islands,
+                                            running);
+}
+
+static void destroy(struct playing *base)
+{
+    struct graph_playing *playing = (struct graph_playing *)base;
+    struct gpu_backend *gpu = playing->gpu;
+    struct gpu_scope scope;
+    if (braid_gpu_enter_to_free(gpu, &scope, "destruction of a program")) {
+        destroy_handles(gpu, playing);
+        braid_gpu_leave(gpu, &scope);
+    }
+    free_playing(playing);
+}
+
+static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    gpu->vendor->graph_cost_model(gpu, out_model);
+}
+
+static braid_status find_fits(struct backend *backend, const struct backend_task *tasks,
+                              uint32_t num, struct island_fit *out_fits)
+{
+    return braid_gpu_island_fits(gpu_from(backend), tasks, num, out_fits);
+}
+
+#define GRAPH_PLAYER                                                                               \
+    .name = "graph", .mode = BRAID_MODE_GRAPH, .get_cost_model = get_cost_model, .check = check,   \
+    .orders_frames = braid_driver_graph_frames_orders, .create = create, .update = update,         \
+    .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
+
+const struct player braid_graph_player = {
+    GRAPH_PLAYER,           .plays_loops = true,      .num_iterations = num_iterations,
+    .find_fits = find_fits, .read_times = read_times, .read_clock = read_clock
+};
+const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
+
+#undef GRAPH_PLAYER

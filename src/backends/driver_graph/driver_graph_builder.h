@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of building a program's nodes and edges: its operations are walked in issue order.
+#ifndef BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_BUILDER_H
+#define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_BUILDER_H
+
+#include "backends/driver_graph/driver_graph.h"
+
+struct graph_lane {
+    size_t num_done;   // operations of the lane
+    size_t first_wait; // of them: the first after the lane's last node
+    gpu_node last;     // NULL: none yet
+    gpu_node recorded; // that of the lane's last position
+    gpu_node note;     // of the last end that was noted; NULL: none was
+    bool last_is_kernel;
+    uint32_t last_task; // whose node the last one is
+    uint32_t island;    // the next of the program's that is on it or on a later lane
+};
+
+struct graph_builder {
+    struct gpu_backend *gpu; // of the place that nodes are added for, whose device is current
+    uint32_t place;
+    struct gpu_scope scope; // of that place, where it is another than 0
+    const struct stage *stage;
+    struct graph_playing *playing;
+    gpu_graph graph;                   // of the frame, or of a body
+    const gpu_stream *capture_streams; // by place; NULL where no task needs one
+    gpu_node *roots;                   // by place; NULL: none
+    struct graph_lane *lanes;          // by lane
+    gpu_node *published;               // by position: the node that it is the end of
+    bool repeats;                      // there are two positions of one node
+    gpu_node last_loop;                // or branch that was added; NULL: none yet
+    gpu_node *after;                   // the predecessors of the next node
+    size_t num_after;
+};
+
+static inline struct gpu_behind graph_behind_here(const struct graph_builder *builder)
+{
+    return (struct gpu_behind){ .graph = builder->graph,
+                                .after = builder->after,
+                                .num_after = builder->num_after };
+}
+
+// driver_graph_build.c: collects all nodes that the next one of a lane is behind.
+void braid_driver_graph_collect_after(struct graph_builder *builder,
+                                      const struct graph_lane *state);
+// Builds the frame, or a body, into a graph, for the stage and the playing of `from`.
+braid_status braid_driver_graph_build_region(const struct graph_builder *from,
+                                             const struct program *program, gpu_graph graph);
+
+// driver_graph_enter.c: adds the nodes of a loop or branch, with its bodies and times.
+braid_status braid_driver_graph_enter(struct graph_builder *builder, struct graph_lane *state,
+                                      const braid_step *op);
+// Adds the driver's node of it behind the nodes collected, and its bodies into graphs of that.
+braid_status braid_driver_graph_add_bodies(struct graph_builder *builder, const braid_step *op,
+                                           const struct backend_task *task, gpu_node *out_node);
+
+// driver_graph_task.c: adds a kernel behind the nodes collected.
+braid_status braid_driver_graph_build_kernel(struct graph_builder *builder,
+                                             const struct backend_task *task,
+                                             const struct backend_launch *launch,
+                                             const struct graph_lane *state, gpu_node *out_node);
+// Adds the stamp that a task, which is no kernel with text, begins behind, and that behind its end,
+// which is *node then.
+braid_status braid_driver_graph_build_begin_stamp(struct graph_builder *builder,
+                                                  struct graph_lane *state,
+                                                  const struct backend_task *task);
+braid_status braid_driver_graph_build_end_stamp(struct graph_builder *builder,
+                                                const struct backend_task *task, gpu_node *node);
+// Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
+braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
+                                           const braid_step *op);
+
+#endif

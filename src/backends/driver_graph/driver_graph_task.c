@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turning a task into nodes of the driver's graph.
+#include "backends/driver_graph/driver_graph_builder.h"
+#include "backends/driver_graph/driver_graph_capture.h"
+#include "backends/driver_graph/driver_graph_nodes.h"
+#include "base/ranges.h"
+
+// Only the edge from the lane's task before it, a kernel, is programmatic; those of waits stay
+// ordinary. On an H200 this mix was right, and faster than programmatic edges only: a kernel pays
+// for each such edge that leaves it (docs/cuda.md).
+static bool may_start_early(const struct graph_builder *builder,
+                            const struct backend_launch *launch, const struct graph_lane *state)
+{
+    return launch->start && builder->gpu->api->graph_add_edges && state->last &&
+           state->last_is_kernel;
+}
+
+braid_status braid_driver_graph_build_kernel(struct graph_builder *builder,
+                                             const struct backend_task *task,
+                                             const struct backend_launch *launch,
+                                             const struct graph_lane *state, gpu_node *out_node)
+{
+    const struct gpu_edge_data early = {
+        .from_port = launch->start == BACKEND_STARTS_AS_BLOCKS_BEGIN ? GPU_EDGE_PORT_BEGUN
+                                                                     : GPU_EDGE_PORT_PROGRAMMATIC,
+        .type = GPU_EDGE_PROGRAMMATIC,
+    };
+    struct gpu_backend *gpu = builder->gpu;
+    struct gpu_behind behind = graph_behind_here(builder);
+    bool starts_early = may_start_early(builder, launch, state);
+    if (starts_early) { // the node that it is launched early behind comes first
+        behind.after++;
+        behind.num_after--;
+    }
+    const void *slot = NULL;
+    gpu_result result = braid_gpu_allow_shared(gpu, launch, &slot);
+    if (result == GPU_SUCCESS)
+        result = gpu->vendor->nodes->add_kernel(gpu, &behind, launch, out_node, &slot);
+    if (result) {
+        char detail[200];
+        braid_gpu_explain_launch(gpu, launch, result, detail, sizeof(detail));
+        return braid_gpu_check_task(gpu, result, slot, task, detail);
+    }
+    if (starts_early) {
+        builder->playing->states[task->node].is_early = true;
+        builder->playing->states[state->last_task].is_early = true;
+        result = gpu->api->graph_add_edges(behind.graph, &state->last, out_node, &early, 1);
+    }
+    return braid_gpu_check_task(gpu, result, &gpu->api->graph_add_edges, task, NULL);
+}
+
+static braid_status add_queue_call(struct graph_builder *builder, const struct backend_task *task,
+                                   gpu_node *out_node)
+{
+    const struct gpu_behind behind = graph_behind_here(builder);
+    struct stage stage = *builder->stage;
+    stage.device = places_device(stage.places, stage.device, task->place);
+    gpu_stream stream = builder->capture_streams[task->place];
+    return braid_driver_graph_add_captured(&stage, &behind, task, stream, out_node);
+}
+
+static braid_status add_note(struct graph_builder *builder, const struct backend_task *task,
+                             bool ended, gpu_node *out_node)
+{
+    const struct gpu_behind behind = graph_behind_here(builder);
+    const struct backend_task note = braid_gpu_note_task(task, ended);
+    builder->playing->num_nodes++;
+    return braid_driver_graph_add_plain(builder->gpu, &behind, &note, out_node);
+}
+
+// A leaf, which holds up nothing of the lane but a kernel that notes its end itself. Each end is
+// behind the one before, so that the last one stays.
+static braid_status build_end_note(struct graph_builder *builder, struct graph_lane *state,
+                                   const struct backend_task *task)
+{
+    if (!task->notes_end)
+        return BRAID_OK;
+    builder->after[0] = state->last;
+    builder->after[1] = state->note;
+    builder->num_after = state->note ? 2 : 1;
+    return add_note(builder, task, true, &state->note);
+}
+
+// The begin is noted before a task that does not do so itself. A kernel that notes its end does not
+// begin before the last end of the lane is noted, else that could come later.
+static braid_status build_begin_note(struct graph_builder *builder, struct graph_lane *state,
+                                     const struct backend_task *task)
+{
+    gpu_node note = NULL;
+    if (task->block_count && state->note) {
+        builder->after[builder->num_after++] = state->note;
+        state->note = NULL;
+    }
+    if (!task->note || braid_gpu_notes_begin(task))
+        return BRAID_OK;
+    state->last_is_kernel = false; // it does not start early behind what it is parted from
+    braid_status status = add_note(builder, task, false, &note);
+    builder->after[0] = note;
+    builder->num_after = 1;
+    return status;
+}
+
+static braid_status add_node(struct graph_builder *builder, const braid_step *op,
+                             const struct backend_task *task, const struct graph_lane *state,
+                             gpu_node *out_node)
+{
+    if (work_has_body(task->kind))
+        return braid_driver_graph_add_bodies(builder, op, task, out_node);
+    if (task->kind == WORK_KERNEL) {
+        struct backend_launch launch = task->launch;
+        braid_status status =
+            braid_driver_graph_prefetch(builder->playing->prefetches, task, &launch);
+        return status ? status
+                      : braid_driver_graph_build_kernel(builder, task, &launch, state, out_node);
+    }
+    bool joins =
+        task->kind == WORK_POST && braid_gpu_post_joins(task); // with a task captured later
+    if (task->kind == WORK_QUEUE || (task->kind == WORK_POST && !joins))
+        return add_queue_call(builder, task, out_node);
+    const struct gpu_behind behind = graph_behind_here(builder);
+    braid_status status = joins ? braid_gpu_post(NULL, task) : BRAID_OK;
+    return status ? status : braid_driver_graph_add_plain(builder->gpu, &behind, task, out_node);
+}
+
+static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
+                              bool ended, gpu_node *out_node)
+{
+    const struct gpu_behind behind = graph_behind_here(builder);
+    builder->playing->num_nodes++;
+    return braid_driver_graph_times_add_stamp(builder->playing->times, &behind, task, ended,
+                                              out_node);
+}
+
+braid_status braid_driver_graph_build_begin_stamp(struct graph_builder *builder,
+                                                  struct graph_lane *state,
+                                                  const struct backend_task *task)
+{
+    gpu_node stamp = NULL;
+    state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
+    braid_status status = add_stamp(builder, task, false, &stamp);
+    builder->after[0] = stamp;
+    builder->num_after = 1;
+    return status;
+}
+
+braid_status braid_driver_graph_build_end_stamp(struct graph_builder *builder,
+                                                const struct backend_task *task, gpu_node *node)
+{
+    builder->after[0] = *node;
+    builder->num_after = 1;
+    return add_stamp(builder, task, true, node);
+}
+
+// The node between two that write the time; *state then ends with the second.
+static braid_status add_between_stamps(struct graph_builder *builder, const braid_step *op,
+                                       const struct backend_task *task, struct graph_lane *state,
+                                       gpu_node *out_node)
+{
+    braid_status status = braid_driver_graph_build_begin_stamp(builder, state, task);
+    if (!status)
+        status = add_node(builder, op, task, state, out_node);
+    state->last = *out_node;
+    return status ? status : braid_driver_graph_build_end_stamp(builder, task, &state->last);
+}
+
+// A kernel that can writes its times itself.
+static braid_status add_timed(struct graph_builder *builder, const braid_step *op,
+                              const struct backend_task *task, struct graph_lane *state,
+                              gpu_node *out_node)
+{
+    struct backend_launch launch;
+    bool inside = false;
+    braid_status status = BRAID_OK;
+    if (task->kind == WORK_KERNEL)
+        status = braid_driver_graph_times_launch(builder->playing->times, task, &launch, &inside);
+    if (!status && !inside)
+        return add_between_stamps(builder, op, task, state, out_node);
+    if (!status)
+        status = braid_driver_graph_prefetch(builder->playing->prefetches, task, &launch);
+    if (!status)
+        status = braid_driver_graph_build_kernel(builder, task, &launch, state, out_node);
+    state->last = *out_node;
+    state->last_is_kernel = true;
+    return status;
+}
+
+braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
+                                           const braid_step *op)
+{
+    const uint32_t index = op->node;
+    const struct backend_task *task = &builder->stage->frame->tasks[index];
+    gpu_node *node = &builder->playing->nodes[index];
+    ranges_begin(task->name); // tools tell of a graph's node where it was added
+    braid_status status = build_begin_note(builder, state, task);
+    if (!status)
+        status = builder->playing->times ? add_timed(builder, op, task, state, node)
+                                         : add_node(builder, op, task, state, node);
+    ranges_end();
+    if (status)
+        return status;
+    if (!builder->playing->times) {
+        state->last = *node;
+        state->last_is_kernel = task->kind == WORK_KERNEL;
+    }
+    builder->playing->states[index].is_detoured = task->detour && task->kind != WORK_HOST;
+    state->last_task = index;
+    state->first_wait = state->num_done + 1;
+    builder->playing->num_nodes++;
+    return build_end_note(builder, state, task);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which players each backend has, best first.
+#include "backends/players.h"
+
+const struct player *const braid_cpu_players[] = {
+    &braid_walker_player,
+    &braid_cpu_streams_player,
+    NULL,
+};
+
+const struct player *const braid_cuda_players[] = {
+    &braid_chain_island_player, &braid_narrow_island_player, &braid_wide_island_player,
+    &braid_graph_player,        &braid_cuda_streams_player,  NULL,
+};
+
+// HIP's graphs drop edges or host calls in some versions (check_graph in hip_vendor.c): only where
+// asked for. HIP's text leaves a record of a pending event undefined. AMD's runtimes keep the
+// earlier record alive for the waits that hold it (Event::enqueueRecordCommand); renewing makes it
+// rare besides. A launch of an executable waits for its stream only (hip::GraphExec::Run).
+const struct player *const braid_hip_players[] = {
+    &braid_renewing_streams_player,
+    &braid_overlapping_graph_player,
+    NULL,
+};

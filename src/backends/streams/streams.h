@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of the streams player: a program on leased streams, queued step by step.
+//
+// One lane is the caller's own stream: lane 0, or with several places the first lane on place 0,
+// where the caller's stream is. So a program of one lane needs no event at all. Every other lane
+// starts behind a fork event on that stream, and an event of its own joins it to the stream. If the
+// program says that either follows from its waits, that event is left out. So all of a frame lies
+// between the caller's earlier and later work. The leased streams are idle whenever the caller's
+// stream has passed the join.
+#ifndef BRAID_BACKENDS_STREAMS_STREAMS_H
+#define BRAID_BACKENDS_STREAMS_STREAMS_H
+
+#include "base/store.h"
+#include "exec/tasks/player.h"
+
+struct stream_lane {
+    braid_device *device; // of its place
+    braid_stream *stream; // the callers lane: the caller's, during a launch; the others: leased
+    braid_event *join;    // leased; NULL where there is nothing to join
+    bool needs_fork;
+    bool needs_join;
+};
+
+// A mark is an event of the frame. Marks are its begin and end on the caller's stream, the begin of
+// each forked lane, and the end of each task and wait. Each frame kept has marks of its own. An
+// operation's time is from the mark before it on its lane to its own mark.
+struct streams_times {
+    uint32_t room; // frames
+    size_t num_marks;
+    braid_event **marks; // room * num_marks
+    bool *is_whole;      // room: that frame was queued without a failure
+    uint64_t num_frames; // begun
+    size_t num_ops;
+    size_t *mark_of_op;   // 0: none
+    size_t *before_op;    // the mark before it on its lane
+    size_t *mark_of_lane; // at its begin; 0: none
+    braid_device *device;
+    braid_stream *clock_stream; // leased, with nothing on it but
+    braid_event *clock_event;   // an event with timing, for reading the clock
+    struct store store;         // of the arrays
+};
+
+enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
+
+struct streams_playing {
+    struct playing base;
+    braid_device *device;             // of place 0
+    int32_t priority;                 // of the lanes' streams
+    const struct backend_task *tasks; // the frame's
+    struct stream_lane *lanes;
+    uint32_t num_lanes;
+    uint32_t callers;     // the lane that is the caller's stream; num_lanes: none
+    braid_event *fork;    // leased; NULL where no lane needs it
+    braid_event **events; // leased; `num_sets` sets of num_events
+    uint32_t num_events;
+    uint32_t num_sets;          // used in turn; see player.renews_events
+    uint32_t num_launches;      //
+    braid_event **frame_events; // leased; one a frame position
+    uint32_t num_frame_events;
+    const struct streams_playing *before; // whose frame positions are awaited; NULL: none are
+    const struct program *program;
+    uint32_t *event_of;            // by position
+    struct streams_played *played; // loops and branches; NULL: there are none
+    // Work that the last launch has left outside of the streams; its backend is NULL: none.
+    struct backend_task going_on;
+    struct backend *going_on_there;
+    struct streams_times *times; // NULL: nobody asked for times
+    struct store store;          // of the arrays
+};
+
+braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
+                                  struct play_result *out_result);
+
+// streams_played.c: loops that another player plays.
+braid_status braid_streams_played_create(struct streams_playing *streams,
+                                         const struct stage *stage);
+void braid_streams_played_destroy(struct streams_played *played); // NULL does nothing
+// Launches a loop on the lane.
+braid_status braid_streams_played_launch(struct streams_playing *streams, const braid_step *op,
+                                         const struct stream_lane *lane);
+// Of the player, see player.h.
+braid_status braid_streams_played_update(struct playing *playing,
+                                         const struct backend_task *const *tasks, uint32_t num,
+                                         uint32_t frame);
+braid_status braid_streams_played_check_task(const struct playing *playing,
+                                             const struct backend_task *task);
+// Adds the times of nodes inside to the last frames of a profile, those of a playing with times.
+braid_status braid_streams_played_read_tallies(const struct streams_playing *streams,
+                                               struct profile *profile);
+uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop,
+                                             enum iterations which);
+
+// streams_times.c
+// Keeps the times of the last `num_frames` frames of a playing that has its lanes, and its bodies.
+braid_status braid_streams_times_create(struct streams_playing *streams,
+                                        const struct program *program, uint32_t num_frames);
+void braid_streams_times_destroy(struct streams_times *times); // NULL does nothing
+
+// A frame begins on `stream`, its forked lanes begin, an operation was queued, all lanes are
+// joined.
+braid_status braid_streams_times_begin(struct streams_playing *streams, braid_stream *stream);
+braid_status braid_streams_times_forked(struct streams_playing *streams);
+braid_status braid_streams_times_op(struct streams_playing *streams, size_t op);
+braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream);
+
+// No frame is in flight.
+braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);
+// By an event on a stream of its own, between two readings of the host's clock.
+braid_status braid_streams_read_clock(struct playing *playing, struct profile *profile);
+
+#endif

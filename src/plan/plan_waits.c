@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks and waits, by vector clocks.
+//
+// Why the waits are the fewest: of the predecessors of v on one lane the latest stands for all. If
+// another predecessor q knows that a predecessor p has ended, p reaches v through q. If the lane
+// knows it, p reaches v through the lane predecessor. In both cases the edge is not in the
+// transitive reduction of the graph and the lane orders. Otherwise it is, and must be waited for.
+#include "plan/plan_waits.h"
+
+#include "base/big_memory.h"
+
+// Settled nodes are found again after this many nodes a lane, so this costs a small share.
+#define ISSUES_A_LANE 16
+
+bool braid_plan_waits_init(struct plan_waits *waits, const struct plan_graph *plan,
+                           uint32_t num_lanes, uint32_t *issued)
+{
+    *waits = (struct plan_waits){ .plan = plan, .issued = issued };
+    waits->spots = plan_allocate(plan->num_nodes, sizeof(*waits->spots));
+    waits->asks = braid_allocate_zeroed(num_lanes, sizeof(*waits->asks));
+    waits->latest = braid_allocate_zeroed(num_lanes, sizeof(*waits->latest));
+    waits->lane_last = braid_allocate_zeroed(num_lanes, sizeof(*waits->lane_last));
+    return waits->spots && waits->asks && waits->latest && waits->lane_last &&
+           braid_plan_clocks_init(&waits->clocks, num_lanes);
+}
+
+void braid_plan_waits_finish(struct plan_waits *waits)
+{
+    free(waits->spots);
+    free(waits->asks);
+    free(waits->latest);
+    free(waits->lane_last);
+    braid_plan_clocks_finish(&waits->clocks);
+}
+
+static void sift_down(uint32_t *items, uint32_t num, uint32_t i)
+{
+    uint32_t item = items[i];
+    for (uint32_t child = 2 * i + 1; child < num; child = 2 * i + 1) {
+        if (child + 1 < num && items[child + 1] < items[child])
+            child++;
+        if (items[child] >= item)
+            break;
+        items[i] = items[child];
+        i = child;
+    }
+    items[i] = item;
+}
+
+// Heap sort: no recursion, no memory, the same everywhere.
+static void sort_descending(uint32_t *items, uint32_t num)
+{
+    for (uint32_t i = num / 2; i-- > 0;)
+        sift_down(items, num, i);
+    for (uint32_t last = num; last-- > 1;) {
+        uint32_t lowest = items[0];
+        items[0] = items[last];
+        items[last] = lowest;
+        sift_down(items, last, 0);
+    }
+}
+
+// Leaves in asks the issue indices of the latest predecessor on each lane; returns their number.
+static uint32_t find_latest(struct plan_waits *waits, uint32_t node)
+{
+    const struct plan_graph *plan = waits->plan;
+    uint32_t num = 0;
+    for (uint32_t e = plan->pred_first[node]; e < plan->pred_first[node + 1]; e++) {
+        const struct plan_spot *spot = &waits->spots[plan->pred_nodes[e]];
+        if (spot->issue < waits->settled)
+            continue;
+        if (waits->latest[spot->lane] == 0)
+            waits->asks[num++] = spot->lane;
+        if (waits->latest[spot->lane] <= spot->issue)
+            waits->latest[spot->lane] = spot->issue + 1;
+    }
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t lane = waits->asks[i];
+        waits->asks[i] = waits->latest[lane] - 1;
+        waits->latest[lane] = 0;
+    }
+    return num;
+}
+
+static bool is_known_to_asks(const struct plan_waits *waits, uint32_t node)
+{
+    const struct plan_spot *spot = &waits->spots[node];
+    for (uint32_t i = 0; i < waits->num_asks; i++) {
+        uint32_t version = waits->spots[waits->asks[i]].version;
+        if (plan_clock(&waits->clocks, version)[spot->lane] > spot->issue)
+            return true;
+    }
+    return false;
+}
+
+// Only a later node can know an earlier one, so going latest first never keeps too many.
+void braid_plan_waits_ask(struct plan_waits *waits, uint32_t node, uint32_t latest)
+{
+    waits->num_asks = 0;
+    waits->is_free = latest <= waits->settled;
+    if (waits->is_free)
+        return;
+    uint32_t num = find_latest(waits, node);
+    if (num > 1)
+        sort_descending(waits->asks, num);
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t pred = waits->issued[waits->asks[i]];
+        if (!is_known_to_asks(waits, pred))
+            waits->asks[waits->num_asks++] = pred;
+    }
+}
+
+static bool keep_wait(struct plan_waits *waits, uint32_t lane, uint32_t node,
+                      struct array *out_waits)
+{
+    uint32_t *slot = braid_array_append(out_waits, 1, sizeof(*slot));
+    if (!slot || out_waits->num > UINT32_MAX ||
+        !braid_plan_clocks_own(&waits->clocks, lane, waits->num_issued))
+        return false;
+    *slot = node;
+    const struct plan_spot *spot = &waits->spots[node];
+    braid_plan_clocks_merge(&waits->clocks, lane, spot->version);
+    uint32_t *known = plan_clock(&waits->clocks, waits->clocks.current[lane]);
+    if (known[spot->lane] <= spot->issue)
+        known[spot->lane] = spot->issue + 1;
+    return true;
+}
+
+// Finds how much of each lane all others know. A lane without nodes yet has nothing to be known.
+static void find_settled(struct plan_waits *waits)
+{
+    uint32_t num_lanes = waits->clocks.num_lanes;
+    uint32_t settled = waits->num_issued;
+    for (uint32_t lane = 0; lane < num_lanes && settled > waits->settled; lane++) {
+        uint32_t known = waits->lane_last[lane];
+        for (uint32_t other = 0; other < num_lanes; other++) {
+            uint32_t knows = plan_clock(&waits->clocks, waits->clocks.current[other])[lane];
+            if (other != lane && knows < known)
+                known = knows;
+        }
+        if (known < waits->lane_last[lane] && known < settled)
+            settled = known;
+    }
+    if (settled > waits->settled)
+        waits->settled = settled;
+    braid_plan_clocks_settle(&waits->clocks, waits->settled);
+}
+
+// Whether the next node of a lane would have to wait for `node`.
+static bool needs_wait(const struct plan_waits *waits, uint32_t lane, uint32_t node)
+{
+    const struct plan_spot *spot = &waits->spots[node];
+    return spot->lane != lane && plan_waits_clock_of_lane(waits, lane)[spot->lane] <= spot->issue;
+}
+
+// One use of a node's version has ended; uses of settled nodes are not counted any more.
+static void drop(struct plan_waits *waits, uint32_t node)
+{
+    if (waits->spots[node].issue >= waits->settled)
+        plan_clocks_drop(&waits->clocks, waits->spots[node].version);
+}
+
+bool braid_plan_waits_issue(struct plan_waits *waits, uint32_t node, uint32_t lane,
+                            struct array *out_waits)
+{
+    const struct plan_graph *plan = waits->plan;
+    for (uint32_t i = 0; i < waits->num_asks; i++) {
+        if (needs_wait(waits, lane, waits->asks[i]) &&
+            !keep_wait(waits, lane, waits->asks[i], out_waits))
+            return false;
+    }
+    // The successors of a node will ask for its version; its predecessors have one such less.
+    uint32_t version = waits->clocks.current[lane];
+    waits->spots[node] = (struct plan_spot){ lane, version, waits->num_issued };
+    waits->issued[waits->num_issued++] = node;
+    waits->lane_last[lane] = waits->num_issued;
+    plan_clocks_keep(&waits->clocks, version, plan->succ_first[node + 1] - plan->succ_first[node]);
+    uint32_t first = plan->pred_first[node], end = plan->pred_first[node + 1];
+    for (uint32_t e = waits->is_free ? end : first; e < end; e++)
+        drop(waits, plan->pred_nodes[e]);
+    if (waits->num_issued % (ISSUES_A_LANE * waits->clocks.num_lanes) == 0)
+        find_settled(waits);
+    return true;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The knowledge of lanes of ended nodes, in issue order, and so the waits that a node needs.
+#ifndef BRAID_PLAN_PLAN_WAITS_H
+#define BRAID_PLAN_PLAN_WAITS_H
+
+#include "plan/plan_clocks.h"
+#include "plan/plan_graph.h"
+
+struct plan_spot {
+    uint32_t lane;
+    uint32_t version; // what was known when it started
+    uint32_t issue;   // its position in issue order
+};
+
+struct plan_waits {
+    const struct plan_graph *plan;
+    uint32_t *issued;        // nodes in issue order
+    struct plan_spot *spots; // per node issued
+    uint32_t num_issued;
+    // Nodes issued before this are known to have ended on every lane: they need no asking. Most
+    // edges of a big graph come from such nodes, so they are told by their issue alone.
+    uint32_t settled;
+    // The predecessors that the node at hand has to ask for, latest first. There is at most one a
+    // lane, and none that another of them knows to have ended.
+    uint32_t *asks;
+    uint32_t num_asks;
+    bool is_free; // all its predecessors are settled
+    struct plan_clocks clocks;
+    uint32_t *latest;    // per lane, scratch: 1 + issue of the latest predecessor there
+    uint32_t *lane_last; // per lane: 1 + issue of the latest node
+};
+
+// `issued` is where the nodes are listed as they are issued, with room for all.
+// False when memory runs out.
+bool braid_plan_waits_init(struct plan_waits *waits, const struct plan_graph *plan,
+                           uint32_t num_lanes, uint32_t *issued);
+void braid_plan_waits_finish(struct plan_waits *waits);
+
+// Finds the asks of a node all of whose predecessors are issued. They do not depend on its lane.
+// `latest` is at least 1 + the issue of each: where that is settled, nothing is looked at.
+void braid_plan_waits_ask(struct plan_waits *waits, uint32_t node, uint32_t latest);
+
+// Issues the node asked for last on a lane. Each of its asks is waited for and appended to
+// out_waits, unless the lane knows by then that it has ended. False when memory runs out.
+bool braid_plan_waits_issue(struct plan_waits *waits, uint32_t node, uint32_t lane,
+                            struct array *out_waits);
+
+// The clock of the next node of a lane without waiting: per lane one more than an issue.
+static inline const uint32_t *plan_waits_clock_of_lane(const struct plan_waits *waits,
+                                                       uint32_t lane)
+{
+    return plan_clock(&waits->clocks, waits->clocks.current[lane]);
+}
+
+#endif
