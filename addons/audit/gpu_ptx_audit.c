@@ -232,28 +232,10 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
 
 // ---- modules ----
 
-// Behind .version, .target and .address_size.
-static const char *find_place(const char *text)
-{
-    for (const char *at = text;;) {
-        struct ptx_word word = braid_ptx_next_word(&at);
-        if (!braid_ptx_word_is(word, ".version") && !braid_ptx_word_is(word, ".target") &&
-            !braid_ptx_word_is(word, ".address_size"))
-            return word.at;
-        braid_ptx_next_word(&at);
-        const char *behind = at;
-        while (braid_ptx_word_is(braid_ptx_next_word(&behind), ",")) {
-            braid_ptx_next_word(&behind);
-            at = behind;
-        }
-    }
-}
-
 static void edit_all(struct auditor *auditor, uint32_t most_threads)
 {
     const struct ptx *ptx = auditor->ptx;
-    const char *place = find_place(ptx->text);
-    braid_gpu_edit(&auditor->edits, place, place, braid_ptx_checker);
+    braid_gpu_edit(&auditor->edits, ptx->head_end, ptx->head_end, braid_ptx_checker);
     for (size_t i = 0; i < ptx->functions.num && !auditor->is_refused; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
         if (braid_ptx_word_begins(function->name, "cudaLaunchDevice") ||

@@ -2,21 +2,18 @@
 // Lines of source in PTX.
 #include "audit/gpu_ptx_lines.h"
 
-#include <stdlib.h>
-
-static unsigned long read_number(const char **at)
+static uint32_t read_number(const char **at)
 {
-    struct ptx_word word = braid_ptx_next_word(at);
-    return strtoul(word.at, NULL, 10);
+    return braid_ptx_read_number(braid_ptx_next_word(at), 0, 10);
 }
 
 uint32_t braid_ptx_read_line(const struct ptx_statement *loc)
 {
     const char *at = loc->word.at + loc->word.length;
-    unsigned long file = read_number(&at), line = read_number(&at);
-    bool fits =
-        line > 0 && line < 1ul << AUDIT_LINE_BITS && file < AUDIT_NO_LINE >> AUDIT_LINE_BITS;
-    return fits ? (uint32_t)(file << AUDIT_LINE_BITS | line) : AUDIT_NO_LINE;
+    uint32_t file = read_number(&at), line = read_number(&at);
+    bool fits = line > 0 && line < UINT32_C(1) << AUDIT_LINE_BITS &&
+                file < AUDIT_NO_LINE >> AUDIT_LINE_BITS;
+    return fits ? (file << AUDIT_LINE_BITS | line) : AUDIT_NO_LINE;
 }
 
 struct ptx_word braid_ptx_find_file(const char *text, uint32_t file)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_ptx_words.h"
+#include "backends/gpu/gpu_ptx_read.h"
 
 static const char marker[] = "braid_call_";
 
@@ -28,21 +28,10 @@ static struct head read_head(const char *text)
     return head;
 }
 
-// 708 of 7.8.
-static int version_number(struct ptx_word version)
-{
-    int major = 0, minor = 0;
-    if (version.length)
-        sscanf(version.at, "%d.%d", &major, &minor);
-    return major * 100 + minor;
-}
-
 // 901 of sm_90a, which has more than sm_90.
 static int target_number(struct ptx_word target)
 {
-    int number = 0;
-    if (target.length)
-        sscanf(target.at, "sm_%d", &number);
+    int number = braid_ptx_target_number(target);
     return 10 * number + (number && isalpha((unsigned char)target.at[target.length - 1]) != 0);
 }
 
@@ -51,7 +40,7 @@ static struct head newest_head(const char *text, const struct ptx_paste *paste)
     struct head newest = read_head(text);
     for (uint32_t i = 0; i < paste->num_modules; i++) {
         struct head head = read_head(paste->modules[i]);
-        if (version_number(head.version) > version_number(newest.version))
+        if (braid_ptx_version_number(head.version) > braid_ptx_version_number(newest.version))
             newest.version = head.version;
         if (target_number(head.target) > target_number(newest.target))
             newest.target = head.target;
@@ -60,15 +49,14 @@ static struct head newest_head(const char *text, const struct ptx_paste *paste)
 }
 
 // From behind the marker to behind its semicolon.
-static void put_block(const struct ptx_paste *paste, unsigned long number, const char **at,
-                      FILE *to)
+static void put_block(const struct ptx_paste *paste, uint32_t number, const char **at, FILE *to)
 {
     static const char *const names[] = { "index", "here", "barrier", "shared", "args",
                                          "w0",    "w1",   "w2",      "w3" };
     const struct ptx_pasted *pasted = &paste->blocks[number];
     uint32_t num = 0, small = paste->small, most = small ? 4 + (small + 3) / 4 : 5;
     struct ptx_word word = braid_ptx_next_word(at);
-    fprintf(to, "{ // braid_island_run %lu %s\n", number, pasted->note);
+    fprintf(to, "{ // braid_island_run %u %s\n", number, pasted->note);
     for (; word.length && !braid_ptx_word_is(word, ";"); word = braid_ptx_next_word(at)) {
         if (braid_ptx_word_is(word, ",") || num == most)
             continue;
@@ -98,9 +86,9 @@ static void put_all(const char *text, const struct ptx_paste *paste, FILE *to)
         struct ptx_word other = word.at == now.version.at  ? head.version
                                 : word.at == now.target.at ? head.target
                                                            : (struct ptx_word){ 0 };
-        unsigned long number = braid_ptx_word_begins(word, marker)
-                                   ? strtoul(word.at + sizeof(marker) - 1, NULL, 10)
-                                   : paste->num_blocks;
+        uint32_t number = braid_ptx_word_begins(word, marker)
+                              ? braid_ptx_read_number(word, sizeof(marker) - 1, 10)
+                              : paste->num_blocks;
         if (!is_size && !other.length && number >= paste->num_blocks) {
             is_size = braid_ptx_word_is(word, ".address_size");
             continue;

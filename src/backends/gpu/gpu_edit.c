@@ -7,8 +7,10 @@
 
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with)
 {
-    const struct gpu_edit edit = { from, to, with };
-    edits->failed |= !braid_array_put(&edits->items, &edit, sizeof(edit));
+    const struct gpu_edit edit = { from, to, with }, *items = edits->items.items;
+    const size_t num = edits->items.num;
+    bool is_in_order = from <= to && (num == 0 || items[num - 1].to <= from);
+    edits->failed |= !is_in_order || !braid_array_put(&edits->items, &edit, sizeof(edit));
 }
 
 char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text)

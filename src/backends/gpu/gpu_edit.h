@@ -14,13 +14,13 @@ struct gpu_edit {
 
 struct gpu_edits {
     struct array items; // struct gpu_edit
-    bool failed;        // memory ran out
+    bool failed;        // memory ran out, or an edit is out of order
 };
 
 // Puts `with` in place of the old text between two places, neither before an earlier edit.
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with);
 
-// The new text, for the caller to free; NULL: memory ran out.
+// The new text, for the caller to free; NULL: it failed.
 char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text);
 
 void braid_gpu_edits_finish(struct gpu_edits *edits);

@@ -97,11 +97,12 @@ static void edit(struct putter *putter, const struct ptx *ptx)
     }
 }
 
-const char *braid_gpu_ptx_behind_decision(const char *body)
+const char *braid_gpu_ptx_behind_decision(const struct ptx_function *function)
 {
+    const char *body = function->body;
     bool is_there = strncmp(body, decides, sizeof(decides) - 1) == 0;
-    const char *end = is_there ? strstr(body, has_decided) : NULL; // the text may be cut off
-    return end ? end + sizeof(has_decided) - 1 : body;
+    const char *end = is_there ? strstr(body, has_decided) : NULL; // or of another function
+    return end && end < function->body_end ? end + sizeof(has_decided) - 1 : body;
 }
 
 char *braid_gpu_ptx_with_ends(const char *text, const struct ptx_ends *ends,

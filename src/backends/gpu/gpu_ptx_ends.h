@@ -28,9 +28,9 @@ struct ptx_ends {
     bool meets;             // all threads of a block meet at the end
 };
 
-// The place where a kernel may wait. `body` is behind the brace of an entry. If the code that
-// decides stands there, the place is behind that.
-const char *braid_gpu_ptx_behind_decision(const char *body);
+// The place where an entry with a body may wait. If the code that decides begins the body, the
+// place is behind that.
+const char *braid_gpu_ptx_behind_decision(const struct ptx_function *entry);
 
 // The same text with the code in every entry, for the caller to free. NULL: it stays as it is.
 // *out_reason says why, or is empty if memory ran out.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instructions of PTX, and their effects beside their arithmetic.
-#include <string.h>
-
 #include "backends/gpu/gpu_ptx_read.h"
 
 // clang-format off
@@ -52,7 +50,7 @@ static const struct {
 // clang-format on
 
 // The facts that a part behind a point adds.
-static unsigned facts_of_part(const char *part, size_t length)
+static unsigned facts_of_part(struct ptx_word part)
 {
     static const struct {
         const char *name;
@@ -63,7 +61,7 @@ static unsigned facts_of_part(const char *part, size_t length)
         { "sync", PTX_WARP | PTX_SYNC },
     };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (strlen(parts[i].name) == length && memcmp(parts[i].name, part, length) == 0)
+        if (braid_ptx_word_is(part, parts[i].name))
             return parts[i].facts;
     }
     return 0;
@@ -76,7 +74,7 @@ static unsigned facts_of_parts(struct ptx_word instruction, size_t at)
         size_t begin = ++at;
         while (at < instruction.length && instruction.at[at] != '.')
             at++;
-        facts |= facts_of_part(instruction.at + begin, at - begin);
+        facts |= facts_of_part((struct ptx_word){ instruction.at + begin, at - begin });
     }
     return facts;
 }
@@ -87,8 +85,7 @@ bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts)
     while (length < instruction.length && instruction.at[length] != '.')
         length++;
     for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
-        const char *name = instructions[i].name;
-        if (strlen(name) != length || memcmp(name, instruction.at, length) != 0)
+        if (!braid_ptx_word_is((struct ptx_word){ instruction.at, length }, instructions[i].name))
             continue;
         *out_facts = instructions[i].facts | facts_of_parts(instruction, length);
         if (*out_facts & PTX_BARRIER) // of the block: its ".sync" is none of the warp

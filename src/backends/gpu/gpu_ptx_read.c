@@ -27,8 +27,9 @@ void braid_ptx_refuse(struct ptx_reason *reason, const char *format, ...)
 
 static void refuse(struct reader *reader, const char *reason)
 {
+    if (!reader->failed)
+        braid_ptx_refuse(reader->reason, "%s", reason);
     reader->failed = true;
-    braid_ptx_refuse(reader->reason, "%s", reason);
 }
 
 static struct ptx_word next(struct reader *reader)
@@ -44,18 +45,18 @@ static struct ptx_word peek(const struct reader *reader)
 
 // ---- statements ----
 
-// Skips to behind the semicolon that ends the statement, or to the brace that closes its block.
-// Returns the facts that follow from its operands.
+// Skips to behind the semicolon that ends the statement. Returns the facts that follow from its
+// operands.
 static unsigned skip_statement(struct reader *reader)
 {
     unsigned facts = 0;
     int depth = 0;
-    for (struct ptx_word word = peek(reader); word.length; word = peek(reader)) {
+    for (;;) {
+        struct ptx_word word = next(reader);
         depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
-        if (depth < 0)
-            break;
-        next(reader);
-        if (depth == 0 && braid_ptx_word_is(word, ";"))
+        if (word.length == 0 || depth < 0)
+            refuse(reader, "a statement of it has no semicolon");
+        if (reader->failed || (depth == 0 && braid_ptx_word_is(word, ";")))
             break;
         if (braid_ptx_word_begins(word, "%cluster") || braid_ptx_word_begins(word, "%ncluster"))
             facts |= PTX_CLUSTER;
@@ -63,11 +64,20 @@ static unsigned skip_statement(struct reader *reader)
     return facts;
 }
 
+// Skips the words that begin on this line.
+static void skip_line(struct reader *reader)
+{
+    for (struct ptx_word word = peek(reader);
+         word.length && !memchr(reader->at, '\n', (size_t)(word.at - reader->at));
+         word = peek(reader))
+        next(reader);
+}
+
 // Lines with where the source is end without a semicolon.
 static void skip_directive(struct reader *reader, struct ptx_word word)
 {
     if (braid_ptx_word_is(word, ".loc") || braid_ptx_word_is(word, ".file"))
-        reader->at += strcspn(reader->at, "\n");
+        skip_line(reader);
     else
         skip_statement(reader);
 }
@@ -75,7 +85,7 @@ static void skip_directive(struct reader *reader, struct ptx_word word)
 static void read_instruction(struct reader *reader, struct ptx_statement *statement)
 {
     statement->kind = PTX_INSTRUCTION;
-    if (!braid_ptx_facts_of(statement->word, &statement->facts)) {
+    if (!reader->failed && !braid_ptx_facts_of(statement->word, &statement->facts)) {
         int length = statement->word.length < 60 ? (int)statement->word.length : 60;
         reader->failed = reader->reason->is_unknown = true;
         braid_ptx_refuse(reader->reason, "it has the instruction '%.*s', which Braid does not know",
@@ -100,7 +110,9 @@ static void read_statement(struct reader *reader, struct ptx_word word,
     } else if (braid_ptx_word_is(word, "@")) {
         statement->word = next(reader);
         if (braid_ptx_word_is(statement->word, "!"))
-            next(reader);
+            statement->word = next(reader);
+        if (!braid_ptx_is_name(statement->word))
+            refuse(reader, "a guard of it has no name");
         statement->word = next(reader);
         read_instruction(reader, statement);
     } else if (braid_ptx_word_is(peek(reader), ":")) {
@@ -167,6 +179,8 @@ static void read_function(struct reader *reader, struct ptx_word begin, bool is_
     function.parameters = NULL;
     function.name = next(reader);
     function.name_end = reader->at;
+    if (!braid_ptx_is_name(function.name))
+        refuse(reader, "a function of it has no name");
     read_parameters(reader, &function);
     struct ptx_word word = next(reader);
     while (word.length && !braid_ptx_word_is(word, "{") && !braid_ptx_word_is(word, ";")) {
@@ -174,6 +188,8 @@ static void read_function(struct reader *reader, struct ptx_word begin, bool is_
             braid_ptx_word_begins(word, ".explicitcluster") ||
             braid_ptx_word_begins(word, ".maxclusterrank"))
             function.facts |= PTX_CLUSTER;
+        if (braid_ptx_word_is(word, ".pragma"))
+            skip_statement(reader);
         word = next(reader);
     }
     if (word.length == 0)
@@ -213,13 +229,39 @@ static void read_declaration(struct reader *reader, struct ptx_word space)
         refuse(reader, "");
 }
 
-static void read_outside(struct reader *reader, struct ptx_word word)
+// The word behind a directive, and more behind commas. False: the directive does not stand here.
+static bool read_of_head(struct reader *reader, const char *directive, struct ptx_word *out_word)
+{
+    if (!braid_ptx_word_is(peek(reader), directive))
+        return false;
+    next(reader);
+    *out_word = next(reader);
+    while (braid_ptx_word_is(peek(reader), ",")) {
+        next(reader);
+        if (!braid_ptx_is_name(next(reader)))
+            refuse(reader, "its .target is not complete");
+    }
+    return true;
+}
+
+// Passes change it before all else, so nothing of it may stand elsewhere.
+static void read_head(struct reader *reader)
 {
     struct ptx *ptx = reader->ptx;
-    if (braid_ptx_word_is(word, ".version")) {
-        ptx->version = next(reader);
-    } else if (braid_ptx_word_is(word, ".target")) {
-        ptx->target = next(reader);
+    struct ptx_word bits = { 0 };
+    if (read_of_head(reader, ".version", &ptx->version) && !braid_ptx_is_number(ptx->version))
+        refuse(reader, "its .version has no number");
+    if (read_of_head(reader, ".target", &ptx->target) && !braid_ptx_is_name(ptx->target))
+        refuse(reader, "its .target has no name");
+    if (read_of_head(reader, ".address_size", &bits) && !braid_ptx_is_number(bits))
+        refuse(reader, "its .address_size has no number");
+    ptx->head_end = peek(reader).at;
+}
+
+static void read_outside(struct reader *reader, struct ptx_word word)
+{
+    if (braid_ptx_word_is(word, ".version") || braid_ptx_word_is(word, ".target")) {
+        refuse(reader, "its .version and .target do not stand first, once each");
     } else if (braid_ptx_word_is(word, ".entry") || braid_ptx_word_is(word, ".func")) {
         read_function(reader, word, braid_ptx_word_is(word, ".entry"));
     } else if (braid_ptx_word_is(word, ".file") || braid_ptx_word_is(word, ".loc")) {
@@ -238,6 +280,7 @@ bool braid_ptx_read(const char *text, struct ptx *out_ptx, struct ptx_reason *ou
     struct reader reader = { .ptx = out_ptx, .at = text, .reason = out_reason };
     *out_ptx = (struct ptx){ .text = text };
     *out_reason = (struct ptx_reason){ 0 };
+    read_head(&reader);
     for (struct ptx_word word = next(&reader); word.length && !reader.failed; word = next(&reader))
         read_outside(&reader, word);
     if (reader.failed)
@@ -254,32 +297,41 @@ void braid_ptx_finish(struct ptx *ptx)
 
 // ---- numbers ----
 
-static int read_version(const char *version)
+static int read_number(struct ptx_word word, size_t at, uint32_t most)
 {
-    int major = 0, minor = 0;
-    sscanf(version, "%d.%d", &major, &minor);
-    return major * 100 + minor;
+    uint32_t number = braid_ptx_read_number(word, at, 10);
+    return (int)(number < most ? number : most);
+}
+
+int braid_ptx_version_number(struct ptx_word version)
+{
+    size_t point = 0;
+    while (point < version.length && version.at[point] != '.')
+        point++;
+    return read_number(version, 0, 9999) * 100 + read_number(version, point + 1, 99);
+}
+
+int braid_ptx_target_number(struct ptx_word target)
+{
+    return braid_ptx_word_begins(target, "sm_") ? read_number(target, 3, 9999) : 0;
 }
 
 int braid_ptx_version(const struct ptx *ptx)
 {
-    return ptx->version.length ? read_version(ptx->version.at) : 0;
+    return braid_ptx_version_number(ptx->version);
 }
 
 int braid_ptx_target(const struct ptx *ptx)
 {
-    int number = 0;
-    if (braid_ptx_word_begins(ptx->target, "sm_"))
-        sscanf(ptx->target.at, "sm_%d", &number);
-    return number;
+    return braid_ptx_target_number(ptx->target);
 }
 
 // ---- for passes ----
 
 void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, const char *least)
 {
-    const struct ptx_word version = ptx->version;
-    if (version.length && braid_ptx_version(ptx) < read_version(least))
+    const struct ptx_word version = ptx->version, other = { least, strlen(least) };
+    if (version.length && braid_ptx_version(ptx) < braid_ptx_version_number(other))
         braid_gpu_edit(edits, version.at, version.at + version.length, least);
 }
 

@@ -72,11 +72,13 @@ struct ptx_declaration {
 struct ptx {
     const char *text;
     struct ptx_word version, target; // length 0: there is none
+    const char *head_end;            // behind these, where declarations may begin
     struct array functions, statements, declarations;
     unsigned facts; // of all functions
 };
 
-// False: *out_reason says why, and there is nothing to finish.
+// False: *out_reason says why, and there is nothing to finish. The text is well-formed where a pass
+// relies on it: its head stands first, functions and guards have names, and statements end.
 bool braid_ptx_read(const char *text, struct ptx *out_ptx, struct ptx_reason *out_reason);
 void braid_ptx_finish(struct ptx *ptx);
 
@@ -88,7 +90,8 @@ static inline struct ptx_function *ptx_functions(const struct ptx *ptx)
 static inline struct ptx_statement *ptx_statements(const struct ptx *ptx,
                                                    const struct ptx_function *function)
 {
-    return (struct ptx_statement *)ptx->statements.items + function->first;
+    struct ptx_statement *statements = ptx->statements.items;
+    return statements ? statements + function->first : NULL;
 }
 
 static inline struct ptx_declaration *ptx_declarations(const struct ptx *ptx)
@@ -110,9 +113,12 @@ void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, con
 void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
                               const char *more);
 
-// 7.8 of .version as 708; 90 of .target sm_90a.
+// 7.8 of .version as 708; 90 of .target sm_90a. Absurd ones are cut down.
 int braid_ptx_version(const struct ptx *ptx);
 int braid_ptx_target(const struct ptx *ptx);
+// The same of the word behind the directive.
+int braid_ptx_version_number(struct ptx_word version);
+int braid_ptx_target_number(struct ptx_word target);
 
 __attribute__((format(printf, 2, 3))) void braid_ptx_refuse(struct ptx_reason *reason,
                                                             const char *format, ...);

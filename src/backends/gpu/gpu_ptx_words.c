@@ -3,6 +3,7 @@
 #include "backends/gpu/gpu_ptx_words.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *skip_comment(const char *text)
@@ -28,7 +29,7 @@ static const char *skip_space(const char *text)
 
 static bool in_word(char c)
 {
-    return isalnum((unsigned char)c) || (c && strchr("._$%", c));
+    return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '$' || c == '%';
 }
 
 struct ptx_word braid_ptx_next_word(const char **text)
@@ -49,14 +50,22 @@ struct ptx_word braid_ptx_next_word(const char **text)
     return word;
 }
 
-bool braid_ptx_word_is(struct ptx_word word, const char *text)
+bool braid_ptx_is_number(struct ptx_word word)
 {
-    return word.length == strlen(text) && memcmp(word.at, text, word.length) == 0;
+    return word.length && isdigit((unsigned char)*word.at);
 }
 
-bool braid_ptx_word_begins(struct ptx_word word, const char *text)
+bool braid_ptx_is_name(struct ptx_word word)
 {
-    return word.length >= strlen(text) && memcmp(word.at, text, strlen(text)) == 0;
+    return word.length && in_word(*word.at) && *word.at != '.' && !braid_ptx_is_number(word);
+}
+
+uint32_t braid_ptx_read_number(struct ptx_word word, size_t at, int base)
+{
+    if (at >= word.length || !isdigit((unsigned char)word.at[at]))
+        return 0;
+    unsigned long number = strtoul(word.at + at, NULL, base);
+    return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
 bool braid_gpu_is_ptx(const char *image)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 // A word of the text (letters, digits, and . _ $ % ::), a string, or one other character.
@@ -16,12 +17,31 @@ struct ptx_word {
 // The word at or after *text, which moves past it; length 0 at the end.
 struct ptx_word braid_ptx_next_word(const char **text);
 
-bool braid_ptx_word_is(struct ptx_word word, const char *text);
-bool braid_ptx_word_begins(struct ptx_word word, const char *text);
+// The text is not empty. Words differ from texts in the first character as a rule.
+static inline bool braid_ptx_word_begins(struct ptx_word word, const char *text)
+{
+    return word.length && *word.at == *text && word.length >= strlen(text) &&
+           memcmp(word.at, text, strlen(text)) == 0;
+}
+
+static inline bool braid_ptx_word_is(struct ptx_word word, const char *text)
+{
+    return word.length && *word.at == *text && strlen(text) == word.length &&
+           memcmp(word.at, text, word.length) == 0;
+}
+
+// Whether it begins as the names of registers, labels, variables and functions do.
+bool braid_ptx_is_name(struct ptx_word word);
+// Whether it begins with a digit.
+bool braid_ptx_is_number(struct ptx_word word);
+
+// The number that begins at a place in the word, in base 10, or in that which it shows where base
+// is 0. 0: there is none; UINT32_MAX: it is so large, or larger.
+uint32_t braid_ptx_read_number(struct ptx_word word, size_t at, int base);
 
 static inline bool ptx_same_word(struct ptx_word a, struct ptx_word b)
 {
-    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+    return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
 // Whether an image is PTX text.

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each pass leaves PTX alone if its words stand in a wrong order, are cut off or are absurd, and
+// says why.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_ptx.h"
+#include "backends/gpu/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_grid.h"
+#include "backends/gpu/gpu_ptx_notes.h"
+#include "backends/gpu/gpu_ptx_prefetch.h"
+#include "backends/gpu/gpu_ptx_stamps.h"
+#include "support/check.h"
+
+#define HEAD ".version 7.0\n.target sm_80\n.address_size 64\n"
+#define ENTRY ".visible .entry k(.param .u64 a)\n{\nret;\n}\n"
+#define BEFORE HEAD ".entry k(.param .u64 a)\n{\n.reg .pred %p;\n.reg .b64 %r<3>;\n"
+#define AFTER "\nret;\n}\n"
+#define BODY(text) BEFORE text AFTER
+
+typedef char *pass(const char *text, struct ptx_reason *out_reason);
+
+static char *audit(const char *text, struct ptx_reason *out_reason)
+{
+    return braid_gpu_ptx_with_audit(text, 1024, out_reason);
+}
+
+static pass *const passes[] = {
+    braid_gpu_ptx_with_early_start,
+    braid_gpu_ptx_with_stamps,
+    braid_gpu_ptx_with_read_grid,
+    braid_gpu_ptx_with_prefetch,
+    braid_gpu_ptx_with_notes,
+    braid_gpu_ptx_with_begin_notes,
+    audit,
+};
+enum { NUM_PASSES = sizeof(passes) / sizeof(passes[0]) };
+
+static void bad_texts_are_left_alone(void **state)
+{
+    (void)state;
+    static const char order[] = "its .version and .target do not stand first, once each",
+                      open[] = "a statement of it has no semicolon";
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        { ".target sm_80\n.version 7.0\n.address_size 64\n" ENTRY, order },
+        { ".target sm_80 .version(", order },
+        { HEAD ".version 6.0\n" ENTRY, order },
+        { HEAD ENTRY ".target sm_70\n", order },
+        { ".version\n.target sm_80\n" ENTRY, "its .version has no number" },
+        { ".version 7.0\n.target ,\n" ENTRY, "its .target has no name" },
+        { ".version 7.0\n.target sm_80,\n.entry , k\n" ENTRY, "its .target is not complete" },
+        { ".version 7.0\n.target sm_80\n.address_size .entry , k\n" ENTRY,
+          "its .address_size has no number" },
+        { HEAD ".entry (.param .u64 a)\n{\nret;\n}\n", "a function of it has no name" },
+        { BODY("add.u64 %r0, %r1, %r2 }"), open },
+        { BODY("") ".global .u32 counter", open },
+        { BODY("@{ add.u64 %r0, %r1, %r2;}"), "a guard of it has no name" },
+        { BODY("@!, add.u64 %r0, %r1, %r2;"), "a guard of it has no name" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t k = 0; k < NUM_PASSES; k++) {
+            struct ptx_reason reason;
+            assert_null(passes[k](cases[i].text, &reason));
+            assert_string_equal(reason.text, cases[i].reason);
+        }
+    }
+}
+
+static size_t count(const char *text, const char *words)
+{
+    size_t num = 0;
+    for (text = strstr(text, words); text; text = strstr(text + 1, words))
+        num++;
+    return num;
+}
+
+// A program's text may have the comments between which code of Braid's own decides.
+static void each_entry_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t num_entries;
+    } cases[] = {
+        { HEAD ".entry a()\n{\n\t// Braid decides\nret;\n}\n.entry b()\n{\nret;\n}\n"
+               ".entry c()\n{\n\t// Braid has decided\nret;\n}\n",
+          3 },
+        { HEAD ".entry a()\n.pragma \"nounroll\";\n{\nret;\n}\n" ENTRY, 2 },
+        { ".version 7.0\n.target sm_80, debug\n.address_size 64\n" ENTRY, 1 },
+        { ENTRY, 1 },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ptx_reason reason;
+        char *changed = braid_gpu_ptx_with_early_start(cases[i].text, &reason);
+        assert_non_null(changed);
+        assert_int_equal(count(changed, "griddepcontrol.wait;"), cases[i].num_entries);
+        assert_int_equal(count(changed, ".version"), count(cases[i].text, ".version"));
+        free(changed);
+    }
+}
+
+static void numbers_may_be_huge(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 99999999999.99999999999\n.target sm_99999999999\n" ENTRY;
+    struct ptx ptx;
+    struct ptx_reason reason;
+    assert_true(braid_ptx_read(text, &ptx, &reason));
+    assert_true(braid_ptx_version(&ptx) > 800 && braid_ptx_target(&ptx) > 100);
+    braid_ptx_finish(&ptx);
+    char *changed = braid_gpu_ptx_with_early_start(text, &reason);
+    assert_non_null(changed);
+    assert_int_equal(count(changed, "99999999999"), 3);
+    free(changed);
+}
+
+static void edits_out_of_order_fail(void **state)
+{
+    (void)state;
+    static const char text[] = "one two three";
+    struct gpu_edits edits = { 0 };
+    braid_gpu_edit(&edits, text + 4, text + 7, "2");
+    braid_gpu_edit(&edits, text + 6, text + 7, "?");
+    assert_null(braid_gpu_apply_edits(&edits, text));
+    braid_gpu_edits_finish(&edits);
+    braid_gpu_edit(&edits, text, text + 3, "1");
+    braid_gpu_edit(&edits, text + 4, text + 7, "2");
+    char *made = braid_gpu_apply_edits(&edits, text);
+    assert_string_equal(made, "1 2 three");
+    free(made);
+    braid_gpu_edits_finish(&edits);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_texts_are_left_alone),
+        cmocka_unit_test(each_entry_waits),
+        cmocka_unit_test(numbers_may_be_huge),
+        cmocka_unit_test(edits_out_of_order_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
