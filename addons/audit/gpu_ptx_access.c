@@ -3,10 +3,9 @@
 #include "audit/gpu_ptx_access.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 16 };
+enum { MOST_PARTS = 16, MOST_SIDE = 256 };
 
 // The words between the points of an opcode.
 struct parts {
@@ -52,9 +51,9 @@ static bool is_of_other_space(const struct parts *parts)
 static uint32_t bytes_of_type(struct ptx_word part)
 {
     size_t at = braid_ptx_word_begins(part, "bf") ? 2 : 1;
-    if (part.length <= at || !strchr("subf", part.at[0]) || !isdigit((unsigned char)part.at[at]))
+    if (part.length <= at || !strchr("subf", part.at[0]))
         return 0;
-    uint32_t bytes = (uint32_t)strtoul(part.at + at, NULL, 10) / 8;
+    uint32_t bits = braid_ptx_read_number(part, at, 10), bytes = bits <= 128 ? bits / 8 : 0;
     bool is_pair = part.length > 2 && memcmp(part.at + part.length - 2, "x2", 2) == 0;
     return is_pair ? 2 * bytes : bytes;
 }
@@ -91,34 +90,62 @@ static struct ptx_word find_operand(const struct ptx_statement *statement, size_
     return (struct ptx_word){ 0 };
 }
 
-// [base], [base+offset]: false: it is something else.
+static bool is_name_or_number(struct ptx_word word)
+{
+    return braid_ptx_is_name(word) || braid_ptx_is_number(word);
+}
+
+// Nothing, a name or a number.
+static bool is_plain(struct ptx_word operand)
+{
+    const char *at = operand.at;
+    if (operand.length == 0)
+        return true;
+    return is_name_or_number(operand) && braid_ptx_next_word(&at).length == operand.length;
+}
+
+// -number or number, from the words at *at on; length 0: it is something else.
+static struct ptx_word read_offset(const char **at)
+{
+    const struct ptx_word first = braid_ptx_next_word(at);
+    struct ptx_word number = first;
+    if (braid_ptx_word_is(first, "-"))
+        number = braid_ptx_next_word(at);
+    size_t length = braid_ptx_is_number(number) ? (size_t)(*at - first.at) : 0;
+    return (struct ptx_word){ first.at, length };
+}
+
+// [base], [base+offset], [base-number]: false: it is something else.
 static bool read_address(struct ptx_word operand, struct ptx_access *access)
 {
-    const char *at = operand.at, *end = operand.at + operand.length - 1;
-    if (operand.length < 3 || *at++ != '[' || *end != ']')
+    const char *at = operand.at;
+    if (operand.length == 0 || !braid_ptx_word_is(braid_ptx_next_word(&at), "["))
         return false;
     access->base = braid_ptx_next_word(&at);
     const char *before = at;
-    struct ptx_word sign = braid_ptx_next_word(&at);
-    if (sign.at == end)
-        return true;
-    at = braid_ptx_word_is(sign, "+") ? at : before;
-    struct ptx_word first = braid_ptx_next_word(&at);
-    access->offset = (struct ptx_word){ first.at, (size_t)(end - first.at) };
-    return braid_ptx_word_is(first, "-") || isdigit((unsigned char)*first.at);
+    struct ptx_word word = braid_ptx_next_word(&at);
+    if (!braid_ptx_word_is(word, "]")) {
+        at = braid_ptx_word_is(word, "+") ? at : before;
+        access->offset = read_offset(&at);
+        word = access->offset.length ? braid_ptx_next_word(&at) : word;
+    }
+    return is_name_or_number(access->base) && braid_ptx_word_is(word, "]") &&
+           at == operand.at + operand.length;
 }
 
+// With a size and stride that are nothing, names or numbers: they are written elsewhere, too.
 static enum ptx_access_kind at_operand(const struct ptx_statement *statement, size_t index,
                                        struct ptx_access *access)
 {
-    return read_address(find_operand(statement, index), access) ? PTX_ACCESS : PTX_UNSEEN_ACCESS;
+    bool is_seen = is_plain(access->size) && is_plain(access->stride) &&
+                   read_address(find_operand(statement, index), access);
+    return is_seen ? PTX_ACCESS : PTX_UNSEEN_ACCESS;
 }
 
 static void take_size(struct ptx_access *access, struct ptx_word operand)
 {
-    bool is_number = operand.length && isdigit((unsigned char)*operand.at);
     access->size = operand;
-    access->bytes = is_number ? (uint32_t)strtoul(operand.at, NULL, 0) : 0;
+    access->bytes = braid_ptx_read_number(operand, 0, 0);
 }
 
 // cp.async.bulk and cp.reduce.async.bulk: to memory, from memory, bytes. Some forms leave out bytes
@@ -200,15 +227,16 @@ static uint32_t bits_of_element(struct ptx_word part)
 // The number behind a letter of m16n16k16; 0: there is none.
 static uint32_t find_side(const struct parts *parts, char letter)
 {
+    uint32_t side = 0;
     for (size_t i = 1; i < parts->num; i++) {
         struct ptx_word part = parts->items[i];
         const char *at = part.length > 5 && *part.at == 'm' && isdigit((unsigned char)part.at[1])
                              ? memchr(part.at, letter, part.length)
                              : NULL;
         if (at)
-            return (uint32_t)strtoul(at + 1, NULL, 10);
+            side = braid_ptx_read_number(part, (size_t)(at + 1 - part.at), 10);
     }
-    return 0;
+    return side <= MOST_SIDE ? side : 0;
 }
 
 // wmma.load.a: of M rows of K elements, or K columns of M; b: K and N; c, and wmma.store.d: M and

@@ -70,6 +70,23 @@ static void bad_texts_are_left_alone(void **state)
     }
 }
 
+static void addresses_of_no_form_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "ld.global.u64 %r0, [ ], -5;",     "ld.global.u64 %r0, [{+4}];",    "ld.global.u64 %r0, ;",
+        "ld.global.u64 %r0, [%r1 + ];",    "st.global.u64 [%r1+4 8], %r0;", "st.global.u64 , %r0;",
+        "discard.global.L2 [%r1], {128};",
+    };
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        char text[400];
+        struct ptx_reason reason;
+        snprintf(text, sizeof(text), "%s%s%s", BEFORE, bodies[i], AFTER);
+        assert_null(audit(text, &reason));
+        assert_non_null(strstr(reason.text, "which tells no address"));
+    }
+}
+
 static size_t count(const char *text, const char *words)
 {
     size_t num = 0;
@@ -139,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_texts_are_left_alone),
+        cmocka_unit_test(addresses_of_no_form_are_refused),
         cmocka_unit_test(each_entry_waits),
         cmocka_unit_test(numbers_may_be_huge),
         cmocka_unit_test(edits_out_of_order_fail),

@@ -46,7 +46,7 @@ static void accesses_are_found(void **state)
     (void)state;
     check("ld.global.u32 %r1, [%rd1]", PTX_ACCESS, AUDIT_READS, "%rd1", NULL, 4, NULL);
     check("ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%f1, %f2, _, %f4}, [ %rd1 + 0 ]",
-          PTX_ACCESS, AUDIT_READS, "%rd1", "0 ", 16, NULL);
+          PTX_ACCESS, AUDIT_READS, "%rd1", "0", 16, NULL);
     check("ldu.global.v2.b64 {%rd3, %rd4}, [%rd1+-8]", PTX_ACCESS, AUDIT_READS, "%rd1", "-8", 16,
           NULL);
     check("ld.acquire.gpu.b128 %q, [%rd1-16]", PTX_ACCESS, AUDIT_READS, "%rd1", "-16", 16, NULL);
