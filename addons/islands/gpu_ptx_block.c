@@ -54,6 +54,13 @@ static uint32_t place_argument(uint32_t at, uint32_t bytes)
     return (at + align - 1) / align * align;
 }
 
+// All of them together are too large as well, so that no sum of places overflows.
+static void check_end(struct ptx_block *block, const struct ptx_memory *memory)
+{
+    if ((uint64_t)memory->offset + memory->bytes > INT32_MAX)
+        braid_ptx_block_refuse(block, "memory of it is too large: '%.*s'", memory->name);
+}
+
 static void add_parameter(struct ptx_block *block, const struct ptx_variable *variable,
                           uint32_t *at)
 {
@@ -65,11 +72,11 @@ static void add_parameter(struct ptx_block *block, const struct ptx_variable *va
         braid_ptx_block_refuse(block, "it has too many parameters: '%.*s'", variable->name);
         return;
     }
-    struct ptx_memory *items = block->memory.items;
-    uint32_t bytes = (uint32_t)variable->bytes;
-    items[block->memory.num - 1].offset = place_argument(*at, bytes);
-    made->arg_bytes[made->num_args++] = bytes;
-    *at = place_argument(*at, bytes) + bytes;
+    struct ptx_memory *memory = (struct ptx_memory *)block->memory.items + block->memory.num - 1;
+    memory->offset = place_argument(*at, memory->bytes);
+    made->arg_bytes[made->num_args++] = memory->bytes;
+    *at = memory->offset + memory->bytes;
+    check_end(block, memory);
 }
 
 static void add_parameters(struct ptx_block *block, const struct ptx_function *function)
@@ -81,11 +88,13 @@ static void add_parameters(struct ptx_block *block, const struct ptx_function *f
         struct ptx_word word = braid_ptx_next_word(&at);
         if (word.at >= end)
             return;
-        if (!braid_ptx_read_variable(at, end + 1, &variable) || variable.is_open)
+        if (!braid_ptx_read_variable(at, end + 1, &variable) || variable.is_open) {
+            word.length = strcspn(word.at, ",)");
             braid_ptx_block_refuse(
                 block, "it has a parameter that Braid does not understand: '%.*s'", word);
-        else
-            add_parameter(block, &variable, &bytes);
+            return;
+        }
+        add_parameter(block, &variable, &bytes);
         at = variable.rest + (*variable.rest == ',');
     }
 }
@@ -149,6 +158,7 @@ static void place_shared(struct ptx_block *block, struct ptx_memory *memory)
     memory->is_placed = true;
     memory->offset = (made->shared_bytes + memory->align - 1) / memory->align * memory->align;
     made->shared_bytes = memory->offset + memory->bytes;
+    check_end(block, memory);
 }
 
 bool braid_ptx_block_put_memory(struct ptx_block *block, struct ptx_word word, bool is_wide)

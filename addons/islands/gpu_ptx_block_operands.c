@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel as a block inside of another: loads of its parameters, and its barriers.
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "islands/gpu_ptx_block.h"
@@ -10,7 +9,8 @@ enum { MOST_OPERANDS = 6 };
 
 // ---- operands ----
 
-// The words between commas, without spaces around; returns how many.
+// The words between commas, without spaces around; returns how many. 0: there are none, or one is
+// empty, or they are too many.
 static size_t split_operands(const struct ptx_statement *statement,
                              struct ptx_word operands[MOST_OPERANDS])
 {
@@ -18,12 +18,13 @@ static size_t split_operands(const struct ptx_statement *statement,
     size_t num = 0;
     int depth = 0;
     operands[0] = (struct ptx_word){ 0 };
-    for (struct ptx_word word = braid_ptx_next_word(&at);
-         word.at < statement->end && !braid_ptx_word_is(word, ";");
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.at < statement->end;
          word = braid_ptx_next_word(&at)) {
         depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
+        if (depth == 0 && braid_ptx_word_is(word, ";"))
+            break;
         if (depth == 0 && braid_ptx_word_is(word, ",")) {
-            if (++num == MOST_OPERANDS)
+            if (!operands[num].length || ++num == MOST_OPERANDS)
                 return 0;
             operands[num] = (struct ptx_word){ 0 };
             continue;
@@ -32,7 +33,7 @@ static size_t split_operands(const struct ptx_statement *statement,
             operands[num].at = word.at;
         operands[num].length = (size_t)(word.at + word.length - operands[num].at);
     }
-    return num + (operands[0].length > 0);
+    return operands[num].length ? num + 1 : 0;
 }
 
 // [name + number]; its word is the name of a parameter.
@@ -47,10 +48,9 @@ static struct ptx_memory *find_address(const struct ptx_block *block, struct ptx
         return NULL;
     struct ptx_word sign = braid_ptx_next_word(&at);
     bool has_number = braid_ptx_word_is(sign, "+");
-    *out_offset = memory->offset;
-    if (has_number)
-        *out_offset += (uint32_t)strtoul(braid_ptx_next_word(&at).at, NULL, 0);
-    return has_number || braid_ptx_word_is(sign, "]") ? memory : NULL;
+    uint32_t number = has_number ? braid_ptx_read_number(braid_ptx_next_word(&at), 0, 0) : 0;
+    *out_offset = memory->offset + number;
+    return number < memory->bytes && (has_number || braid_ptx_word_is(sign, "]")) ? memory : NULL;
 }
 
 bool braid_ptx_block_reads_parameter(const struct ptx_block *block,
@@ -70,15 +70,16 @@ bool braid_ptx_block_reads_parameter(const struct ptx_block *block,
 }
 
 // 32 of %r5, by how it is declared; 0: it is not.
-static int bits_of_register(const struct ptx_block *block, struct ptx_word word)
+static uint32_t bits_of_register(const struct ptx_block *block, struct ptx_word word)
 {
     struct ptx_word type = braid_ptx_type_of(block->symbols->ptx, block->function, word);
-    return type.length ? (int)strtol(type.at + 2, NULL, 10) : 0;
+    return braid_ptx_read_number(type, 2, 10);
 }
 
 // A load of one register of 32 or 64 bits from a parameter.
 static bool loads_word(const struct ptx_block *block, const struct ptx_statement *statement,
-                       struct ptx_word operands[MOST_OPERANDS], uint32_t *out_offset, int *out_bits)
+                       struct ptx_word operands[MOST_OPERANDS], uint32_t *out_offset,
+                       uint32_t *out_bits)
 {
     const struct ptx_word word = statement->word;
     if (!braid_ptx_word_begins(word, "ld.param") || split_operands(statement, operands) != 2 ||
@@ -98,13 +99,12 @@ static void put_guard(const struct ptx_block *block, const struct ptx_statement 
 bool braid_ptx_block_put_small(struct ptx_block *block, const struct ptx_statement *statement)
 {
     struct ptx_word operands[MOST_OPERANDS];
-    uint32_t offset = 0;
-    int bits = 0;
+    uint32_t offset = 0, bits = 0;
     block->loads_word = loads_word(block, statement, operands, &offset, &bits);
     if (!block->loads_word || !block->site->small)
         return false;
     put_guard(block, statement);
-    fprintf(block->file, "mov.b%d %.*s, ", bits, (int)operands[0].length, operands[0].at);
+    fprintf(block->file, "mov.b%u %.*s, ", bits, (int)operands[0].length, operands[0].at);
     if (bits == 32)
         fprintf(block->file, "%%braid_w%u;", offset / 4);
     else
@@ -120,21 +120,25 @@ static bool read_number(struct ptx_word operand, unsigned *out_number)
         if (!isdigit((unsigned char)operand.at[i]))
             return false;
     }
-    *out_number = operand.length ? (unsigned)strtoul(operand.at, NULL, 10) : PTX_NUM_BARRIERS;
-    return *out_number < PTX_NUM_BARRIERS;
+    *out_number = braid_ptx_read_number(operand, 0, 10);
+    return operand.length && *out_number < PTX_NUM_BARRIERS;
 }
 
 // The same without .aligned, which the walker cannot promise, and .cta.
 static void put_barrier_opcode(const struct ptx_block *block, struct ptx_word word)
 {
-    size_t at = strcspn(word.at, ".");
+    size_t at = 0;
+    while (at < word.length && word.at[at] != '.')
+        at++;
     fputs("barrier", block->file);
     while (at < word.length) {
-        size_t length = 1 + strcspn(word.at + at + 1, ". \t\r\n");
-        const struct ptx_word part = { word.at + at, length };
+        size_t end = at + 1;
+        while (end < word.length && word.at[end] != '.')
+            end++;
+        const struct ptx_word part = { word.at + at, end - at };
         if (!braid_ptx_word_is(part, ".aligned") && !braid_ptx_word_is(part, ".cta"))
-            fwrite(part.at, 1, length, block->file);
-        at += length;
+            fwrite(part.at, 1, part.length, block->file);
+        at = end;
     }
 }
 

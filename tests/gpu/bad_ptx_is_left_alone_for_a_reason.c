@@ -8,6 +8,7 @@
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx.h"
 #include "backends/gpu/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_callable.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
@@ -135,6 +136,70 @@ static void numbers_may_be_huge(void **state)
     free(changed);
 }
 
+// Whether the entry "k" of the text can be called from inside of another kernel.
+static bool read_callable(const char *text, struct ptx_callable *out_callable,
+                          struct ptx_reason *out_reason)
+{
+    struct ptx ptx;
+    struct ptx_symbols symbols;
+    bool found = false;
+    assert_true(braid_ptx_read(text, &ptx, out_reason));
+    if (braid_ptx_find_symbols(&ptx, &symbols, out_reason)) {
+        found = braid_ptx_read_callable(&symbols, "k", out_callable, out_reason);
+        braid_ptx_symbols_finish(&symbols);
+    }
+    braid_ptx_finish(&ptx);
+    return found;
+}
+
+static void kernels_that_cannot_be_blocks_name_what_is_odd(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        { HEAD ".entry k(\n.param .texref t,\n.param .u64 a\n)\n{\nret;\n}\n",
+          "it has a parameter that Braid does not understand: '.param .texref t'" },
+        { HEAD ".entry k(.param .align 0 .b8 a[4])\n{\nret;\n}\n",
+          "it has a parameter that Braid does not understand: '.param .align 0 .b8 a[4]'" },
+        { HEAD ".entry k(.param .b8 a[4294967296][4294967296])\n{\nret;\n}\n",
+          "'a' of it is aligned too far, or too large" },
+        { HEAD ".entry k(.param .b8 a[2000000000], .param .b8 b[2000000000])\n{\nret;\n}\n",
+          "memory of it is too large: 'b'" },
+        { BODY(".shared .b8 x[2000000000];\n.shared .b8 y[2000000000];\n"
+               "mov.u64 %r0, x;\nmov.u64 %r1, y;"),
+          "memory of it is too large: 'y'" },
+        { BODY(".shared .b8 [4];"),
+          "it has shared memory that Braid does not understand: ' .b8 [4]'" },
+        { BODY("bar.sync 99999999999;"),
+          "the number of its barrier is not written in 'bar.sync 99999999999;'" },
+        { BODY("bar.sync , 0;"), "the number of its barrier is not written in 'bar.sync , 0;'" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ptx_callable callable;
+        struct ptx_reason reason;
+        if (read_callable(cases[i].text, &callable, &reason))
+            fail_msg("it can be called, though %s", cases[i].reason);
+        assert_string_equal(reason.text, cases[i].reason);
+    }
+}
+
+static void odd_loads_of_parameters_are_read(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = { "ld.param.u64 , [a], %r0;", "ld.param.u64 ,;",
+                                          "ld.param.u64 %r0, [a+4294967296];" };
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        char text[400];
+        struct ptx_callable callable;
+        struct ptx_reason reason;
+        snprintf(text, sizeof(text), "%s%s%s", BEFORE, bodies[i], AFTER);
+        assert_true(read_callable(text, &callable, &reason));
+        assert_int_equal(callable.num_args, 1);
+        assert_int_equal(callable.arg_bytes[0], 8);
+    }
+}
+
 static void edits_out_of_order_fail(void **state)
 {
     (void)state;
@@ -159,6 +224,8 @@ int main(void)
         cmocka_unit_test(addresses_of_no_form_are_refused),
         cmocka_unit_test(each_entry_waits),
         cmocka_unit_test(numbers_may_be_huge),
+        cmocka_unit_test(kernels_that_cannot_be_blocks_name_what_is_odd),
+        cmocka_unit_test(odd_loads_of_parameters_are_read),
         cmocka_unit_test(edits_out_of_order_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
