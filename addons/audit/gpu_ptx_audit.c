@@ -9,6 +9,7 @@
 #include "audit/gpu_ptx_lines.h"
 #include "audit/gpu_ptx_origins.h"
 #include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_ptx_labels.h"
 
 // Each thread writes the same address, so it reads that.
 #define ENTRY_BEGIN                                                                                \
@@ -66,25 +67,24 @@ static void insert(struct auditor *auditor, const char *at, struct text *text)
 
 // ---- loops ----
 
-static bool names(const struct ptx_statement *branch, struct ptx_word label)
+// Marks the statements between a label and a branch back to it. False: memory ran out.
+static bool mark_loops(const struct ptx_statement *statements, size_t num, bool *in_loop)
 {
-    const char *at = branch->word.at + branch->word.length;
-    return ptx_same_word(braid_ptx_next_word(&at), label);
-}
-
-// Marks the statements between a label and a branch back to it.
-static void mark_loops(const struct ptx_statement *statements, size_t num, bool *in_loop)
-{
+    struct ptx_labels labels;
+    if (!braid_ptx_labels_create(num, &labels))
+        return false;
     for (size_t i = 0; i < num; i++) {
-        if (!(statements[i].facts & PTX_BRANCH))
-            continue;
-        size_t label = i;
-        while (label > 0 && !(statements[label].kind == PTX_LABEL &&
-                              names(&statements[i], statements[label].word)))
-            label--;
-        if (statements[label].kind == PTX_LABEL && names(&statements[i], statements[label].word))
-            memset(in_loop + label, true, i - label);
+        const bool is_label = statements[i].kind == PTX_LABEL;
+        const struct ptx_word name =
+            is_label ? statements[i].word : braid_ptx_target_of(&statements[i]);
+        struct ptx_label *label = name.length ? braid_ptx_find_label(&labels, name) : NULL;
+        if (is_label)
+            *label = (struct ptx_label){ name, i }; // the last one before a branch counts
+        else if (label && label->name.length)
+            memset(in_loop + label->index, true, i - label->index);
     }
+    braid_ptx_labels_finish(&labels);
+    return true;
 }
 
 // ---- sites ----
@@ -221,7 +221,7 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
     size_t edit = auditor->edits.items.num;
     braid_gpu_edit(&auditor->edits, function->body, function->body, "");
     memset(auditor->in_loop, 0, function->num);
-    mark_loops(statements, function->num, auditor->in_loop);
+    auditor->edits.failed |= !mark_loops(statements, function->num, auditor->in_loop);
     braid_ptx_origins_find(&auditor->origins, statements, function->num);
     choose_caches(auditor, statements, function->num);
     auditor->line = AUDIT_NO_LINE;

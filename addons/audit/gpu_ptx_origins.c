@@ -10,13 +10,20 @@
 // A vector has several registers, each of which has a slot.
 enum { MOST_RESULTS = 4 };
 
-bool braid_ptx_origins_create(const struct ptx *ptx, struct ptx_origins *out_origins)
+// At least twice as many as so many statements have results.
+static size_t count_slots(size_t num_statements)
 {
     size_t num = 16;
-    while (num < 2 * MOST_RESULTS * ptx->statements.num)
+    while (num < 2 * MOST_RESULTS * num_statements)
         num *= 2;
+    return num;
+}
+
+bool braid_ptx_origins_create(const struct ptx *ptx, struct ptx_origins *out_origins)
+{
+    size_t num = count_slots(ptx->statements.num);
     out_origins->slots = braid_allocate_zeroed(num, sizeof(struct ptx_origin));
-    out_origins->num_places = num;
+    out_origins->num_slots = num;
     return out_origins->slots != NULL;
 }
 
@@ -28,9 +35,9 @@ void braid_ptx_origins_finish(struct ptx_origins *origins)
 // The slot of the name, or the free one where it goes.
 static struct ptx_origin *find_slot(const struct ptx_origins *origins, struct ptx_word name)
 {
-    size_t at = hash_bytes(name.at, name.length) & (origins->num_places - 1);
+    size_t at = hash_bytes(name.at, name.length) & (origins->num_slots - 1);
     while (origins->slots[at].name.length && !ptx_same_word(origins->slots[at].name, name))
-        at = (at + 1) & (origins->num_places - 1);
+        at = (at + 1) & (origins->num_slots - 1);
     return &origins->slots[at];
 }
 
@@ -115,7 +122,8 @@ static void follow_product(struct ptx_origins *origins, const struct ptx_stateme
 void braid_ptx_origins_find(struct ptx_origins *origins, const struct ptx_statement *statements,
                             size_t num)
 {
-    memset(origins->slots, 0, origins->num_places * sizeof(*origins->slots));
+    origins->num_slots = count_slots(num); // few, for a text of many small functions
+    memset(origins->slots, 0, origins->num_slots * sizeof(*origins->slots));
     for (size_t i = 0; i < num; i++) {
         if (statements[i].kind != PTX_INSTRUCTION)
             continue;

@@ -7,6 +7,9 @@
 #include "backends/gpu/gpu_ptx_read.h"
 #include "islands/gpu_ptx_variable.h"
 
+// Each needs a look through the whole text.
+enum { MOST_VARIABLES = 256 };
+
 // The variable, and registers that may have an address in it.
 struct tracks {
     struct array words; // struct ptx_word
@@ -126,9 +129,6 @@ static bool may_change(const struct ptx *ptx, struct ptx_word variable)
 {
     struct tracks tracks = { 0 };
     bool changes = is_pointed_to(ptx, variable);
-    // Texts of printf and assert, which go to functions that change nothing.
-    if (braid_ptx_word_begins(variable, "$str") || braid_ptx_word_begins(variable, "__unnamed_"))
-        return false;
     for (size_t i = 0; i < ptx->functions.num && !changes; i++) {
         bool grows = true;
         tracks.words.num = 0;
@@ -260,6 +260,15 @@ bool braid_ptx_is_of_driver(const struct ptx_symbols *symbols, const struct ptx_
     return symbol->function && is_open_function(symbols, symbol) && is_of_driver(symbol->name);
 }
 
+// A variable on the device. The texts of printf and assert are none: they go to functions that
+// change nothing.
+static bool is_variable(const struct ptx_symbol *symbol)
+{
+    return symbol->declaration && braid_ptx_word_is(symbol->declaration->space, ".global") &&
+           !braid_ptx_word_begins(symbol->name, "$str") &&
+           !braid_ptx_word_begins(symbol->name, "__unnamed_");
+}
+
 static bool check(const struct ptx_symbols *symbols, const struct ptx_symbol *symbol,
                   struct ptx_reason *reason)
 {
@@ -270,8 +279,7 @@ static bool check(const struct ptx_symbols *symbols, const struct ptx_symbol *sy
     else if (symbol->declaration && symbol->declaration->is_extern &&
              !braid_ptx_word_is(symbol->declaration->space, ".shared"))
         why = "it uses '%.*s', which is not in its module";
-    else if (symbol->declaration && braid_ptx_word_is(symbol->declaration->space, ".global") &&
-             may_change(symbols->ptx, symbol->name))
+    else if (is_variable(symbol) && may_change(symbols->ptx, symbol->name))
         why = "it has variables of its own on the device: '%.*s'";
     if (why)
         snprintf(reason->text, sizeof(reason->text), why, length, name);
@@ -284,18 +292,27 @@ bool braid_ptx_close_symbols(const struct ptx_symbols *symbols, struct ptx_reaso
     while (grows) {
         grows = false;
         for (size_t i = 0; i < symbols->items.num; i++) {
-            const struct ptx_symbol *symbol = &ptx_symbols_of(symbols)[i];
+            struct ptx_symbol *symbol = &ptx_symbols_of(symbols)[i];
             const char *begin =
                 symbol->function ? symbol->function->begin : symbol->declaration->begin;
             const char *end = symbol->function ? symbol->function->end : symbol->declaration->end;
-            if (symbol->is_needed)
-                grows |= need_words(symbols, begin, end);
+            if (!symbol->is_needed || symbol->is_closed)
+                continue;
+            symbol->is_closed = true;
+            grows |= need_words(symbols, begin, end);
         }
     }
+    size_t num_variables = 0;
     for (size_t i = 0; i < symbols->items.num; i++) {
         const struct ptx_symbol *symbol = &ptx_symbols_of(symbols)[i];
         if (symbol->is_needed && !check(symbols, symbol, reason))
             return false;
+        num_variables += symbol->is_needed && is_variable(symbol);
+        if (num_variables > MOST_VARIABLES) {
+            braid_ptx_refuse(reason, "it uses more than %d variables of its module",
+                             MOST_VARIABLES);
+            return false;
+        }
     }
     return true;
 }

@@ -11,6 +11,7 @@ struct ptx_symbol {
     const struct ptx_function *function;       // or
     const struct ptx_declaration *declaration; // of .global, .const or .shared
     bool is_needed;
+    bool is_closed; // what it names is needed, too
 };
 
 // In the order of the text, without entries.

@@ -200,6 +200,81 @@ static void odd_loads_of_parameters_are_read(void **state)
     }
 }
 
+// ---- huge texts: with quadratic time the test runs into its limit ----
+
+struct huge {
+    FILE *file;
+    char *text;
+    size_t bytes;
+};
+
+static void begin_huge(struct huge *huge, const char *head)
+{
+    huge->file = open_memstream(&huge->text, &huge->bytes);
+    assert_non_null(huge->file);
+    fputs(head, huge->file);
+}
+
+static void end_huge(struct huge *huge)
+{
+    fputs(AFTER, huge->file);
+    assert_int_equal(fclose(huge->file), 0);
+}
+
+static void many_branches_are_read(void **state)
+{
+    (void)state;
+    enum { NUM = 40000 };
+    struct huge huge;
+    begin_huge(&huge, BEFORE);
+    for (int i = 0; i < NUM; i++)
+        fprintf(huge.file, "@%%p bra L%d;\nld.global.u64 %%r0, [%%r1];\nL%d:\n", i, i);
+    end_huge(&huge);
+    struct ptx_reason reason;
+    char *changed = audit(huge.text, &reason);
+    assert_non_null(changed);
+    free(changed);
+    free(huge.text);
+}
+
+static void values_may_go_up_a_long_text(void **state)
+{
+    (void)state;
+    enum { NUM = 12000 };
+    struct huge huge;
+    struct ptx_reason reason;
+    begin_huge(&huge, BEFORE);
+    for (int i = 0; i < NUM; i++)
+        fprintf(huge.file, "mov.u32 %%v%d, %%v%d;\n", i, i + 1);
+    fprintf(huge.file,
+            "mov.u32 %%v%d, %%tid.x;\nsetp.ne.u32 %%p, %%v0, 0;\n@%%p ret;\n"
+            "bar.sync 0;",
+            NUM);
+    end_huge(&huge);
+    assert_null(braid_gpu_ptx_with_stamps(huge.text, &reason));
+    assert_string_equal(reason.text, "threads of it end while others meet at a barrier");
+    free(huge.text);
+}
+
+static void many_variables_stay_outside_of_islands(void **state)
+{
+    (void)state;
+    enum { NUM = 300 };
+    struct huge huge;
+    struct ptx_callable callable;
+    struct ptx_reason reason;
+    begin_huge(&huge, HEAD);
+    for (int i = 0; i < NUM; i++)
+        fprintf(huge.file, ".global .u32 g%d;\n", i);
+    fputs(".entry k()\n{\n.reg .b32 %r<2>;\n", huge.file);
+    for (int i = 0; i < NUM; i++)
+        fprintf(huge.file, "ld.global.u32 %%r0, [g%d];\n", i);
+    end_huge(&huge);
+    assert_false(read_callable(huge.text, &callable, &reason));
+    assert_string_equal(reason.text, "it uses more than 256 variables of its module");
+    free(huge.text);
+}
+
 static void edits_out_of_order_fail(void **state)
 {
     (void)state;
@@ -226,6 +301,9 @@ int main(void)
         cmocka_unit_test(numbers_may_be_huge),
         cmocka_unit_test(kernels_that_cannot_be_blocks_name_what_is_odd),
         cmocka_unit_test(odd_loads_of_parameters_are_read),
+        cmocka_unit_test(many_branches_are_read),
+        cmocka_unit_test(values_may_go_up_a_long_text),
+        cmocka_unit_test(many_variables_stay_outside_of_islands),
         cmocka_unit_test(edits_out_of_order_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

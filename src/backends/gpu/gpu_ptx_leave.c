@@ -14,15 +14,15 @@ static bool is_end(const struct ptx_statement *statements, size_t num, size_t la
     return label == num || (statements[label].facts & PTX_EXIT);
 }
 
-static bool goes_out(const struct ptx_statement *statements, size_t num, size_t index)
+static bool goes_out(const struct ptx_statement *statements, size_t num,
+                     const struct ptx_parting *parting, size_t index)
 {
     const struct ptx_statement *statement = &statements[index];
     if (statement->kind != PTX_INSTRUCTION)
         return false;
     if (statement->facts & PTX_EXIT)
         return true;
-    size_t target =
-        statement->facts & PTX_BRANCH ? braid_ptx_find_target(statements, num, index) : num;
+    size_t target = parting->targets[index];
     return target < num && is_end(statements, num, target);
 }
 
@@ -33,7 +33,7 @@ static size_t find_first_way_out(const struct ptx_statement *statements, size_t 
     size_t first = num;
     for (size_t i = 0; i < num; i++) {
         size_t from = parting->differs[i] ? i : parting->behind[i];
-        if (from < first && goes_out(statements, num, i))
+        if (from < first && goes_out(statements, num, parting, i))
             first = from;
     }
     return first;
@@ -53,7 +53,7 @@ static bool may_leave(const struct ptx_statement *statements, size_t num, unsign
     for (size_t i = first; i < num && last; i++) {
         if (statements[i].kind != PTX_INSTRUCTION || !(statements[i].facts & PTX_BRANCH))
             continue;
-        size_t target = braid_ptx_find_target(statements, num, i);
+        size_t target = parting->targets[i];
         if (target == num || target < last) // one to several places may go to any
             return true;
     }

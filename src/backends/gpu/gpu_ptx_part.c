@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "backends/gpu/gpu_ptx_labels.h"
 #include "base/array.h"
+
+enum { MOST_ROUNDS = 256 };
 
 // A register by its name.
 struct known {
@@ -37,17 +40,27 @@ static struct known *find_register(const struct flow *flow, struct ptx_word name
     return &flow->registers[index];
 }
 
-size_t braid_ptx_find_target(const struct ptx_statement *statements, size_t num, size_t branch)
+// The first of labels with one name counts.
+static bool find_targets(struct flow *flow)
 {
-    const char *at = statements[branch].word.at + statements[branch].word.length;
-    struct ptx_word label = braid_ptx_next_word(&at);
-    bool is_plain = braid_ptx_word_is(statements[branch].word, "bra") ||
-                    braid_ptx_word_is(statements[branch].word, "bra.uni");
-    for (size_t i = 0; i < num && is_plain; i++) {
-        if (statements[i].kind == PTX_LABEL && ptx_same_word(statements[i].word, label))
-            return i;
+    const struct ptx_statement *statements = flow->statements;
+    struct ptx_labels labels;
+    if (!braid_ptx_labels_create(flow->num, &labels))
+        return false;
+    for (size_t i = 0; i < flow->num; i++) {
+        struct ptx_label *label = statements[i].kind == PTX_LABEL
+                                      ? braid_ptx_find_label(&labels, statements[i].word)
+                                      : NULL;
+        if (label && !label->name.length)
+            *label = (struct ptx_label){ statements[i].word, i };
     }
-    return num;
+    for (size_t i = 0; i < flow->num; i++) {
+        const struct ptx_word name = braid_ptx_target_of(&statements[i]);
+        const struct ptx_label *label = name.length ? braid_ptx_find_label(&labels, name) : NULL;
+        flow->parting.targets[i] = label && label->name.length ? label->index : flow->num;
+    }
+    braid_ptx_labels_finish(&labels);
+    return true;
 }
 
 // ---- instructions ----
@@ -126,8 +139,8 @@ static const char *end_of_results(const struct ptx_statement *statement)
     int depth = 0;
     if (!has_result(statement))
         return at;
-    for (struct ptx_word word = braid_ptx_next_word(&at); word.at < statement->end;
-         word = braid_ptx_next_word(&at)) {
+    while (at < statement->end) {
+        struct ptx_word word = braid_ptx_next_word(&at);
         depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
         if (depth == 0 && braid_ptx_word_is(word, ","))
             break;
@@ -164,7 +177,7 @@ static size_t end_of_part(const struct flow *flow, size_t label)
         before--;
     if (before == 0 || !is_plain_jump(&statements[before - 1]))
         return label;
-    size_t target = braid_ptx_find_target(statements, flow->num, before - 1);
+    size_t target = flow->parting.targets[before - 1];
     if (target < flow->num && target > label)
         return target;
     while (end < flow->num && !is_plain_jump(&statements[end]))
@@ -174,7 +187,7 @@ static size_t end_of_part(const struct flow *flow, size_t label)
 
 static void part_at(struct flow *flow, size_t branch)
 {
-    size_t target = braid_ptx_find_target(flow->statements, flow->num, branch);
+    size_t target = flow->parting.targets[branch];
     flow->changed |= !flow->parting.differs[branch];
     flow->parting.differs[branch] = true;
     if (!(flow->statements[branch].facts & PTX_BRANCH))
@@ -235,6 +248,14 @@ static void count_assignments(struct flow *flow)
     }
 }
 
+// A round follows values down the text only, so code of compilers takes few rounds. Other code may
+// take as many as it has statements: there all values count as those of single threads.
+static void differ_all(struct flow *flow)
+{
+    for (size_t i = 0; i < flow->room; i++)
+        flow->registers[i].differs = flow->registers[i].name.length > 0;
+}
+
 // More places than there are words that could be registers.
 static size_t count_room(const struct ptx_statement *statements, size_t num)
 {
@@ -257,13 +278,18 @@ bool braid_ptx_find_parting(const struct ptx_statement *statements, size_t num,
     flow.registers = braid_allocate_zeroed(flow.room, sizeof(*flow.registers));
     flow.parting.differs = braid_allocate_zeroed(num, sizeof(*flow.parting.differs));
     flow.parting.behind = braid_allocate_zeroed(num, sizeof(*flow.parting.behind));
-    bool has_room = flow.registers && flow.parting.differs && flow.parting.behind;
+    flow.parting.targets = braid_allocate_zeroed(num, sizeof(*flow.parting.targets));
+    bool has_room = flow.registers && flow.parting.differs && flow.parting.behind &&
+                    flow.parting.targets && find_targets(&flow);
     for (size_t i = 0; i < num && has_room; i++)
         flow.parting.behind[i] = SIZE_MAX;
     if (has_room)
         count_assignments(&flow);
-    for (flow.changed = has_room; flow.changed;) {
+    int round = 0;
+    for (flow.changed = has_room; flow.changed; round++) {
         flow.changed = false;
+        if (round == MOST_ROUNDS)
+            differ_all(&flow);
         for (size_t i = 0; i < num; i++)
             follow(&flow, i);
     }
@@ -279,4 +305,5 @@ void braid_ptx_parting_finish(struct ptx_parting *parting)
 {
     free(parting->differs);
     free(parting->behind);
+    free(parting->targets);
 }

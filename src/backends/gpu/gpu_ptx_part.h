@@ -11,17 +11,16 @@
 #include "backends/gpu/gpu_ptx_read.h"
 
 struct ptx_parting {
-    bool *differs;  // by statement: its guard, or where it branches to, differs
-    size_t *behind; // by statement: the first such branch that some threads come to it by;
-                    // SIZE_MAX: none
+    bool *differs;   // by statement: its guard, or where it branches to, differs
+    size_t *behind;  // by statement: the first such branch that some threads come to it by;
+                     // SIZE_MAX: none
+    size_t *targets; // by statement: the label that a branch goes to; the number of statements
+                     // where it is not known, or is no branch
 };
 
 // False: memory ran out.
 bool braid_ptx_find_parting(const struct ptx_statement *statements, size_t num,
                             struct ptx_parting *out_parting);
 void braid_ptx_parting_finish(struct ptx_parting *parting);
-
-// The label that a branch goes to; `num` where it is not known, or is no branch.
-size_t braid_ptx_find_target(const struct ptx_statement *statements, size_t num, size_t branch);
 
 #endif
