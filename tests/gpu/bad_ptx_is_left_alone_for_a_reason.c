@@ -107,6 +107,9 @@ static void each_entry_waits(void **state)
         { HEAD ".entry a()\n{\n\t// Braid decides\nret;\n}\n.entry b()\n{\nret;\n}\n"
                ".entry c()\n{\n\t// Braid has decided\nret;\n}\n",
           3 },
+        { HEAD ".entry a()\n{\n\t// Braid decides\nadd.u32 %r,\n\t// Braid has decided\n"
+               "%r, 1;\nret;\n}\n",
+          1 },
         { HEAD ".entry a()\n.pragma \"nounroll\";\n{\nret;\n}\n" ENTRY, 2 },
         { ".version 7.0\n.target sm_80, debug\n.address_size 64\n" ENTRY, 1 },
         { ENTRY, 1 },
@@ -117,6 +120,7 @@ static void each_entry_waits(void **state)
         assert_non_null(changed);
         assert_int_equal(count(changed, "griddepcontrol.wait;"), cases[i].num_entries);
         assert_int_equal(count(changed, ".version"), count(cases[i].text, ".version"));
+        assert_null(strstr(changed, "has decided\n\n\tgriddepcontrol"));
         free(changed);
     }
 }

@@ -30,8 +30,9 @@ static void edit(const struct ptx *ptx, struct gpu_edits *edits)
         braid_gpu_edit(edits, target.at, target.at + target.length, "sm_90");
     for (size_t i = 0; i < ptx->functions.num; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
-        const char *at =
-            function->is_entry && function->body ? braid_gpu_ptx_behind_decision(function) : NULL;
+        const char *at = function->is_entry && function->body
+                             ? braid_gpu_ptx_behind_decision(ptx, function)
+                             : NULL;
         if (at)
             braid_gpu_edit(edits, at, at, start);
     }

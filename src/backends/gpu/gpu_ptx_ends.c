@@ -97,12 +97,21 @@ static void edit(struct putter *putter, const struct ptx *ptx)
     }
 }
 
-const char *braid_gpu_ptx_behind_decision(const struct ptx_function *function)
+// Comments of a program may look like Braid's, be it in another function or inside a statement.
+const char *braid_gpu_ptx_behind_decision(const struct ptx *ptx,
+                                          const struct ptx_function *function)
 {
     const char *body = function->body;
     bool is_there = strncmp(body, decides, sizeof(decides) - 1) == 0;
-    const char *end = is_there ? strstr(body, has_decided) : NULL; // or of another function
-    return end && end < function->body_end ? end + sizeof(has_decided) - 1 : body;
+    const char *end = is_there ? strstr(body, has_decided) : NULL;
+    if (!end || end >= function->body_end)
+        return body;
+    for (size_t i = 0; i < function->num; i++) {
+        const struct ptx_statement *statement = &ptx_statements(ptx, function)[i];
+        if (statement->begin < end && statement->end > end)
+            return body;
+    }
+    return end + sizeof(has_decided) - 1;
 }
 
 char *braid_gpu_ptx_with_ends(const char *text, const struct ptx_ends *ends,

@@ -30,7 +30,7 @@ struct ptx_ends {
 
 // The place where an entry with a body may wait. If the code that decides begins the body, the
 // place is behind that.
-const char *braid_gpu_ptx_behind_decision(const struct ptx_function *entry);
+const char *braid_gpu_ptx_behind_decision(const struct ptx *ptx, const struct ptx_function *entry);
 
 // The same text with the code in every entry, for the caller to free. NULL: it stays as it is.
 // *out_reason says why, or is empty if memory ran out.
