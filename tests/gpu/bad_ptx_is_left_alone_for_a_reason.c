@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/gpu_ptx_audit.h"
 #include "backends/gpu/gpu_edit.h"
-#include "backends/gpu/gpu_ptx.h"
-#include "backends/gpu/gpu_ptx_audit.h"
-#include "backends/gpu/gpu_ptx_callable.h"
+#include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
+#include "islands/gpu_ptx_callable.h"
 #include "support/check.h"
 
 #define HEAD ".version 7.0\n.target sm_80\n.address_size 64\n"
