@@ -29,7 +29,7 @@ _deferred: Deque[Callable[[], None]] = collections.deque()
 _owners: weakref.WeakSet[Owner]
 _process = [object()]  # another one after a fork
 _leaver: List[int] = []  # the thread that ends the interpreter, once it does
-_keeps_all: List[bool] = []  # it has a value if at exit some thread stayed inside a call
+_keeps_all: List[bool] = []  # it has a value at exit as long as some thread may be inside a call
 _LONGEST_EXIT_SECONDS = 10
 
 
@@ -200,9 +200,10 @@ def _await_others() -> bool:
 def _destroy_all() -> None:
     """At exit, before Python takes itself apart: what was made last goes first. A thread may wait inside a call for
     something that never comes: then all stays as it is, and ends with the process."""
+    _keeps_all.append(True)  # also if Ctrl-C ends the wait
     if not _await_others():
-        _keeps_all.append(True)
         return
+    _keeps_all.clear()
     with contextlib.ExitStack() as failures:  # raises the last one once all is done
         # What has no parent goes last: an exit stack runs backwards.
         for owner in sorted(list(_owners), key=lambda owner: owner._parent is not None):

@@ -236,6 +236,31 @@ def test_exit_gives_up_on_a_thread_that_stays_inside():
     assert said == "left\n"
 
 
+def test_exit_destroys_nothing_if_an_interrupt_ends_its_wait():
+    said = run_program("""
+        import atexit, braid, braid._lifetime, threading
+        reached, leave = threading.Event(), threading.Event()
+        graph = braid.Graph()
+        graph.host(lambda: (reached.set(), leave.wait(60)))
+        frame = braid.Exec(braid.Device("cpu", num_workers=2), graph)
+        other = braid.Exec(braid.Device("cpu"), graph)
+        other._owner._destroy = lambda pointer: print("destroyed")
+        def end():
+            global other
+            other = None  # as Python does then with all that modules have
+            print("left")
+        atexit.unregister(braid._lifetime._destroy_all)
+        atexit.register(end)
+        atexit.register(braid._lifetime._destroy_all)
+        def interrupt(seconds):
+            raise KeyboardInterrupt
+        braid._lifetime.time.sleep = interrupt
+        threading.Thread(target=frame.run, daemon=True).start()
+        assert reached.wait(60)
+    """)
+    assert "KeyboardInterrupt" in said and said.endswith("left\n") and "destroyed" not in said, said
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda copied: copied.__name__)
 def test_nothing_of_c_is_copied(device, copied):
     """The copy would let go of it, too."""
