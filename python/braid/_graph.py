@@ -20,7 +20,8 @@ from braid._forms import Form
 from braid._handles import CopyUse, Declared, FillUse, KernelUse, Kept, Node, Parameter, Resource
 from braid._kernel import Kernel
 from braid._lifetime import Owner, run_deferred
-from braid._memory import Pointer, PointerTo, Span, as_list, check_same_elements, describe, name_elements, whole_array
+from braid._memory import (Pointer, PointerTo, Span, as_list, check_same_elements, copied_part, copied_type, describe,
+                           name_elements, name_fields, whole_array)
 from braid._notebook import MOST_DRAWN, dag_svg, edges_of
 from braid._options import TARGETS, NodeOptions, PlanOptions, Size, Target, choose, grid_sizes, place_number, sizes, spell_out
 from braid._ranks import Communications
@@ -116,7 +117,8 @@ class Graph(Communications):
             num *= size
         if kind.hasobject or min(sizes_of, default=1) < 0:
             raise refuse(f"'{name}' has the shape {shape} and the dtype {kind}: an array of plain elements is meant")
-        return Declared(name, (0, 0), nbytes=num * kind.itemsize, typestr=kind.str, shape=sizes_of)
+        return Declared(name, (0, 0), nbytes=num * kind.itemsize, typestr=kind.str, shape=sizes_of,
+                        copied=copied_type(kind.str, name_fields(kind.descr)))
 
     def versioned(self, name: str, nbytes: int = 0, num_versions: int = 0, *, arrays: Sequence[Any] = (),
                   shape: Optional[Size] = None, dtype: Any = None) -> Resource:
@@ -131,7 +133,7 @@ class Graph(Communications):
             raise refuse(f"'{name}' has a version that is read-only")
         addresses = ffi.new("void *[]", [ffi.cast("void *", span.address) for span in spans]) if spans else ffi.NULL
         if spans:
-            typed = Declared(name, (0, 0), nbytes=spans[0].nbytes, typestr=spans[0].typestr)
+            typed = Declared(name, (0, 0), nbytes=spans[0].nbytes, typestr=spans[0].typestr, copied=spans[0].copied)
         else:
             typed = self._typed(name, nbytes, shape, dtype)
         out = ffi.new("braid_resource *")
@@ -179,14 +181,16 @@ class Graph(Communications):
         begin = buffer.begin + offset if buffer.end else 0
         end = begin + nbytes if buffer.end else 0
         return Declared(f"{buffer.name}[{offset}:{offset + nbytes}]", (out.index, out.graph), span, begin, end, nbytes,
-                        min(buffer.alignment, offset & -offset or buffer.alignment))
+                        min(buffer.alignment, offset & -offset or buffer.alignment),
+                        copied=copied_part(buffer.copied, offset, nbytes))
 
     def _add_buffer(self, span: Span, name: str) -> Declared:
         begin, end = span.whole_begin, span.whole_end
         out = ffi.new("braid_resource *")
         check(lib.braid_graph_add_buffer(self._pointer, name.encode(), ffi.cast("void *", begin),
                                          end - begin, out))
-        whole = Declared(name, (out.index, out.graph), span, begin, end)
+        is_all = (span.begin, span.end) == (begin, end)
+        whole = Declared(name, (out.index, out.graph), span, begin, end, copied=span.copied if is_all else "")
         self._wholes[begin, end] = whole
         if begin not in self._longest:
             bisect.insort(self._begins, begin)
@@ -571,7 +575,7 @@ class Graph(Communications):
             if not declared.nbytes:
                 raise refuse(f"{where} is the resource '{thing.name}', which has no bytes")
             return End(declared.nbytes, declared.alignment, None if declared.private else thing, resource=handle,
-                       typestr=declared.typestr, copied=declared.typestr)
+                       typestr=declared.typestr, copied=declared.copied)
         span = whole_array(thing, where)
         return End(span.nbytes, span.address & -span.address or 256, span, span.address, typestr=span.typestr,
                    keep=span.keep, copied=span.copied)

@@ -60,6 +60,7 @@ class Declared(NamedTuple):
     private: bool = False  # scratch: no node shares it with another
     typestr: str = ""  # of its elements, where they have a type
     shape: Tuple[int, ...] = ()
+    copied: str = ""  # as of a Span
 
 
 class Resource:

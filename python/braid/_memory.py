@@ -77,12 +77,13 @@ class Span:
     typestr: str = ""  # as in __array_interface__; "" where it is not known
     shape: Tuple[int, ...] = ()  # where the type is known
     strides: Tuple[int, ...] = ()  # in bytes
-    is_bytes: bool = False  # bytes or a bytearray: a copy takes them for anything
+    fields: str = ""  # of a structured type, as name_fields calls them
+    is_bytes: bool = False  # of what is no array, such as a bytearray: a copy takes them for anything
 
     @property
     def copied(self) -> str:
         """The type of the elements, as far as copies are concerned; "": any."""
-        return "" if self.is_bytes else self.typestr
+        return "" if self.is_bytes else copied_type(self.typestr, self.fields)
 
     @property
     def nbytes(self) -> int:
@@ -127,6 +128,27 @@ def name_elements(typestr: str) -> str:
         return f"type '{typestr}'"
     name = kind if kind == "bool" else f"{kind}{8 * int(size)}"
     return f"{name} in the other byte order" if typestr[0] not in ("|", _NATIVE) else name
+
+
+def name_fields(descr: Any) -> str:
+    """The types of a structured type's fields in their order, of a list as NumPy has it; "": it has no fields."""
+    if not isinstance(descr, list) or (len(descr) == 1 and not descr[0][0]):
+        return ""
+    types = (" ".join([kind if isinstance(kind, str) else name_fields(kind), *map(str, shape)]) for _, kind, *shape in descr)
+    return f"[{', '.join(types)}]"
+
+
+def copied_type(typestr: str, fields: str) -> str:
+    """As Span.copied: with the fields of a structured type, while other elements of type void are any bytes."""
+    if typestr[1:2] != "V":
+        return typestr
+    return fields and typestr + fields
+
+
+def copied_part(copied: str, offset: int, nbytes: int) -> str:
+    """Of a part, which keeps the type if it is of whole elements."""
+    item = _item_bytes(copied, None) if copied else 1
+    return "" if offset % item or nbytes % item else copied
 
 
 def _name_type(value: Any) -> str:
@@ -174,7 +196,7 @@ def _item_bytes(typestr: str, array: Any) -> int:
     digits = typestr[2:].split("[")[0]
     if typestr[1:2] == "O" or not digits.isdigit():
         raise refuse(f"a {_name_type(array)} of type '{typestr}' has Python objects for elements, not their bytes")
-    return int(digits)
+    return int(digits) * (4 if typestr[1:2] == "U" else 1)  # of text the characters are counted
 
 
 def _get(array: Any, interface: str) -> Optional[Mapping[str, Any]]:
@@ -201,7 +223,8 @@ def _by_interface(array: Any, interface: str) -> Optional[Span]:
     owns = getattr(getattr(root, "flags", None), "owndata", False)
     return Span(address, begin, end, *whole, keep=array, kind=f"a {_name_type(array)}", on_gpu=on_gpu,
                 pageable=not on_gpu and bool(owns), readonly=bool(readonly), contiguous=contiguous,
-                typestr=typestr, shape=shape, strides=tuple(known.get("strides") or compact_strides(shape, item)))
+                typestr=typestr, shape=shape, strides=tuple(known.get("strides") or compact_strides(shape, item)),
+                fields=name_fields(known.get("descr")))
 
 
 def _whole(root: Any, interface: str, least: Tuple[int, int]) -> Tuple[int, int]:
@@ -265,7 +288,7 @@ def _by_buffer(array: Any) -> Optional[Span]:
     return Span(address, address, end, address, end, keep=(array, held), kind=f"a {_name_type(array)}",
                 pageable=not _is_pinned(array), readonly=view.readonly, typestr=typestr,
                 shape=tuple(view.shape or ()), strides=tuple(view.strides or ()),
-                is_bytes=isinstance(view.obj, (bytes, bytearray)) and kind == "u")
+                is_bytes=view.format in ("B", "c") and type(view.obj).__module__ not in ("array", "numpy"))
 
 
 _FORMATS = {**dict.fromkeys("bhilq", "i"), **dict.fromkeys("BHILQ", "u"), **dict.fromkeys("efd", "f"),

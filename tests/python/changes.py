@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nodes do changes from frame to frame without another plan: directly, by parameters, by what is in memory."""
+import array
+import ctypes
 import gc
+import mmap
 import weakref
 
 import numpy as np
@@ -154,6 +157,57 @@ def test_a_copy_keeps_the_type_of_its_elements(device):
     assert n.view("float32").tolist() == [1] * 4 and y.tolist() == [2] * 4
     for thing in (frame, other, stream):
         thing.close()
+
+
+PAIRS = np.dtype([("a", "f4"), ("b", "i4")])
+
+
+def test_a_copy_keeps_the_types_of_fields(device):
+    graph = braid.Graph()
+    pairs = np.zeros(2, PAIRS)
+    for other in (np.dtype([("a", "i4"), ("b", "f4")]), np.dtype([("a", "f4", 2)]), np.dtype([("a", PAIRS)]), np.dtype("f8")):
+        for thing in (np.zeros(2, other), graph.transient("other", shape=2, dtype=other)):
+            with pytest.raises(braid.InvalidArgumentError, match="copy 'copy' is from elements of .*: give arrays of one"):
+                graph.copy(pairs, thing)
+    graph.copy(pairs, np.zeros(2, [("x", "f4"), ("y", "i4")]), name="other names")
+    graph.copy(pairs, graph.versioned("versions", arrays=[np.zeros(2, PAIRS), np.zeros(2, PAIRS)]))
+    graph.copy(pairs, np.zeros(2, "V8"), name="void")
+
+
+def test_a_part_of_a_buffer_keeps_the_type_of_its_elements(device):
+    graph = braid.Graph()
+    x, n, both = np.zeros(4, "float32"), np.zeros(4, "int32"), np.zeros(2, PAIRS)
+    for whole in (graph.buffer(x), graph.transient("sums", shape=4, dtype="float32")):
+        part = graph.range(whole, 4, 8)
+        with pytest.raises(braid.InvalidArgumentError, match="copy 'copy' is from elements of float32 to int32"):
+            graph.copy(n[:2], part)
+        graph.copy(np.zeros(2, "float32"), part)
+    graph.copy(n[:1], graph.range(graph.buffer(both), 4, 4))  # a field of an element
+
+
+def test_a_copy_takes_bytes_without_a_type_for_anything(device):
+    x = np.ones(4, "float32")
+    graph = braid.Graph()
+    with mmap.mmap(-1, 16) as memory, device.allocate(16, host=True) as host:
+        for there in (memory, memoryview(bytearray(16)), host.view()):
+            graph.copy(there, x)
+        for typed in (np.zeros(16, "uint8"), memoryview(np.zeros(16, "uint8")), array.array("B", bytes(16)),
+                      (ctypes.c_ubyte * 16)(), memoryview(bytearray(16)).cast("I")):
+            with pytest.raises(braid.InvalidArgumentError, match="copy 'copy' is from elements of float32 to uint"):
+                graph.copy(typed, x)
+        with braid.Exec(device, graph) as frame:
+            frame.run()
+        assert bytes(memory) == bytes(host.view()) == x.tobytes()
+        del graph, frame, there  # which hold the memory
+
+
+def test_a_copy_of_text_takes_all_of_its_characters(device):
+    to = np.zeros(2, "U3")
+    graph = braid.Graph()
+    graph.copy(to, np.array(["one", "two"]))
+    with braid.Exec(device, graph) as frame:
+        frame.run()
+    assert to.tolist() == ["one", "two"]
 
 
 def test_a_copy_never_goes_beyond_its_ends(device):
