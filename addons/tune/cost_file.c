@@ -253,7 +253,10 @@ static braid_status read_lists(const char *path, FILE *file, const braid_graph *
         for (list++; list < NUM_LISTS && strcmp(name, list_names[list]) != 0;)
             list++;
         if (list >= NUM_LISTS)
-            return refuse(path);
+            return braid_error_invalid(
+                "%s is no file of costs that this version reads: it has '%s' "
+                "in this place. Measure the costs again",
+                path, name);
         status = read_numbers(path, file, list, lists->numbers[list], list_length(graph, list));
     }
     return status;

@@ -243,6 +243,7 @@ static void wrong_numbers_are_named(void **state)
         { "9223372036854775808, 1, 1", "add up to more than" },
         { "1, 9223372036854775806, 1", "add up to more than" },
         { "1, 2, 3], \"inside_ns\": [1, 2", "inside_ns[1] is no whole number" },
+        { "1, 2, 3], \"crowding\": [0, 1, 0", "it has 'crowding' in this place. Measure" },
     };
     braid_graph *graph = make_graph("second");
     char digest[32], text[512];
