@@ -47,9 +47,9 @@ def the_text_and_the_json_agree():
 
 
 def tables_and_cycles_have_labels_that_are_unique():
-    text = 'digraph { 0 [label="load"]; 1 [label="twin"]; 2 [label="twin"]; 3 [label="2"]; 0 -> 1; 1 -> 2; 2 -> 3 }'
+    text = 'digraph { 0 [label="load"]; 1 [label="twin"]; 2 [label="twin"]; 3 [label="2"]; 4 [label=" \\n"]; 0 -> 1; 1 -> 2; 2 -> 3; 3 -> 4 }'
     table = braid("plan", "-", "--table", text=text).out
-    assert re.findall(r"^ +0 +\d+ +\d+ +(\S+)$", table, re.MULTILINE) == ["load", "1", "2", "3"], table
+    assert re.findall(r"^ +0 +\d+ +\d+ +(\S+)$", table, re.MULTILINE) == ["load", "1", "2", "3", "4"], table
     result = braid("plan", "-", text=text.replace("2 -> 3", "2 -> 0"))
     assert "this edge closes a cycle: load -> 1 -> 2 -> load" in result.err, result.err
 

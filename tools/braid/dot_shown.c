@@ -33,7 +33,8 @@ struct dot_shown dot_shown_create(const struct dot_file *file)
         done = count(&names, &file->nodes[i], times);
     for (uint32_t i = 0; i < file->num_nodes && done; i++) {
         const char *label = file->nodes[i].label;
-        shown.is_unique[i] = label && *label && times[dot_names_find(&names, label)] == 1;
+        shown.is_unique[i] =
+            label && label[strspn(label, " \t\r\n")] && times[dot_names_find(&names, label)] == 1;
     }
     dot_names_finish(&names);
     free(times);
