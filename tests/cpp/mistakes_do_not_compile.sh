@@ -62,6 +62,8 @@ expect yes "a part of a buffer, and views, compile" "$both"' auto part = graph.r
 expect no "a part of a buffer of another type" "$both graph.kernel(both, 4, braid::out(graph.range(d, 0, 16)), braid::in(f));" 'another type than the resource'
 expect no "a copy between buffers of two types" "$both graph.copy(braid::task(), d, f, 8);" 'elements of two types'
 expect no "a fill with a value of another type" "$both graph.fill(braid::task(), f, 1.5, 4);" 'does not convert without a loss'
+expect no "a fill of large elements" "$both graph.fill(braid::task(), d, 1.5, 4);" 'fill larger elements of a resource as a braid_resource'
+expect yes "a fill of large elements in parts compiles" "$both graph.fill(braid::task(), static_cast<braid_resource>(d), 0u, 8);"
 expect no "a send of a buffer of another type" "$both graph.send<float>(braid::task(), r, d, 4, 0);" 'elements of another type'
 for owner in 'std::vector<float>(4)' 'std::array<float, 4>{}' 'std::string("text")' 'braid::memory<float>()' \
     'std::initializer_list<float>{ 1, 2 }' 'std::move(mine)'; do

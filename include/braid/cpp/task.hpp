@@ -231,7 +231,8 @@ template <class T> std::uint32_t fill_bits(const T &value) noexcept
 {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
                       (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4),
-                  "fills are of plain values of 1, 2 or 4 bytes");
+                  "fills are of plain values of 1, 2 or 4 bytes: fill larger elements of a "
+                  "resource as a braid_resource");
     std::conditional_t<sizeof(T) == 1, std::uint8_t,
                        std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>>
         bits = 0;
