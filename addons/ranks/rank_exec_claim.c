@@ -37,12 +37,15 @@ static bool is_under_way(const struct rank_exec *own)
     return is;
 }
 
-// Such an operation ends soon, or when the ranks fail.
+// Such an operation ends soon, or when the ranks fail. In a child of fork none is, and the lock may
+// be held for good.
 void braid_rank_exec_settle(struct exec_part *part, braid_exec *exec)
 {
     const struct timespec nap = { .tv_nsec = 100000 };
     const struct rank_exec *own = (const struct rank_exec *)part;
     (void)exec;
+    if (!ranks_are_here(own->ranks))
+        return;
     rank_lock(own->ranks);
     while (is_under_way(own)) {
         rank_unlock(own->ranks);

@@ -14,7 +14,7 @@
 #define DEFAULT_TIMEOUT_MS 60000
 #define MOST_TIMEOUT_MS (UINT64_MAX / 2000000)
 
-static atomic_bool is_open; // MPI is the process's
+static _Atomic uint32_t opener; // the number of the process that has ranks, as MPI is its; 0: none
 
 static bool make_barrier(braid_ranks *ranks)
 {
@@ -137,12 +137,16 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
         status = braid_process_watch();
     if (status)
         return status;
-    if (atomic_exchange(&is_open, true))
-        return braid_error(BRAID_BUSY, "braid_ranks_open: ranks are open in this process");
+    uint32_t had = 0;
+    if (!atomic_compare_exchange_strong(&opener, &had, braid_process_number()))
+        return braid_error(BRAID_BUSY, "braid_ranks_open: ranks %s",
+                           had == braid_process_number()
+                               ? "are open in this process"
+                               : "were opened before a fork, by another process");
     braid_ranks *ranks = calloc(1, sizeof(*ranks));
     uint64_t timeout_ms = options && options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     if (!ranks) {
-        atomic_store(&is_open, false);
+        atomic_store(&opener, 0);
         return braid_error_no_memory("ranks");
     }
     ranks->timeout_ns = timeout_ms * 1000000;
@@ -152,7 +156,7 @@ braid_status braid_ranks_open(const braid_ranks_options *options, braid_ranks **
     status = start(ranks);
     if (status) {
         free_ranks(ranks);
-        atomic_store(&is_open, false);
+        atomic_store(&opener, 0);
         return status;
     }
     *out_ranks = ranks;
@@ -183,7 +187,7 @@ braid_status braid_ranks_close(braid_ranks *ranks)
     status = braid_rank_call(ranks, &call);
     stop_thread(ranks);
     free_ranks(ranks);
-    atomic_store(&is_open, false);
+    atomic_store(&opener, 0);
     return status;
 }
 

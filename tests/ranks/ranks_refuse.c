@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would hang between ranks is refused on all of them, and mistakes of one where it makes them.
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ranks_testing.h"
 #include "support/failing_memory.h"
 
@@ -49,6 +53,37 @@ static braid_status make_one(const struct job *job, braid_communication given, b
     braid_status status = braid_exec_create(job->device, graph, NULL, out);
     braid_graph_destroy(graph);
     return status;
+}
+
+static bool is_refused(braid_status status, braid_status expected)
+{
+    return status == expected && strstr(braid_error_message(), "before a fork");
+}
+
+void test_a_child_is_refused_its_parents_ranks(void **state)
+{
+    (void)state;
+    double x[1] = { 0 };
+    struct job in_child = { 0 };
+    braid_ranks *again;
+    braid_exec *exec = NULL;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        bool right =
+            is_refused(braid_ranks_open(NULL, &again), BRAID_BUSY) &&
+            !braid_device_open(&(braid_device_options){ .backend = "cpu" }, &in_child.device) &&
+            is_refused(make_one(&in_child,
+                                (braid_communication){
+                                    .operation = BRAID_RANK_BROADCAST, .to = x, .count = 1 },
+                                &exec),
+                       BRAID_INVALID_ARGUMENT) &&
+            !braid_ranks_close(ranks);
+        _exit(right ? 0 : 1);
+    }
+    int result = 0;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
 }
 
 // One rank, the first of the communicator or the last, makes the operation otherwise than all

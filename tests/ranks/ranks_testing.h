@@ -33,6 +33,7 @@ braid_node add(struct job *job, const char *name, braid_rank_operation operation
                braid_communication given, const braid_access *accesses, size_t num);
 
 void test_another_order_is_refused_with_both(void **state);
+void test_a_child_is_refused_its_parents_ranks(void **state);
 void test_ranks_that_reduce_otherwise_are_refused(void **state);
 void test_collectives_of_other_elements_are_refused(void **state);
 void test_a_receive_of_other_elements_than_are_sent_is_refused(void **state);

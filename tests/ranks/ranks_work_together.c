@@ -335,6 +335,7 @@ int main(void)
         test_job(test_frames_in_flight_keep_their_own_transients),
         test_job(test_an_operation_without_accesses_keeps_frames_whole),
         test_job(test_another_order_is_refused_with_both),
+        test_job(test_a_child_is_refused_its_parents_ranks),
         test_job(test_ranks_that_reduce_otherwise_are_refused),
         test_job(test_collectives_of_other_elements_are_refused),
         test_job(test_a_receive_of_other_elements_than_are_sent_is_refused),
