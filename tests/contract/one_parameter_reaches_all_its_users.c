@@ -217,6 +217,38 @@ static void refused_addresses_stay_each_frames_own(void **state)
     }
 }
 
+// Between the two parameters of a frame both ends are the same. Frames with such ends are refused.
+static void the_ends_of_a_copy_change_places(void **state)
+{
+    struct contract *contract = *state;
+    uint32_t *first = contract_numbers(contract, 2), seen[2] = { 3, 4 };
+    uint32_t *const ends[] = { first, first + 1, first, first + 1, first };
+    braid_graph *graph = contract_graph(contract);
+    braid_parameter to, from;
+    braid_node copy =
+        add_copy(graph, (braid_node_options){ 0 }, ends[0], ends[1], sizeof(uint32_t));
+    check_ok(braid_graph_add_parameter(graph, "to", sizeof(void *), &to));
+    check_ok(braid_graph_use_parameter(
+        graph, to, &(braid_parameter_use){ .node = copy, .target = BRAID_TARGET_TO }));
+    check_ok(braid_graph_add_parameter(graph, "from", sizeof(void *), &from));
+    check_ok(braid_graph_use_parameter(
+        graph, from, &(braid_parameter_use){ .node = copy, .target = BRAID_TARGET_FROM }));
+    braid_exec *exec = contract_exec(contract, graph);
+    const braid_param_rows rows[] = { { to, ends, 4 }, { from, ends + 1, 4 } };
+    check_ok(braid_exec_launch_many(exec, NULL, 4, rows, 2));
+    check_ok(braid_exec_wait(exec));
+    contract_write(contract, first, seen, sizeof(seen));
+    check_ok(braid_exec_set_param(exec, to, &ends[0]));
+    check_fails(braid_exec_launch(exec, NULL), BRAID_INVALID_ARGUMENT, "overlap");
+    check_fails(braid_exec_launch(exec, NULL), BRAID_INVALID_ARGUMENT, "overlap");
+    check_ok(braid_exec_set_param(exec, from, &ends[1]));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    contract_read(contract, seen, first, sizeof(seen));
+    assert_int_equal(seen[0], 4);
+    assert_int_equal(seen[1], 4);
+}
+
 static void wrong_parameters_are_refused(void **state)
 {
     struct contract *contract = *state;
@@ -242,6 +274,7 @@ int run_parameters(void)
         contract_test(setting_it_in_every_frame_allocates_nothing),
         contract_test(a_value_that_cannot_be_set_changes_no_user),
         contract_test(refused_addresses_stay_each_frames_own),
+        contract_test(the_ends_of_a_copy_change_places),
         contract_test(wrong_parameters_are_refused),
     };
     return contract_run("one parameter reaches all its users", tests);
