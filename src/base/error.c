@@ -166,8 +166,15 @@ braid_status braid_error_no_memory(const char *what)
 void braid_error_begin_attempt(struct error_attempt *attempt)
 {
     memcpy(attempt->message, message, sizeof(message));
+    attempt->num_errors = num_errors;
     attempt->inside_another = in_attempt;
     in_attempt = true;
+}
+
+static void go_back(const struct error_attempt *attempt)
+{
+    memcpy(message, attempt->message, sizeof(message));
+    num_errors = attempt->num_errors;
 }
 
 void braid_error_end_attempt(const struct error_attempt *attempt, braid_status status)
@@ -176,7 +183,7 @@ void braid_error_end_attempt(const struct error_attempt *attempt, braid_status s
     if (status)
         log_message(status);
     else
-        memcpy(message, attempt->message, sizeof(message));
+        go_back(attempt);
 }
 
 void braid_error_end_noted(const struct error_attempt *attempt, braid_status status)
@@ -185,5 +192,5 @@ void braid_error_end_noted(const struct error_attempt *attempt, braid_status sta
     if (status)
         log_message(status);
     in_attempt = attempt->inside_another;
-    memcpy(message, attempt->message, sizeof(message));
+    go_back(attempt);
 }

@@ -4,6 +4,7 @@
 #define BRAID_BASE_ERROR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <braid/status.h>
 
@@ -26,6 +27,7 @@ braid_status braid_error_no_memory(const char *what);
 // this thread's messages are written, as reasons, but not logged. Attempts may be nested.
 struct error_attempt {
     char message[ERROR_MESSAGE_BYTES]; // from before
+    uint64_t num_errors;               // likewise
     bool inside_another;
 };
 

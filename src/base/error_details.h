@@ -11,8 +11,8 @@
 // to it. Without memory there are none.
 void braid_error_set_details(const char *end, const char *text);
 
-// How many errors this thread has written. Around a function of the program it tells whether the
-// message is of a call that the function made.
+// How many errors this thread has written, without those of attempts that were taken back. Around a
+// function of the program it tells whether the message is of a call that the function made.
 uint64_t braid_error_count(void);
 
 #endif

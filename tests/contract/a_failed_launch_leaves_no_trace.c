@@ -88,6 +88,35 @@ static void a_queue_call_that_fails_is_named_and_the_next_launch_works(void **st
 }
 
 // In a driver graph the call is made once, under capture: there it is the creation that fails.
+static braid_status queue_nothing(braid_device *device, braid_stream *stream, void *user)
+{
+    (void)device, (void)stream, (void)user;
+    return BRAID_OK;
+}
+
+// Where the first player refuses the exec that this makes, another one takes it.
+static braid_status make_an_exec_and_fail(braid_device *device, braid_stream *stream, void *graph)
+{
+    braid_exec *exec;
+    (void)stream;
+    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_exec_destroy(exec);
+    return BRAID_BUSY;
+}
+
+static void a_queue_call_without_an_error_of_braid_is_told_without_one(void **state)
+{
+    struct contract *contract = *state;
+    braid_graph *inner = contract_graph(contract), *graph = contract_graph(contract);
+    add_queue_call(inner, (braid_node_options){ 0 }, queue_nothing, NULL);
+    add_queue_call(graph, (braid_node_options){ .name = "maker" }, make_an_exec_and_fail, inner);
+    braid_exec *exec = exec_on_streams(contract, graph);
+    check_fails(braid_exec_set(exec, (braid_node){ 0 }, BRAID_TARGET_GRID, 0, NULL),
+                BRAID_INVALID_ARGUMENT, "braid_exec_set");
+    check_fails(braid_exec_launch(exec, NULL), BRAID_BUSY, "'maker' (");
+    assert_null(strstr(braid_error_message(), "braid_exec_set"));
+}
+
 static void a_queue_call_that_fails_when_the_exec_is_made_is_named(void **state)
 {
     struct contract *contract = *state;
@@ -245,6 +274,7 @@ int run_failures(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(a_queue_call_that_fails_is_named_and_the_next_launch_works),
+        contract_test(a_queue_call_without_an_error_of_braid_is_told_without_one),
         contract_test(a_queue_call_that_fails_when_the_exec_is_made_is_named),
         contract_test(a_kernel_without_code_for_the_device_is_named),
         contract_test(a_block_larger_than_the_device_has_is_named),
