@@ -154,6 +154,53 @@ static void an_island_has_the_most_urgent_of_its_nodes(void **state)
     }
 }
 
+static void add_loop(braid_graph *graph, struct frame *frame)
+{
+    uint32_t *words = frame->words, one = 1;
+    check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
+    check_ok(
+        braid_graph_add_kernel(graph,
+                               &(braid_kernel_node){ .kernel = &sum_kernel,
+                                                     BRAID_ARGS(BRAID_ARG(words), BRAID_ARG(words),
+                                                                BRAID_ARG(words), BRAID_ARG(one)) },
+                               NULL));
+    check_ok(braid_graph_end(graph));
+}
+
+// The root of many nodes, the kernels of a loop, and those that keep times.
+static void kernels_that_a_graph_adds_have_the_execs(void **state)
+{
+    (void)state;
+    for (uint32_t profile = 0; profile <= 1; profile++) {
+        struct frame frame;
+        braid_graph *graph = NULL;
+        braid_exec *exec = NULL;
+        reset_standin();
+        check_ok(frame_open(&frame, "cuda"));
+        check_ok(braid_graph_create(&graph));
+        add_kernels(graph, &frame, 0);
+        add_kernels(graph, &frame, 0);
+        add_loop(graph, &frame);
+        check_ok(braid_exec_create(frame.device, graph,
+                                   &(braid_exec_options){ .mode = BRAID_MODE_GRAPH,
+                                                          .islands = BRAID_ISLANDS_NEVER,
+                                                          .profile = profile,
+                                                          .priority = -2 },
+                                   &exec));
+        num_seen = 0;
+        standin_watch_priorities(note_any_priority);
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        standin_watch_priorities(NULL);
+        assert_true(num_seen > 2 * WIDTH + 1);
+        assert_int_equal(count_seen(-2), num_seen);
+        braid_exec_destroy(exec);
+        braid_graph_destroy(graph);
+        frame_finish(&frame);
+        check_nothing_is_left();
+    }
+}
+
 static int priority_of_stream;
 
 static braid_status look_at_stream(braid_device *device, braid_stream *stream, void *user)
@@ -195,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_node_has_its_own),
         cmocka_unit_test(a_node_without_one_has_the_execs),
         cmocka_unit_test(an_island_has_the_most_urgent_of_its_nodes),
+        cmocka_unit_test(kernels_that_a_graph_adds_have_the_execs),
         cmocka_unit_test(the_stream_of_a_queue_call_has_the_execs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

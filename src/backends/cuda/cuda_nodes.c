@@ -44,8 +44,10 @@ static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_beh
                                                    behind->num_after, &parameters);
     if (result)
         return result;
+    struct backend_launch made = *launch;
+    made.priority = launch->priority ? launch->priority : behind->priority;
     *out_slot = &gpu->api->node_set_attribute;
-    return set_attributes(gpu, *out_node, launch);
+    return set_attributes(gpu, *out_node, &made);
 }
 
 static gpu_result set_kernel(const struct gpu_backend *gpu, gpu_executable executable,

@@ -63,7 +63,7 @@ static braid_status add_root(struct graph_builder *builder, uint32_t place)
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
     };
-    struct gpu_behind at = { .graph = builder->graph };
+    struct gpu_behind at = { .graph = builder->graph, .priority = builder->stage->priority };
     const void *slot = NULL;
     gpu_result result =
         gpu->vendor->nodes->add_kernel(gpu, &at, &launch, &builder->roots[place], &slot);

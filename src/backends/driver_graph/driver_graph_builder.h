@@ -37,7 +37,8 @@ static inline struct gpu_behind graph_behind_here(const struct graph_builder *bu
 {
     return (struct gpu_behind){ .graph = builder->graph,
                                 .after = builder->after,
-                                .num_after = builder->num_after };
+                                .num_after = builder->num_after,
+                                .priority = builder->stage->priority };
 }
 
 // driver_graph_build.c: collects all nodes that the next one of a lane is behind.

@@ -45,7 +45,6 @@ static const struct {
 
 struct graph_loops {
     struct gpu_backend *gpu;
-    int32_t priority;                       // of the kernels
     struct graph_loop *items;               // by number, like the next two
     struct graph_counters *counters;        // on the device
     uint64_t (*iterations)[NUM_ITERATIONS]; // in host memory
@@ -94,7 +93,6 @@ static void fill_in(const struct graph_loops *loops, const struct backend_task *
         .kernel = (struct backend_kernel *)(uintptr_t)&loops->kernels[kernel].base,
         .grid = { 1, 1, 1 },
         .block = { 1, 1, 1 },
-        .priority = loops->priority,
         .num_args = 6,
         .args = launch->args,
     };
@@ -236,7 +234,6 @@ braid_status braid_driver_graph_loops_create(const struct stage *stage,
     if (!loops)
         return braid_error_no_memory(what_loops);
     loops->gpu = gpu_from(stage->device->backend);
-    loops->priority = stage->priority;
     braid_status status = fill(stage, loops);
     if (status)
         braid_driver_graph_loops_destroy(loops);
@@ -346,7 +343,7 @@ braid_status braid_driver_graph_loops_add(struct graph_loops *loops,
                                                      .is_loop = task->kind == WORK_LOOP,
                                                      .num_bodies = num_bodies };
         const gpu_node before = i ? *out_node : loop->begin;
-        const struct gpu_behind first = { behind->graph, &before, 1 };
+        const struct gpu_behind first = { behind->graph, &before, 1, behind->priority };
         const void *slot = NULL;
         gpu_result result = gpu->vendor->nodes->add_conditional(gpu, &first, &conditional, out_node,
                                                                 out_bodies + i, &slot);
