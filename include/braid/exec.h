@@ -121,10 +121,9 @@ BRAID_API void braid_exec_destroy(braid_exec *exec);
 // the call creates and allocates nothing and does not wait, except as docs/book/concepts.md lists.
 // If it fails, all work that it queued is joined to `stream` or waited for, and the exec can be
 // launched again.
-// Errors: BRAID_UNSUPPORTED (a stream under capture by the program, or a value that the exec cannot
-// take: docs/book/buffers.md). BRAID_INVALID_ARGUMENT (parameters with which a copy's ends
-// overlap). BRAID_BUSY (see braid_exec_when_full and braid_exec_cancel). The status of a queue
-// call.
+// Errors: BRAID_UNSUPPORTED (a captured stream, or a value that the exec cannot take:
+// docs/book/buffers.md). BRAID_INVALID_ARGUMENT (set ends of a copy overlap). BRAID_BUSY (see
+// braid_exec_when_full and braid_exec_cancel). The status of a queue call.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_launch(braid_exec *exec, braid_stream *stream);
 
 // A value of a parameter for each of `num` frames, one behind the other.
