@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "audit/gpu_ptx_audit.h"
+#include "audit/gpu_ptx_lines.h"
 #include "base/array.h"
 #include "base/error.h"
 
@@ -20,8 +22,9 @@ struct audited {
 };
 
 struct by_kernels {
+    struct backend_change change; // first: its text needs the rest
     struct backend *backend;
-    struct backend_audit audit;
+    uint32_t most_threads; // of a block of any launch
     struct audit_memory memory;
     void *block;          // of `memory`
     struct array kernels; // struct audited
@@ -53,8 +56,8 @@ static braid_status load(const struct by_kernels *way, const struct backend_laun
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status = way->backend->ops->kernel_load_audited(
-        way->backend, audited->kernel, launch, &way->audit, &audited->loaded);
+    braid_status status = way->backend->ops->kernel_load_with(way->backend, audited->kernel, launch,
+                                                              &way->change, &audited->loaded);
     bool cannot = status == BRAID_UNSUPPORTED;
     if (cannot)
         audited->reason = strdup(braid_error_message());
@@ -183,6 +186,21 @@ static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
                   : braid_audit_reach_copy(&auditing->reach, device, all, write_buffers(way));
 }
 
+// *out_name is for the caller to free; NULL: the file has none.
+static braid_status find_file(const struct by_kernels *way, const struct audited *audited,
+                              uint32_t file, char **out_name)
+{
+    const char *text;
+    *out_name = NULL;
+    braid_status status = way->backend->ops->kernel_text(way->backend, audited->loaded, &text);
+    const struct ptx_word name =
+        status || !text ? (struct ptx_word){ 0 } : braid_ptx_find_file(text, file);
+    if (!name.length)
+        return status;
+    *out_name = strndup(name.at, name.length);
+    return *out_name ? BRAID_OK : braid_error_no_memory("the name of a file");
+}
+
 static braid_status find_files(struct auditing *auditing)
 {
     const struct by_kernels *way = auditing->own;
@@ -195,8 +213,7 @@ static braid_status find_files(struct auditing *auditing)
         const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
         const struct audited *audited =
             find_kernel(way, kernel, &find_task(auditing, node)->launch);
-        status = way->backend->ops->kernel_file(way->backend, audited->loaded,
-                                                line >> AUDIT_LINE_BITS, &items[i].file);
+        status = find_file(way, audited, line >> AUDIT_LINE_BITS, &items[i].file);
     }
     return status;
 }
@@ -290,6 +307,22 @@ static uint64_t find_most_threads(const struct auditing *auditing)
     return most;
 }
 
+// A few limits serve all audits, so that drivers that keep machine code find it.
+static uint32_t round_threads(uint64_t threads)
+{
+    uint32_t rounded = 128;
+    while (rounded < threads && rounded < 1024)
+        rounded *= 2;
+    return rounded;
+}
+
+static char *change_text(const struct backend_change *change, const char *text,
+                         struct ptx_reason *out_reason)
+{
+    const struct by_kernels *way = (const struct by_kernels *)change;
+    return braid_gpu_ptx_with_audit(text, way->most_threads, out_reason);
+}
+
 static braid_status start(struct auditing *auditing)
 {
     struct by_kernels *way = braid_allocate_zeroed(1, sizeof(*way));
@@ -298,7 +331,9 @@ static braid_status start(struct auditing *auditing)
     auditing->own = way;
     auditing->memory = &way->memory;
     way->backend = auditing->exec->device->backend;
-    way->audit.most_threads = find_most_threads(auditing);
+    way->most_threads = round_threads(find_most_threads(auditing));
+    way->change =
+        (struct backend_change){ "tell of its accesses", change_text, GPU_AUDIT_PARAMETERS };
     braid_status status = allocate_rooms(way, auditing);
     if (status)
         return status;

@@ -129,10 +129,17 @@ enum kernel_use {
     KERNEL_NOTES,
 };
 
-// An audit. Kernels that it loads from one module share the variables of this module with each
-// other, and with no other audit.
-struct backend_audit {
-    uint64_t most_threads; // of a block of any of its launches
+struct ptx_reason; // gpu/gpu_ptx_read.h
+
+// A change of kernels that somebody above the backend makes. Kernels that it loads from one module
+// share the variables of this module with each other, and with no other change.
+struct backend_change {
+    const char *what; // a kernel does then, such as "tell of its accesses"
+    // The text of a module so changed, for the caller to free. NULL: it cannot be changed, for the
+    // reason; or memory ran out, and the reason is empty.
+    char *(*change_text)(const struct backend_change *change, const char *text,
+                         struct ptx_reason *out_reason);
+    uint32_t num_parameters; // that kernels take behind their own
 };
 
 struct backend_ops {
@@ -218,16 +225,15 @@ struct backend_ops {
                                 enum kernel_use use, const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
-    // Optional: loads a kernel that tells of its accesses. Behind the launch's arguments it takes
-    // the address of a table (audit/audit_kernel_table.h). The audit outlives it.
-    // BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
-    braid_status (*kernel_load_audited)(struct backend *backend, const braid_kernel *kernel,
-                                        const struct backend_launch *launch,
-                                        const struct backend_audit *audit,
-                                        struct backend_kernel **out_kernel);
-    // With it: the name of a file of its lines, for the caller to free; NULL: it has none.
-    braid_status (*kernel_file)(struct backend *backend, struct backend_kernel *kernel,
-                                uint32_t file, char **out_name);
+    // Optional: loads a kernel with a change, which outlives it. Its reads of a grid are changed,
+    // too. BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
+    braid_status (*kernel_load_with)(struct backend *backend, const braid_kernel *kernel,
+                                     const struct backend_launch *launch,
+                                     const struct backend_change *change,
+                                     struct backend_kernel **out_kernel);
+    // With it: the text that was changed, which lives as long as the kernel.
+    braid_status (*kernel_text)(struct backend *backend, struct backend_kernel *kernel,
+                                const char **out_text);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.
     braid_status (*count_blocks)(struct backend *backend, const struct backend_launch *launch,
                                  uint64_t *out_num);

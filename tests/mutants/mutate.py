@@ -46,7 +46,7 @@ LEFT_OUT = {
     "cpu_blocker.c": "calls the table of ranks, which these tests do not: see tests/ranks",
     "cpu_task.c": "as before",
     "add.c": "as before",
-    "audit_by_kernels.c kernel_file": "fails only for want of memory: see audits_see_what_kernels_access",
+    "audit_by_kernels.c kernel_text": "fails only for want of memory: see audits_see_what_kernels_access",
     "audit_reach.c run_here": "fails only for want of memory: see audits_find_undeclared_accesses",
     "clone.c": "as before",
     "rank_exec_connect.c": "of ranks on a device, which these tests do not have: see ranks_work_on_devices",

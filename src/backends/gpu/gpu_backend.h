@@ -136,7 +136,7 @@ enum gpu_change {
     GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h; also of one that writes its times
     GPU_NOTES = 8,        // its begin and end: gpu_ptx_notes.h
     GPU_NOTES_BEGIN = 16, // likewise, only that
-    GPU_AUDITED = 32,     // gpu_ptx_audit.h; also of one that reads its grid
+    GPU_CHANGED = 32,     // by its backend_change; also of one that reads its grid
 };
 
 // The source of a kernel's code: the program's own function, an image or source text. This lives
@@ -149,7 +149,7 @@ struct gpu_code {
     const char *source; // to compile
     struct gpu_build build;
     enum gpu_change change;
-    const struct backend_audit *audit; // of an audited kernel; otherwise NULL
+    const struct backend_change *own; // where GPU_CHANGED is in `change`; otherwise NULL
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
@@ -379,8 +379,8 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, call_program)                                                                           \
     X(gpu, call_capturing)                                                                         \
     X(gpu, kernel_load)                                                                            \
-    X(gpu, kernel_load_audited)                                                                    \
-    X(gpu, kernel_file)                                                                            \
+    X(gpu, kernel_load_with)                                                                       \
+    X(gpu, kernel_text)                                                                            \
     X(gpu, kernel_unload)                                                                          \
     X(gpu, count_blocks)                                                                           \
     X(gpu, task_prepare)                                                                           \

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/gpu_ptx_audit.h"
-#include "audit/gpu_ptx_lines.h"
 #include "backends/gpu/gpu_module.h"
 #include "backends/gpu/gpu_ptx_notes.h"
 #include "base/error.h"
@@ -153,9 +151,9 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
 // Parameters behind the kernel's own.
 static uint32_t num_added(const struct gpu_kernel *kernel)
 {
-    return kernel->code.change & GPU_AUDITED ? GPU_AUDIT_PARAMETERS
-           : kernel->base.notes_begin        ? GPU_NOTE_PARAMETERS
-                                             : 0;
+    return kernel->code.own           ? kernel->code.own->num_parameters
+           : kernel->base.notes_begin ? GPU_NOTE_PARAMETERS
+                                      : 0;
 }
 
 static braid_status check_args(const struct gpu_kernel *loaded, const braid_kernel *kernel,
@@ -282,39 +280,27 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
     return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
 }
 
-braid_status braid_gpu_kernel_load_audited(struct backend *backend, const braid_kernel *kernel,
-                                           const struct backend_launch *launch,
-                                           const struct backend_audit *audit,
-                                           struct backend_kernel **out_kernel)
+braid_status braid_gpu_kernel_load_with(struct backend *backend, const braid_kernel *kernel,
+                                        const struct backend_launch *launch,
+                                        const struct backend_change *change,
+                                        struct backend_kernel **out_kernel)
 {
     struct gpu_backend *gpu = gpu_from(backend);
     struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     if (!code.image && !code.source)
         return braid_error(BRAID_UNSUPPORTED,
                            "kernel '%s' cannot %s: it is the program's own function", kernel->name,
-                           braid_gpu_change_text(GPU_AUDITED));
-    code.change = GPU_AUDITED | (launch->grid_from ? GPU_READS_GRID : 0);
-    code.audit = audit;
+                           change->what);
+    code.change = GPU_CHANGED | (launch->grid_from ? GPU_READS_GRID : 0);
+    code.own = change;
     return load_kernel(gpu, kernel, &code, launch->arg_bytes, launch->num_args, out_kernel);
 }
 
-braid_status braid_gpu_kernel_file(struct backend *backend, struct backend_kernel *kernel,
-                                   uint32_t file, char **out_name)
+braid_status braid_gpu_kernel_text(struct backend *backend, struct backend_kernel *kernel,
+                                   const char **out_text)
 {
-    const char *text, *reason;
-    *out_name = NULL;
-    braid_status status =
-        braid_gpu_find_text(gpu_from(backend), gpu_kernel_from(kernel), &text, &reason);
-    const struct ptx_word name =
-        status || !text ? (struct ptx_word){ 0 } : braid_ptx_find_file(text, file);
-    if (!name.length)
-        return status;
-    char *copy = braid_allocate_zeroed(name.length + 1, 1);
-    if (!copy)
-        return braid_error_no_memory("the name of a file");
-    memcpy(copy, name.at, name.length);
-    *out_name = copy;
-    return BRAID_OK;
+    const char *reason;
+    return braid_gpu_find_text(gpu_from(backend), gpu_kernel_from(kernel), out_text, &reason);
 }
 
 static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
@@ -323,12 +309,12 @@ static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kerne
     const braid_kernel named = { .name = kernel->entry };
     struct gpu_code code = kernel->code;
     const bool is_changed = code.change && code.change != GPU_WRITES_TIMES;
+    code.change |= change;
     if ((!code.image && !code.source) || is_changed)
         return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->entry,
-                           braid_gpu_change_text(change),
+                           braid_gpu_change_text(&code),
                            is_changed ? "it is changed already"
                                       : "it is the program's own function");
-    code.change |= change;
     return find_or_load(gpu, &named, &code, out_kernel);
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "audit/gpu_ptx_audit.h"
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
@@ -134,9 +133,10 @@ static bool may_start_early(const struct gpu_backend *gpu)
     return gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
 }
 
-const char *braid_gpu_change_text(enum gpu_change change)
+const char *braid_gpu_change_text(const struct gpu_code *code)
 {
-    return change & GPU_AUDITED         ? "tell of its accesses"
+    const enum gpu_change change = code->change;
+    return change & GPU_CHANGED         ? code->own->what
            : change == GPU_READS_GRID   ? "read its grid from memory"
            : change == GPU_WRITES_TIMES ? "write its times"
            : change == GPU_NOTES        ? "note its begin and end"
@@ -148,28 +148,18 @@ static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_c
                                   const char *reason)
 {
     return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->name,
-                       braid_gpu_change_text(code->change), reason);
+                       braid_gpu_change_text(code), reason);
 }
 
-// A few limits serve all audits, so that drivers that keep machine code find it.
-static uint32_t round_threads(uint64_t threads)
-{
-    uint32_t rounded = 128;
-    while (rounded < threads && rounded < 1024)
-        rounded *= 2;
-    return rounded;
-}
-
-// The kernel's reads of its grid are checked like others.
-static char *audit_text(const char *text, const struct gpu_code *code,
-                        struct ptx_reason *out_reason)
+// The kernel's reads of its grid are changed like others.
+static char *text_of_own(const char *text, const struct gpu_code *code,
+                         struct ptx_reason *out_reason)
 {
     const bool reads = code->change & GPU_READS_GRID;
     char *reading = reads ? braid_gpu_ptx_with_read_grid(text, out_reason) : NULL;
-    uint32_t most_threads = round_threads(code->audit->most_threads);
     char *made = reads && !reading
                      ? NULL
-                     : braid_gpu_ptx_with_audit(reading ? reading : text, most_threads, out_reason);
+                     : code->own->change_text(code->own, reading ? reading : text, out_reason);
     free(reading);
     return made;
 }
@@ -193,8 +183,8 @@ static char *change_text(const char *text, const struct gpu_code *code,
                          struct ptx_reason *out_reason)
 {
     const enum gpu_change change = code->change;
-    if (change & GPU_AUDITED)
-        return audit_text(text, code, out_reason);
+    if (change & GPU_CHANGED)
+        return text_of_own(text, code, out_reason);
     if (change == GPU_READS_GRID)
         return braid_gpu_ptx_with_read_grid(text, out_reason);
     if (change == GPU_WRITES_TIMES)

@@ -26,12 +26,12 @@ struct gpu_module {
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
 
 // Such as "read its grid from memory", for messages.
-const char *braid_gpu_change_text(enum gpu_change change);
+const char *braid_gpu_change_text(const struct gpu_code *code);
 
 // Whether both share one loaded module, apart from their entries.
 static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
 {
-    return a->key == b->key && a->change == b->change && a->audit == b->audit &&
+    return a->key == b->key && a->change == b->change && a->own == b->own &&
            memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
 }
 
