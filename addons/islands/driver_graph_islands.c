@@ -4,18 +4,19 @@
 // Arguments of all its calls are parameters of that node, and their grids where these may vary. A
 // change is a copy of some bytes here; the driver is told once an update, and a frame in flight
 // keeps its own. A loop or branch is such a node as well, if all of it can be inside.
-#include "islands/driver_graph_islands.h"
+#include "backends/driver_graph/driver_graph_islands.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/driver_graph/driver_graph_loops.h"
 #include "backends/driver_graph/driver_graph_tally.h"
+#include "backends/driver_graph/driver_graph_times.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "islands/gpu_island.h"
 #include "islands/island_program.h"
-
-#define OUTSIDE UINT32_MAX
 
 static uint32_t count_loops(const struct program *program)
 {
@@ -25,10 +26,19 @@ static uint32_t count_loops(const struct program *program)
     return num;
 }
 
-braid_status braid_driver_graph_islands_create(struct gpu_backend *gpu,
-                                               const struct program *program,
-                                               struct graph_loops *loops,
-                                               struct graph_islands *out_islands)
+static void finish(struct gpu_backend *gpu, struct graph_islands *islands)
+{
+    for (uint32_t i = 0; islands->items && i < islands->num; i++)
+        braid_gpu_island_destroy(gpu, islands->items[i].island);
+    braid_gpu_kept_memory_leave(gpu, islands->notes);
+    free(islands->items);
+    free(islands->island_of);
+    free(islands->call_of);
+    *islands = (struct graph_islands){ 0 };
+}
+
+static braid_status create(struct gpu_backend *gpu, const struct program *program,
+                           struct graph_loops *loops, struct graph_islands *out_islands)
 {
     braid_status status = BRAID_OK;
     uint32_t num_tasks = program->tasks->num;
@@ -47,24 +57,13 @@ braid_status braid_driver_graph_islands_create(struct gpu_backend *gpu,
     else
         status = braid_gpu_island_notes_take(gpu, islands.num_stretches, &islands.notes);
     if (status) {
-        braid_driver_graph_islands_finish(gpu, &islands);
+        finish(gpu, &islands);
         return status;
     }
     for (uint32_t i = 0; i < num_tasks; i++)
-        islands.island_of[i] = OUTSIDE;
+        islands.island_of[i] = GRAPH_OUTSIDE;
     *out_islands = islands;
     return BRAID_OK;
-}
-
-void braid_driver_graph_islands_finish(struct gpu_backend *gpu, struct graph_islands *islands)
-{
-    for (uint32_t i = 0; islands->items && i < islands->num; i++)
-        braid_gpu_island_destroy(gpu, islands->items[i].island);
-    braid_gpu_kept_memory_leave(gpu, islands->notes);
-    free(islands->items);
-    free(islands->island_of);
-    free(islands->call_of);
-    *islands = (struct graph_islands){ 0 };
 }
 
 static braid_status make_lists(const struct stage *stage, const struct program_island *island,
@@ -126,9 +125,8 @@ static void tell_times(struct gpu_island *island, struct graph_times *times,
         braid_driver_graph_times_note_inside(times, from->calls[i]);
 }
 
-braid_status braid_driver_graph_islands_make(struct graph_islands *islands, struct gpu_backend *gpu,
-                                             const struct stage *stage, uint32_t index,
-                                             struct graph_times *times)
+static braid_status make(struct graph_islands *islands, struct gpu_backend *gpu,
+                         const struct stage *stage, uint32_t index, struct graph_times *times)
 {
     const struct program_island *island = &stage->program->islands[index];
     struct graph_island *item = &islands->items[index];
@@ -199,10 +197,12 @@ static void note_times(const struct graph_islands *islands, const struct gpu_isl
         for (size_t k = 0; k < body->num_ops; k++) {
             const uint32_t task = body->ops[k].node;
             if (body->ops[k].kind == BRAID_STEP_LOOP) {
-                braid_driver_graph_tallies_note_scope(tallies, task, island,
-                                                      islands->call_of[task]);
+                braid_driver_graph_tallies_note(
+                    tallies, task, braid_gpu_island_tally_of_scope(island, islands->call_of[task]));
             } else if (program_runs(body, &body->ops[k])) {
-                braid_driver_graph_tallies_note_call(tallies, task, island, islands->call_of[task]);
+                braid_driver_graph_tallies_note(
+                    tallies, task,
+                    (uint32_t)braid_gpu_island_stamp_of(island, islands->call_of[task]));
                 braid_driver_graph_times_note_inside(times, task);
             }
         }
@@ -215,19 +215,22 @@ static braid_status take_times(const struct graph_islands *islands, struct gpu_i
 {
     if (!times)
         return BRAID_OK;
-    braid_status status =
-        braid_driver_graph_tallies_add_island(braid_driver_graph_times_tallies(times), island);
-    if (!status)
-        note_times(islands, island, around, times);
-    return status;
+    struct gpu_tally *memory;
+    const struct graph_stamps *stamps;
+    braid_status status = braid_driver_graph_tallies_add_island(
+        braid_driver_graph_times_tallies(times), braid_gpu_island_count_tallies(island), &memory,
+        &stamps);
+    if (status)
+        return status;
+    braid_gpu_island_set_tallies(island, memory, stamps->room, stamps->counter,
+                                 stamps->keep_blocks);
+    note_times(islands, island, around, times);
+    return BRAID_OK;
 }
 
-braid_status braid_driver_graph_islands_make_loop(struct graph_islands *islands,
-                                                  struct gpu_backend *gpu,
-                                                  const struct stage *stage,
-                                                  const struct program *body, bool is_inside,
-                                                  struct graph_times *times,
-                                                  struct graph_island **out_item)
+static braid_status make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
+                              const struct stage *stage, const struct program *body, bool is_inside,
+                              struct graph_times *times, struct graph_island **out_item)
 {
     const uint32_t index = islands->num_stretches + islands->num_loops++;
     struct graph_island *item = &islands->items[index];
@@ -263,11 +266,6 @@ braid_status braid_driver_graph_islands_make_loop(struct graph_islands *islands,
     return status;
 }
 
-bool braid_driver_graph_islands_have(const struct graph_islands *islands, uint32_t task)
-{
-    return islands->island_of && islands->island_of[task] != OUTSIDE;
-}
-
 // The executable's node gets the new kernel with the next changes.
 static braid_status let_grids_vary(struct graph_island *item, struct gpu_backend *gpu,
                                    const struct backend_task *task)
@@ -284,8 +282,7 @@ static braid_status let_grids_vary(struct graph_island *item, struct gpu_backend
     return status;
 }
 
-braid_status braid_driver_graph_islands_check(const struct graph_islands *islands,
-                                              const struct backend_task *task)
+static braid_status check(const struct graph_islands *islands, const struct backend_task *task)
 {
     const struct graph_island *item = &islands->items[islands->island_of[task->node]];
     if (task->kind != WORK_KERNEL)
@@ -316,8 +313,8 @@ static braid_status enter_to_set_scope(const struct graph_islands *islands,
     return status;
 }
 
-braid_status braid_driver_graph_islands_set(struct graph_islands *islands, struct gpu_backend *gpu,
-                                            const struct backend_task *task)
+static braid_status set(struct graph_islands *islands, struct gpu_backend *gpu,
+                        const struct backend_task *task)
 {
     struct graph_island *item = &islands->items[islands->island_of[task->node]];
     item->changed = islands->changed = true; // also if it fails half-way
@@ -325,9 +322,8 @@ braid_status braid_driver_graph_islands_set(struct graph_islands *islands, struc
                                                      : set_call(islands, item, gpu, task);
 }
 
-braid_status braid_driver_graph_islands_apply(struct graph_islands *islands,
-                                              const struct gpu_backend *gpu,
-                                              gpu_executable executable)
+static braid_status apply(struct graph_islands *islands, const struct gpu_backend *gpu,
+                          gpu_executable executable)
 {
     for (uint32_t i = 0; islands->changed && i < islands->num; i++) {
         struct graph_island *item = &islands->items[i];
@@ -344,11 +340,22 @@ braid_status braid_driver_graph_islands_apply(struct graph_islands *islands,
     return BRAID_OK;
 }
 
-void braid_driver_graph_islands_find_running(const struct graph_islands *islands,
-                                             struct running *running)
+static void find_running(const struct graph_islands *islands, struct running *running)
 {
     for (uint32_t i = 0; i < islands->num; i++) {
         if (islands->items[i].island)
             braid_gpu_island_find_running(islands->items[i].island, &i, running);
     }
 }
+
+static const struct graph_islands_ops operations = {
+    .create = create,
+    .finish = finish,
+    .make = make,
+    .make_loop = make_loop,
+    .check = check,
+    .set = set,
+    .apply = apply,
+    .find_running = find_running,
+};
+const struct graph_islands_ops *const braid_graph_islands = &operations;

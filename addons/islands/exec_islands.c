@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dividing an exec's plan into islands.
-#include "islands/exec_islands.h"
+#include "exec/exec_islands.h"
 
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/regions.h"
+#include "islands/gpu_island_fit.h"
+#include "islands/island_players.h"
 #include "islands/plan_divide.h"
 #include "plan/cost_model.h"
+#include "plan/plan_islands.h"
 
 // The player gets the works of copies and fills as the graph was made. Addresses that each frame
 // has of its own are NULL there.
-static braid_status find_fits(const braid_exec *exec, const struct player *player,
-                              struct island_fit *fits)
+static braid_status find_fits(const braid_exec *exec, struct island_fit *fits)
 {
     const struct tasks *from = &exec->tasks;
     struct backend_task *tasks = braid_allocate_zeroed(from->num, sizeof(*tasks));
@@ -25,7 +27,8 @@ static braid_status find_fits(const braid_exec *exec, const struct player *playe
             memcpy(&tasks[i].work, from->slot_bytes[TASK_SLOT_WORKS] + from->offsets[i],
                    sizeof(tasks[i].work));
     }
-    braid_status status = player->find_fits(exec->device->backend, tasks, from->num, fits);
+    braid_status status =
+        braid_gpu_island_fits(gpu_from(exec->device->backend), tasks, from->num, fits);
     free(tasks);
     return status;
 }
@@ -42,7 +45,7 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
     if (!fits)
         return braid_error_no_memory("the islands of an exec");
-    braid_status status = find_fits(exec, player, fits);
+    braid_status status = find_fits(exec, fits);
     if (!status)
         status = braid_plan_divide(exec->schedule, &model, fits,
                                    options->islands == BRAID_ISLANDS_ALWAYS);
@@ -52,10 +55,10 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options,
 
 static bool may_divide(const braid_exec_options *options, const struct player *player)
 {
-    return player->find_fits && options->islands != BRAID_ISLANDS_NEVER;
+    return player->makes_islands && options->islands != BRAID_ISLANDS_NEVER;
 }
 
-braid_status braid_exec_divide(braid_exec *exec, const braid_exec_options *options,
+static braid_status divide_for(braid_exec *exec, const braid_exec_options *options,
                                const struct player *player)
 {
     return may_divide(options, player) ? divide(exec, options, player) : BRAID_OK;
@@ -74,12 +77,12 @@ static const struct player *find_divider(const braid_exec *exec, const braid_exe
 static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
 {
     const struct player *const *player = exec->device->backend->ops->players;
-    while (*player && !(*player)->find_fits)
+    while (*player && !(*player)->makes_islands)
         player++;
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
     if (!fits)
         return braid_error_no_memory("the islands of an exec");
-    braid_status status = *player ? find_fits(exec, *player, fits) : BRAID_OK;
+    braid_status status = *player ? find_fits(exec, fits) : BRAID_OK;
     if (status)
         free(fits);
     else
@@ -103,8 +106,8 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
     return braid_schedule_create_inside(graph, &options, inside, out_schedule);
 }
 
-braid_status braid_exec_plan_island(braid_exec *exec, const braid_graph *graph,
-                                    const braid_exec_options *options, const struct player *player)
+static braid_status plan_island(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options, const struct player *player)
 {
     struct island_fit *fits = NULL;
     braid_status status = find_all_fits(exec, &fits);
@@ -152,11 +155,9 @@ static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
                               const struct player **out_best, uint64_t *out_ns)
 {
     const struct player *best = NULL, *last = NULL;
-    const struct player *const *player = exec->device->backend->ops->players;
+    const struct player *const *player = braid_island_players;
     *out_ns = UINT64_MAX;
     for (; *player; player++) {
-        if (!(*player)->is_island)
-            continue;
         last = *player;
         uint64_t ns;
         braid_status status = predict(exec, graph, options, *player, fits, &ns);
@@ -171,9 +172,8 @@ static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
     return BRAID_OK;
 }
 
-braid_status braid_exec_find_island(const braid_exec *exec, const braid_graph *graph,
-                                    const braid_exec_options *options,
-                                    const struct player **out_player)
+static braid_status find_island(const braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options, const struct player **out_player)
 {
     struct island_fit *fits = NULL;
     uint64_t ns;
@@ -209,9 +209,9 @@ static uint64_t find_least_gain(const braid_exec *exec)
     return exec->tasks.num >= MANY_NODES ? 1 : 3;
 }
 
-braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph *graph,
-                                       const braid_exec_options *options,
-                                       const struct player **out_player)
+static braid_status prefers_island(const braid_exec *exec, const braid_graph *graph,
+                                   const braid_exec_options *options,
+                                   const struct player **out_player)
 {
     const struct player *divider = find_divider(exec, options);
     struct island_fit *fits = NULL;
@@ -235,7 +235,7 @@ braid_status braid_exec_prefers_island(const braid_exec *exec, const braid_graph
     return status;
 }
 
-braid_status braid_exec_has_lone_calls(const braid_exec *exec, bool *out_has)
+static braid_status has_lone_calls(const braid_exec *exec, bool *out_has)
 {
     struct island_fit *fits = NULL;
     struct plan_room room = { 0 };
@@ -250,3 +250,12 @@ braid_status braid_exec_has_lone_calls(const braid_exec *exec, bool *out_has)
     free(fits);
     return BRAID_OK;
 }
+
+static const struct exec_islands islands = {
+    .divide = divide_for,
+    .plan = plan_island,
+    .find = find_island,
+    .prefers = prefers_island,
+    .has_lone_calls = has_lone_calls,
+};
+const struct exec_islands *const braid_exec_islands = &islands;

@@ -6,6 +6,7 @@
 #include "islands/gpu_island_lists.h"
 
 struct gpu_island;
+struct gpu_tally; // backends/driver_graph/driver_graph_tally.h
 struct running;
 
 // Targets of parameters that change a task's grid, or whether it runs; as in backend_task.varies.
@@ -62,11 +63,6 @@ const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
 // room for `num_frames` of them in turn.
 void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
                                 uint32_t num_frames);
-// On the device: of a call or scope in one frame, which counts from 1. A scope has begun last at
-// `begun`.
-struct gpu_tally {
-    uint64_t frame, num_runs, sum_ns, least_ns, most_ns, begun;
-};
 // As set_times, for an island with scopes: tallies are in place of stamps, and those of scopes
 // behind those of calls. The number of frames before is the one at `counter`, on the device, by
 // that of a frame.

@@ -39,7 +39,8 @@ static bool is_unused(struct gpu_backend *gpu, const struct gpu_island_code *cod
     return unused;
 }
 
-// With load_lock held, so that nobody finds a code that is about to go.
+// With load_lock held, so that nobody finds a code that is about to go. If the device could not be
+// made current, it only forgets them.
 static void free_unused(struct gpu_backend *gpu, bool current)
 {
     struct gpu_island_code **link = &gpu->island_codes;
@@ -120,6 +121,7 @@ static braid_status create(struct gpu_backend *gpu, const struct island_parts *p
     }
     code->next = gpu->island_codes;
     gpu->island_codes = code;
+    gpu->finish_island_codes = free_unused; // as the device is closed
     *out_code = code;
     return BRAID_OK;
 }
@@ -151,10 +153,4 @@ void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_co
     pthread_mutex_lock(&gpu->lock);
     code->references--;
     pthread_mutex_unlock(&gpu->lock);
-}
-
-void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current)
-{
-    braid_gpu_kept_memory_free(gpu, current);
-    free_unused(gpu, current);
 }

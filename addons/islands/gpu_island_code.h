@@ -25,8 +25,4 @@ braid_status braid_gpu_island_code_acquire(struct gpu_backend *gpu,
                                            struct gpu_island_code **out_code);
 void braid_gpu_island_code_release(struct gpu_backend *gpu, struct gpu_island_code *code);
 
-// Frees all unused code, and unused memory of islands, before the device is closed. If the device
-// could not be made current, it only forgets them.
-void braid_gpu_island_codes_finish(struct gpu_backend *gpu, bool current);
-
 #endif

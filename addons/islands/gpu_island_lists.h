@@ -9,7 +9,7 @@
 #ifndef BRAID_ISLANDS_GPU_ISLAND_LISTS_H
 #define BRAID_ISLANDS_GPU_ISLAND_LISTS_H
 
-#include "backends/gpu/gpu_backend.h"
+#include "backends/driver_graph/driver_graph_islands.h"
 
 // Waits until `lane` has published that many calls.
 struct island_wait {
@@ -57,22 +57,6 @@ struct island_range {
 uint32_t braid_island_count_steps(const struct island_lists *lists); // 1 at least
 struct island_range braid_island_range(const struct island_lists *lists, uint32_t step,
                                        uint32_t lane);
-
-// A loop or branch in a launch, as the walker reads it.
-enum {
-    ISLAND_SCOPE_TESTS_FIRST = 1, // the condition is read before the first iteration, too
-    ISLAND_SCOPE_INSIDE = 2,      // the island is in another loop, so that iterations add up
-};
-struct island_scope {
-    const uint32_t *condition; // on the device; NULL: `most` alone ends the loop
-    uint64_t most;             // iterations
-    uint64_t *total;           // on the device: iterations of the frame, or runs of the first arm
-    uint64_t *counter;         // in host memory: the same, and those since the entry
-    uint32_t kind;             // ISLAND_SCOPE_*
-    uint32_t unused[3];
-    uint64_t left, sum; // the walker's own, 0
-};
-_Static_assert(sizeof(struct island_scope) == 64, "the walker reads it so");
 
 // How the lanes are laid out on the device.
 struct island_layout {

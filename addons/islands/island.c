@@ -7,7 +7,6 @@
 // in flight keeps its own.
 #include <stdlib.h>
 
-#include "backends/players.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "islands/island_graph.h"
@@ -254,19 +253,19 @@ static void destroy(struct playing *base)
     .create = create, .update = update, .check_task = check_task, .launch = launch,                \
     .most_frames = most_frames, .launch_many = launch_many, .find_running = find_running,          \
     .read_times = read_times, .read_clock = read_clock, .destroy = destroy
-const struct player braid_chain_island_player = {
+static const struct player chain_player = {
     .name = "island of one lane",
     .get_cost_model = braid_island_get_chain_model,
     .get_room = braid_island_get_chain_room,
     ISLAND_PLAYER,
 };
-const struct player braid_narrow_island_player = {
+static const struct player narrow_player = {
     .name = "island",
     .get_cost_model = braid_island_get_narrow_model,
     .get_room = braid_island_get_narrow_room,
     ISLAND_PLAYER,
 };
-const struct player braid_wide_island_player = {
+static const struct player wide_player = {
     .name = "wide island",
     .get_cost_model = braid_island_get_wide_model,
     .get_room = braid_island_get_wide_room,
@@ -274,3 +273,10 @@ const struct player braid_wide_island_player = {
 };
 
 #undef ISLAND_PLAYER
+
+const struct player *const braid_island_players[] = {
+    &chain_player,
+    &narrow_player,
+    &wide_player,
+    NULL,
+};

@@ -7,6 +7,7 @@
 #include "islands/island_model.h"
 
 #include "backends/gpu/gpu_backend.h"
+#include "islands/plan_inside.h"
 
 enum {
     // From the end of a call to the start of one on another lane that waits for it, in the same

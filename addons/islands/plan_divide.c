@@ -342,8 +342,8 @@ static braid_status find_fits(const braid_graph *graph, struct island_fit *fits)
     return BRAID_OK;
 }
 
-braid_status braid_plan_divide_alone(struct braid_schedule *schedule, const braid_graph *graph,
-                                     const braid_cost_model *model)
+static braid_status divide_alone(struct braid_schedule *schedule, const braid_graph *graph,
+                                 const braid_cost_model *model)
 {
     if (!model->island_call_ns)
         return BRAID_OK;
@@ -356,3 +356,7 @@ braid_status braid_plan_divide_alone(struct braid_schedule *schedule, const brai
     free(fits);
     return status;
 }
+
+static const struct plan_islands islands = { .inside_ns = braid_plan_inside_ns,
+                                             .divide = divide_alone };
+const struct plan_islands *const braid_plan_islands = &islands;

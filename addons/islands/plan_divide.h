@@ -33,8 +33,4 @@ braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const brai
 // out.
 const char *braid_plan_keep_text(struct plan_division *division, const char *text);
 
-// Divides a schedule as far as can be told without a device. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_divide_alone(struct braid_schedule *schedule, const braid_graph *graph,
-                                     const braid_cost_model *model);
-
 #endif

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
+#include "exec/exec_islands.h"
 #include "exec/exec_times.h"
 #include "graph/regions.h"
-#include "islands/exec_islands.h"
 
 enum { LEAST_FRAMES = 3 }; // the first one finds no code and data in the caches
 
@@ -58,7 +58,7 @@ static uint64_t find_added(const braid_exec *exec, const struct player *player,
     // Between two events nothing starts early, which the model of streams counts on.
     if (player->mode == BRAID_MODE_STREAMS)
         return model.node_ns + model.early_ns + exec->device->backend->ops->timing_adds_ns;
-    bool has_stamps = player->find_fits != NULL;
+    bool has_stamps = player->makes_islands;
     return has_stamps ? 2 * model.node_ns : model.node_ns;
 }
 
@@ -125,7 +125,7 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
         return braid_error_no_memory("the costs of a frame");
     braid_status status = BRAID_OK;
     if (exec->player->is_island)
-        status = braid_exec_has_lone_calls(exec, &are_lone_calls);
+        status = braid_exec_islands->has_lone_calls(exec, &are_lone_calls);
     for (uint32_t i = 0; i < timings->num_nodes && !status; i++)
         set_cost(exec, graph, i, &timings->nodes[i], are_lone_calls);
     return status;

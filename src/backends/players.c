@@ -9,8 +9,9 @@ const struct player *const braid_cpu_players[] = {
 };
 
 const struct player *const braid_cuda_players[] = {
-    &braid_chain_island_player, &braid_narrow_island_player, &braid_wide_island_player,
-    &braid_graph_player,        &braid_cuda_streams_player,  NULL,
+    &braid_graph_player,
+    &braid_cuda_streams_player,
+    NULL,
 };
 
 // HIP's graphs drop edges or host calls in some versions (check_graph in hip_vendor.c): only where

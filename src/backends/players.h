@@ -12,8 +12,5 @@ extern const struct player braid_cuda_streams_player;      // on CUDA: likewise
 extern const struct player braid_walker_player;            // on the CPU backend
 extern const struct player braid_graph_player;             // on the GPU backend
 extern const struct player braid_overlapping_graph_player; // the same, with facts of its own
-extern const struct player braid_chain_island_player;      // on CUDA: one kernel of one lane
-extern const struct player braid_narrow_island_player;     // or of several in one block
-extern const struct player braid_wide_island_player;       // or in many blocks
 
 #endif

@@ -163,6 +163,12 @@ braid_status braid_error_no_memory(const char *what)
     return braid_error(BRAID_NO_MEMORY, "out of host memory for %s", what);
 }
 
+braid_status braid_error_left_out(const char *function, const char *addon)
+{
+    return braid_error(BRAID_UNSUPPORTED, "%s: this Braid was built without the add-on '%s'",
+                       function, addon);
+}
+
 void braid_error_begin_attempt(struct error_attempt *attempt)
 {
     memcpy(attempt->message, message, sizeof(message));

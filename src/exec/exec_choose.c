@@ -6,15 +6,13 @@
 #include "base/append.h"
 #include "base/error.h"
 #include "base/node_text.h"
-#include "exec/exec.h"
-#include "islands/exec_islands.h"
+#include "exec/exec_islands.h"
 
 // The first of these players that a mode allows, or the end of the list.
 const struct player *const *braid_exec_find_player(const struct player *const *players,
                                                    braid_exec_mode mode)
 {
-    while (*players &&
-           ((*players)->is_island || (mode != BRAID_MODE_AUTO && (*players)->mode != mode)))
+    while (*players && mode != BRAID_MODE_AUTO && (*players)->mode != mode)
         players++;
     return players;
 }
@@ -81,7 +79,7 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
 static bool has_islands(const braid_exec *exec)
 {
     const struct player *const *player = exec->device->backend->ops->players;
-    while (*player && !(*player)->is_island)
+    while (*player && !(*player)->makes_islands)
         player++;
     return *player;
 }
@@ -96,6 +94,8 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
         return braid_error(BRAID_UNSUPPORTED,
                            "%s has no islands, and the option islands asks for %s",
                            exec->device->label, is_whole ? "one" : "them");
+    if (!braid_exec_islands)
+        return braid_error_left_out("braid_exec_create", "islands");
     if (options->mode == BRAID_MODE_STREAMS)
         return braid_error(BRAID_UNSUPPORTED, "%s has no islands in streams mode",
                            exec->device->label);
@@ -119,7 +119,7 @@ static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
                                   const braid_exec_options *options)
 {
     const struct player *best = NULL;
-    braid_status status = braid_exec_find_island(exec, graph, options, &best);
+    braid_status status = braid_exec_islands->find(exec, graph, options, &best);
     return status ? status : make_whole(exec, graph, options, best, "as asked for");
 }
 
@@ -129,7 +129,9 @@ static braid_status try_island(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, bool *out_made)
 {
     const struct player *island = NULL;
-    braid_status status = braid_exec_prefers_island(exec, graph, options, &island);
+    braid_status status = BRAID_OK;
+    if (braid_exec_islands)
+        status = braid_exec_islands->prefers(exec, graph, options, &island);
     *out_made = false;
     if (status || !island)
         return status;

@@ -10,11 +10,11 @@
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_idle.h"
+#include "exec/exec_islands.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_times.h"
 #include "graph/graph_ranks.h"
 #include "graph/regions.h"
-#include "islands/exec_islands.h"
 #include "plan/cost_model.h"
 #include "plan/schedule.h"
 #include "verify/verify.h"
@@ -48,7 +48,7 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
     if (options->schedule) // the exec adds to one of its own
         return braid_schedule_undivided(options->schedule, &exec->schedule);
     if (player->is_island && !exec->placed)
-        return braid_exec_plan_island(exec, graph, options, player);
+        return braid_exec_islands->plan(exec, graph, options, player);
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
@@ -146,8 +146,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_regions(graph, who);
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
-    if (!status)
-        status = braid_exec_divide(exec, options, player);
+    if (!status && braid_exec_islands)
+        status = braid_exec_islands->divide(exec, options, player);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
         status = braid_exec_choose_early(exec, graph, options);

@@ -245,7 +245,7 @@ static uint64_t cost_inside(const braid_graph *graph, const struct plan_inside *
     const uint64_t measured_ns = graph_measured_of(graph, node).inside_ns;
     return measured_ns && plan_room_is_lone(&inside->room)
                ? measured_ns
-               : braid_plan_inside_ns(&inside->fits[node], &inside->room, cost_ns);
+               : braid_plan_islands->inside_ns(&inside->fits[node], &inside->room, cost_ns);
 }
 
 static void find_node_costs(const struct plan_graph *plan, const braid_graph *graph,

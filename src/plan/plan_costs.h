@@ -4,8 +4,8 @@
 #define BRAID_PLAN_COSTS_H
 
 #include "graph/placed.h"
-#include "islands/plan_inside.h"
 #include "plan/plan_graph.h"
+#include "plan/plan_islands.h"
 
 #include <braid/schedule.h>
 

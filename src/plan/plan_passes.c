@@ -4,9 +4,9 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "islands/plan_divide.h"
 #include "plan/plan_bundle_starts.h"
 #include "plan/plan_chains.h"
+#include "plan/plan_islands.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_times.h"
@@ -88,8 +88,8 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
         status = braid_plan_steps_create(schedule, graph, &passes->costs, &passes->placement);
     if (!status && plan_bundles_may_start_sooner(plan, &passes->costs, schedule->info.num_lanes))
         status = braid_plan_find_times(schedule, &passes->costs.model, passes->costs.wait_busy_ns);
-    if (!status)
-        status = braid_plan_divide_alone(schedule, graph, &passes->costs.model);
+    if (!status && braid_plan_islands)
+        status = braid_plan_islands->divide(schedule, graph, &passes->costs.model);
     if (!status)
         braid_plan_find_limit(schedule);
     return status;

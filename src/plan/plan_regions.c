@@ -9,9 +9,8 @@
 #include "base/big_memory.h"
 #include "base/error.h"
 #include "graph/regions.h"
-#include "islands/plan_divide.h"
-#include "islands/plan_inside.h"
 #include "plan/plan_build.h"
+#include "plan/plan_islands.h"
 #include "plan/plan_limit.h"
 
 #define MOST_COST_NS (UINT64_MAX >> 8) // of a loop: costs of several still add up
@@ -351,7 +350,8 @@ static braid_status plan_whole(struct planner *planner, braid_schedule **out_sch
     if (status)
         return status;
     whole->placed = braid_placed_share(planner->order->placed);
-    status = graph->regions.num ? BRAID_OK : braid_plan_divide_alone(whole, graph, &options->costs);
+    if (!graph->regions.num && braid_plan_islands)
+        status = braid_plan_islands->divide(whole, graph, &options->costs);
     if (status)
         braid_schedule_destroy(whole);
     else

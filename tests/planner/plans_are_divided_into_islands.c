@@ -294,7 +294,7 @@ static uint64_t length_of_loop(const braid_kernel *kernel, uint64_t inner, uint3
         check_ok(braid_graph_end(graph));
     check_ok(braid_graph_end(graph));
     braid_schedule *schedule = plan(graph, 1, &costs);
-    check_ok(braid_plan_divide_alone(schedule, graph, &costs));
+    check_ok(braid_plan_islands->divide(schedule, graph, &costs));
     assert_int_equal(schedule->info.num_islands, num_islands);
     check_ok(braid_schedule_get_placement(schedule, loop, &placement));
     assert_int_equal(placement.end_ns - placement.start_ns, schedule->info.makespan_ns);
@@ -321,7 +321,7 @@ static void a_loop_that_is_one_kernel_never_takes_less_than_its_calls(void **sta
     check_ok(braid_graph_end(graph));
     braid_schedule *schedule = plan(graph, 1, &costs);
     costs.iteration_ns = 4500;
-    check_ok(braid_plan_divide_alone(schedule, graph, &costs));
+    check_ok(braid_plan_islands->divide(schedule, graph, &costs));
     assert_int_equal(schedule->info.num_islands, 1);
     assert_int_equal(schedule->info.makespan_ns, 10 * 2000);
     braid_schedule_destroy(schedule);
@@ -355,7 +355,7 @@ static uint32_t islands_of_loops(uint32_t num_lanes, uint32_t num_inside)
     }
     check_ok(braid_graph_end(graph));
     braid_schedule *schedule = plan(graph, num_lanes, &model);
-    check_ok(braid_plan_divide_alone(schedule, graph, &model));
+    check_ok(braid_plan_islands->divide(schedule, graph, &model));
     const uint32_t num_islands = schedule->info.num_islands;
     const char *reason = schedule->division.why_outside[first.index];
     if (num_islands > 1)

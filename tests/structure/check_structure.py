@@ -27,7 +27,7 @@ CORE = {
     "backends/driver_graph": PLAYER,
     "exec": {"base", "graph", "plan", "plan/places", "plan/memory", "verify", "device", "exec/tasks"},
 }
-# The same of addons/. Nothing in src/ includes an add-on, and no add-on another, but for the list below.
+# The same of addons/. Nothing in src/ includes an add-on, and no add-on another.
 ADDONS = {
     "audit": {"base", "graph", "plan", "backends", "device", "exec", "exec/tasks"},
     "capture": {"base", "graph", "plan", "exec", "exec/tasks"},
@@ -37,23 +37,6 @@ ADDONS = {
     "ranks": {"base", "graph", "plan", "exec"},  # a library of its own
 }
 MAY_INCLUDE = {**CORE, **ADDONS}
-# Doors that are still to be built: who includes an add-on, and which header. A row that nothing needs is an error, so the
-# list only gets shorter.
-DOORS_TO_BUILD = {
-    ("src/backends/driver_graph/driver_graph.c", "islands/gpu_island_fit.h"),
-    ("src/backends/driver_graph/driver_graph.h", "islands/driver_graph_islands.h"),
-    ("src/backends/driver_graph/driver_graph_loops.h", "islands/gpu_island_lists.h"),
-    ("src/backends/driver_graph/driver_graph_tally.h", "islands/gpu_island.h"),
-    ("src/backends/gpu/gpu_open.c", "islands/gpu_island_code.h"),
-    ("src/exec/exec_choose.c", "islands/exec_islands.h"),
-    ("src/exec/exec_create.c", "islands/exec_islands.h"),
-    ("src/exec/tasks/player.h", "islands/plan_inside.h"),
-    ("src/plan/plan_costs.h", "islands/plan_inside.h"),
-    ("src/plan/plan_passes.c", "islands/plan_divide.h"),
-    ("src/plan/plan_regions.c", "islands/plan_divide.h"),
-    ("src/plan/plan_regions.c", "islands/plan_inside.h"),
-    ("addons/tune/measure.c", "islands/exec_islands.h"),
-}
 # They need nothing of the library, and are built into both.
 SHARED_WITH_TOOLS = ("base/array.h", "base/big_memory.h", "base/hash.h", "base/spread.h", "base/store.h",
                      "base/text.h", "base/whole_file.h")
@@ -99,7 +82,6 @@ def find_row(path):
 
 
 def check_includes(root, names):
-    doors = set(DOORS_TO_BUILD)
     for name in names:
         ring, _, path = name.partition("/")
         if ring not in ("src", "addons") or not name.endswith(C_FILES):
@@ -112,12 +94,8 @@ def check_includes(root, names):
             there = find_row(target)
             if "/" not in target or there is None:
                 yield f'{name}: write "{target}" with its folder, from src/ or addons/'
-            elif (name, target) in DOORS_TO_BUILD:
-                doors.discard((name, target))
             elif there != here and there not in MAY_INCLUDE[here]:
                 yield f'{name}: {here} may not include "{target}"'
-    for name, target in sorted(doors):
-        yield f'{name} does not include "{target}" any more: take the row out of DOORS_TO_BUILD'
 
 
 def find_circles(edges):

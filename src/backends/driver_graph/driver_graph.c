@@ -15,7 +15,6 @@
 #include "backends/players.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "islands/gpu_island_fit.h"
 
 static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playing)
 {
@@ -30,7 +29,8 @@ static void destroy_handles(struct gpu_backend *gpu, struct graph_playing *playi
 
 static void free_playing(struct graph_playing *playing)
 {
-    braid_driver_graph_islands_finish(playing->gpu, &playing->islands);
+    if (playing->islands.items)
+        braid_graph_islands->finish(playing->gpu, &playing->islands);
     braid_driver_graph_times_destroy(playing->times);
     braid_driver_graph_prefetches_destroy(playing->prefetches);
     braid_driver_graph_loops_destroy(playing->loops);
@@ -136,9 +136,9 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     if (!playing->nodes || !playing->states)
         return braid_error_no_memory("a program");
     braid_status status = braid_driver_graph_loops_create(stage, &playing->loops);
-    if (!status)
-        status = braid_driver_graph_islands_create(gpu, stage->program, playing->loops,
-                                                   &playing->islands);
+    if (!status && braid_graph_islands)
+        status =
+            braid_graph_islands->create(gpu, stage->program, playing->loops, &playing->islands);
     if (!status && stage->num_profiled)
         status = braid_driver_graph_times_create(stage, &playing->times);
     if (!status)
@@ -243,7 +243,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
 
 static bool is_inside(const struct graph_playing *playing, const struct backend_task *task)
 {
-    return braid_driver_graph_islands_have(&playing->islands, task->node);
+    return graph_islands_have(&playing->islands, task->node);
 }
 
 static braid_status apply_islands(struct graph_playing *playing)
@@ -254,7 +254,7 @@ static braid_status apply_islands(struct graph_playing *playing)
     braid_status status = braid_gpu_enter(playing->gpu, &scope, "update of a graph");
     if (status)
         return status;
-    status = braid_driver_graph_islands_apply(&playing->islands, playing->gpu, playing->executable);
+    status = braid_graph_islands->apply(&playing->islands, playing->gpu, playing->executable);
     braid_gpu_leave(playing->gpu, &scope);
     return status;
 }
@@ -267,7 +267,7 @@ static braid_status update(struct playing *base, const struct backend_task *cons
     (void)frame; // one at a time
     for (uint32_t i = 0; i < num && !status; i++) {
         if (is_inside(playing, tasks[i]))
-            status = braid_driver_graph_islands_set(&playing->islands, playing->gpu, tasks[i]);
+            status = braid_graph_islands->set(&playing->islands, playing->gpu, tasks[i]);
         else
             status = braid_driver_graph_playing_set(playing, tasks[i]);
     }
@@ -277,7 +277,7 @@ static braid_status update(struct playing *base, const struct backend_task *cons
 static braid_status check_task(const struct playing *base, const struct backend_task *task)
 {
     const struct graph_playing *playing = (const struct graph_playing *)base;
-    return is_inside(playing, task) ? braid_driver_graph_islands_check(&playing->islands, task)
+    return is_inside(playing, task) ? braid_graph_islands->check(&playing->islands, task)
                                     : braid_driver_graph_playing_check(playing, task);
 }
 
@@ -326,8 +326,9 @@ static uint64_t num_iterations(const struct playing *base, uint32_t loop, enum i
 
 static void find_running(const struct playing *base, struct running *running)
 {
-    braid_driver_graph_islands_find_running(&((const struct graph_playing *)base)->islands,
-                                            running);
+    const struct graph_playing *playing = (const struct graph_playing *)base;
+    if (playing->islands.items)
+        braid_graph_islands->find_running(&playing->islands, running);
 }
 
 static void destroy(struct playing *base)
@@ -348,20 +349,14 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     gpu->vendor->graph_cost_model(gpu, out_model);
 }
 
-static braid_status find_fits(struct backend *backend, const struct backend_task *tasks,
-                              uint32_t num, struct island_fit *out_fits)
-{
-    return braid_gpu_island_fits(gpu_from(backend), tasks, num, out_fits);
-}
-
 #define GRAPH_PLAYER                                                                               \
     .name = "graph", .mode = BRAID_MODE_GRAPH, .get_cost_model = get_cost_model, .check = check,   \
     .orders_frames = braid_driver_graph_frames_orders, .create = create, .update = update,         \
     .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
 
 const struct player braid_graph_player = {
-    GRAPH_PLAYER,           .plays_loops = true,      .num_iterations = num_iterations,
-    .find_fits = find_fits, .read_times = read_times, .read_clock = read_clock
+    GRAPH_PLAYER,          .plays_loops = true,      .num_iterations = num_iterations,
+    .makes_islands = true, .read_times = read_times, .read_clock = read_clock
 };
 const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
 

@@ -3,11 +3,12 @@
 #ifndef BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_H
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_H
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "backends/driver_graph/driver_graph_loops.h"
 #include "backends/driver_graph/driver_graph_prefetch.h"
+#include "backends/driver_graph/driver_graph_times.h"
 #include "backends/gpu/gpu_backend.h"
 #include "exec/tasks/player.h"
-#include "islands/driver_graph_islands.h"
 
 struct graph_node_state {
     bool is_disabled; // in the executable

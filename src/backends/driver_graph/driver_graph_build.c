@@ -119,8 +119,8 @@ static braid_status begin_island(struct graph_builder *builder, struct graph_lan
     const struct program_island *island = &builder->stage->program->islands[state->island];
     struct graph_playing *playing = builder->playing;
     struct graph_island *item = &playing->islands.items[state->island];
-    braid_status status = braid_driver_graph_islands_make(
-        &playing->islands, builder->gpu, builder->stage, state->island, playing->times);
+    braid_status status = braid_graph_islands->make(&playing->islands, builder->gpu, builder->stage,
+                                                    state->island, playing->times);
     if (status || !item->island)
         return status;
     braid_driver_graph_collect_after(builder, state);

@@ -34,7 +34,7 @@ static braid_status enter_island(struct graph_builder *builder, struct graph_lan
     struct graph_playing *playing = builder->playing;
     struct graph_island *item = NULL;
     bool is_inside = builder->stage->program->region != PLAN_NONE;
-    braid_status status = braid_driver_graph_islands_make_loop(
+    braid_status status = braid_graph_islands->make_loop(
         &playing->islands, builder->gpu, builder->stage, body, is_inside, playing->times, &item);
     *out_done = item != NULL;
     if (!item)

@@ -8,8 +8,8 @@
 #ifndef BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_LOOPS_H
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_LOOPS_H
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "exec/tasks/player.h"
-#include "islands/gpu_island_lists.h"
 
 struct graph_loops;
 

@@ -133,28 +133,18 @@ braid_status braid_driver_graph_tallies_add(const struct graph_tallies *tallies,
     return braid_gpu_check(tallies->gpu, result, slot, "adding the end of a body");
 }
 
-braid_status braid_driver_graph_tallies_add_island(struct graph_tallies *tallies,
-                                                   struct gpu_island *island)
+braid_status braid_driver_graph_tallies_add_island(struct graph_tallies *tallies, uint32_t num_rows,
+                                                   struct gpu_tally **out_memory,
+                                                   const struct graph_stamps **out_stamps)
 {
-    const struct graph_stamps *stamps = &tallies->stamps;
-    braid_status status = add_part(tallies, braid_gpu_island_count_tallies(island));
-    if (!status)
-        braid_gpu_island_set_tallies(island, tallies->parts[tallies->num_parts - 1].memory,
-                                     stamps->room, stamps->counter, stamps->keep_blocks);
+    braid_status status = add_part(tallies, num_rows);
+    *out_memory = tallies->parts[tallies->num_parts - 1].memory;
+    *out_stamps = &tallies->stamps;
     return status;
 }
 
-void braid_driver_graph_tallies_note_call(struct graph_tallies *tallies, uint32_t task,
-                                          const struct gpu_island *island, uint32_t call)
+void braid_driver_graph_tallies_note(struct graph_tallies *tallies, uint32_t task, uint32_t row)
 {
-    const uint32_t row = (uint32_t)braid_gpu_island_stamp_of(island, call);
-    tallies->places[task] = (struct tally_place){ tallies->num_parts - 1, row };
-}
-
-void braid_driver_graph_tallies_note_scope(struct graph_tallies *tallies, uint32_t task,
-                                           const struct gpu_island *island, uint32_t scope)
-{
-    const uint32_t row = braid_gpu_island_tally_of_scope(island, scope);
     tallies->places[task] = (struct tally_place){ tallies->num_parts - 1, row };
 }
 

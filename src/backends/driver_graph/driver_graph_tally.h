@@ -6,10 +6,16 @@
 #ifndef BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_TALLY_H
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_TALLY_H
 
+#include "backends/gpu/gpu_backend.h"
 #include "exec/tasks/profile.h"
-#include "islands/gpu_island.h"
 
 struct graph_tallies;
+
+// On the device: of a call or scope in one frame, which counts from 1. A scope has begun last at
+// `begun`.
+struct gpu_tally {
+    uint64_t frame, num_runs, sum_ns, least_ns, most_ns, begun;
+};
 
 // Memory of the device that GPU_OWN_TALLY shares with GPU_OWN_KEEP.
 struct graph_stamps {
@@ -31,16 +37,13 @@ braid_status braid_driver_graph_tallies_add(const struct graph_tallies *tallies,
                                             const struct gpu_behind *behind, uint32_t first_row,
                                             uint32_t num_rows, gpu_node *out_node);
 
-// Makes room for the runs of the calls of an island with scopes, before it is added. The device is
-// current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_driver_graph_tallies_add_island(struct graph_tallies *tallies,
-                                                   struct gpu_island *island);
-// A task is a call of the island that was added last.
-void braid_driver_graph_tallies_note_call(struct graph_tallies *tallies, uint32_t task,
-                                          const struct gpu_island *island, uint32_t call);
-// The same of a loop or branch, a scope of it.
-void braid_driver_graph_tallies_note_scope(struct graph_tallies *tallies, uint32_t task,
-                                           const struct gpu_island *island, uint32_t scope);
+// Makes room for the runs of so many calls and scopes of an island, before it is added. The island
+// counts frames by *out_stamps. The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_driver_graph_tallies_add_island(struct graph_tallies *tallies, uint32_t num_rows,
+                                                   struct gpu_tally **out_memory,
+                                                   const struct graph_stamps **out_stamps);
+// A task has that row of the island that was added last.
+void braid_driver_graph_tallies_note(struct graph_tallies *tallies, uint32_t task, uint32_t row);
 
 // Reads those of all frames that are kept. The device is current. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_driver_graph_tallies_read(struct graph_tallies *tallies);

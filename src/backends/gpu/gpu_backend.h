@@ -83,7 +83,8 @@ struct gpu_backend {
     // Threads that only give kernels back never take it. Taken before `lock`.
     pthread_mutex_t load_lock;
     struct gpu_own_kernel own[GPU_NUM_OWN]; // guarded by load_lock; see braid_gpu_find_graph_kernel
-    struct gpu_island_code *island_codes;   // guarded by load_lock
+    struct gpu_island_code *island_codes;   // guarded by load_lock, as the next
+    void (*finish_island_codes)(struct gpu_backend *gpu, bool current); // NULL: there are none
 
     pthread_mutex_t lock;                  // never held during a driver call that may wait
     struct gpu_module *modules;            // guarded by lock

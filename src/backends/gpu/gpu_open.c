@@ -6,12 +6,12 @@
 
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_conditional_launch.h"
+#include "backends/gpu/gpu_kept_memory.h"
 #include "backends/gpu/gpu_module.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "base/ranges.h"
-#include "islands/gpu_island_code.h"
 
 enum { MOST_TURNS = 64 }; // contexts may share them
 
@@ -212,7 +212,9 @@ static void gpu_close(struct backend *backend)
                                   &gpu->api->module_unload, what);
     }
     braid_gpu_modules_finish(gpu, current);
-    braid_gpu_island_codes_finish(gpu, current);
+    braid_gpu_kept_memory_free(gpu, current);
+    if (gpu->finish_island_codes)
+        gpu->finish_island_codes(gpu, current);
     braid_gpu_staging_finish(gpu, current);
     braid_gpu_conditional_launch_finish(gpu, current);
     if (current)

@@ -12,7 +12,8 @@
 #include "exec/tasks/frame.h"
 #include "exec/tasks/profile.h"
 #include "exec/tasks/program_tasks.h"
-#include "islands/plan_inside.h"
+
+struct plan_room; // plan/plan_islands.h
 
 // A program that a player has prepared for one frame at a time: a playing. Players embed it first.
 struct playing {
@@ -51,7 +52,8 @@ struct player {
     // Streams: the player that plays each loop, with times, as a program of its own.
     const struct player *plays_loops_by;
 
-    bool is_island; // taken only where the program allows islands, and by its predicted time
+    bool is_island;     // an add-on's, which no list of a backend has (exec/exec_islands.h)
+    bool makes_islands; // of stretches of lanes (program.islands), where there are islands
 
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
@@ -74,10 +76,6 @@ struct player {
                      braid_cost_model *model, struct plan_room *out_room);
     // Optional: BRAID_UNSUPPORTED, and the reason, for a program that cannot be played this way.
     braid_status (*check)(const struct stage *stage);
-    // Optional: which of a program's tasks can be in islands that the player makes of stretches of
-    // lanes (program.islands). It does not read arguments. Errors: BRAID_NO_MEMORY.
-    braid_status (*find_fits)(struct backend *backend, const struct backend_task *tasks,
-                              uint32_t num, struct island_fit *out_fits);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);
     // Optional, for players that keep values of their own. Takes arguments, grid, work and
