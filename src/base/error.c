@@ -165,8 +165,7 @@ braid_status braid_error_no_memory(const char *what)
 
 braid_status braid_error_left_out(const char *function, const char *addon)
 {
-    return braid_error(BRAID_UNSUPPORTED, "%s: this Braid was built without the add-on '%s'",
-                       function, addon);
+    return braid_error(BRAID_UNSUPPORTED, ERROR_LEFT_OUT, function, addon);
 }
 
 void braid_error_begin_attempt(struct error_attempt *attempt)

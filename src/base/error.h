@@ -23,8 +23,8 @@ braid_status braid_error_null(const char *function, const char *argument);
 // braid_error for a failed host allocation of `what`.
 braid_status braid_error_no_memory(const char *what);
 
-// braid_error for a public function of an add-on, or another one that needs it, where this Braid
-// was built without.
+// braid_error for a public function that needs an add-on, where this Braid was built without it.
+#define ERROR_LEFT_OUT "%s: this Braid was built without the add-on '%s'"
 braid_status braid_error_left_out(const char *function, const char *addon);
 
 // An attempt whose failure may turn out to be no error, since there is another way. Until its end

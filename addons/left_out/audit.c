@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audits: its public functions where the add-on 'audit' is left out.
+#include <braid/audit.h>
+
+#include "base/error.h"
+
+braid_status braid_exec_audit(braid_device *device, const braid_graph *graph,
+                              const braid_audit_options *options, size_t *out_num_findings)
+{
+    (void)device;
+    (void)graph;
+    (void)options;
+    (void)out_num_findings;
+    return braid_error_left_out("braid_exec_audit", "audit");
+}

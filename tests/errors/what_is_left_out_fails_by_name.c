@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Without add-ons the core links and plays graphs, and their public functions fail by their names.
+#include <stdio.h>
+#include <string.h>
+
+#include <braid/braid.h>
+#include <braid/rank.h>
+
+#include "support/check.h"
+
+// The message begins with the function's name.
+#define CHECK_LEFT_OUT(call, addon) check_left_out((call), #call, addon)
+
+static void check_left_out(braid_status status, const char *call, const char *addon)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%.*s: this Braid was built without the add-on '%s'",
+             (int)strcspn(call, "("), call, addon);
+    assert_int_equal(status, BRAID_UNSUPPORTED);
+    assert_string_equal(braid_error_message(), text);
+}
+
+static void a_function_tells_its_name(void **state)
+{
+    (void)state;
+    braid_graph *graph = NULL;
+    check_ok(braid_graph_create(&graph));
+    size_t num;
+    uint64_t bytes;
+    braid_timings timings;
+    braid_exec_options way;
+    braid_ranks *ranks;
+    braid_communicator *communicator;
+    braid_resource resource = { 0 };
+    braid_node node;
+    braid_ranks_info info;
+    CHECK_LEFT_OUT(braid_exec_audit(NULL, graph, NULL, &num), "audit");
+    CHECK_LEFT_OUT(braid_exec_capture(NULL, "", &bytes), "capture");
+    CHECK_LEFT_OUT(braid_graph_write_dot(graph, stdout), "report");
+    CHECK_LEFT_OUT(braid_schedule_explain(NULL, NULL, 0, NULL, 0), "report");
+    CHECK_LEFT_OUT(braid_schedule_write(NULL, BRAID_DRAWING_SVG, NULL, stdout), "report");
+    CHECK_LEFT_OUT(braid_exec_get_timings(NULL, &timings), "tune");
+    CHECK_LEFT_OUT(braid_exec_measure(NULL, graph, 1), "tune");
+    CHECK_LEFT_OUT(braid_exec_tune(NULL, graph, NULL, &way), "tune");
+    CHECK_LEFT_OUT(braid_graph_load_costs(graph, NULL, ""), "tune");
+    CHECK_LEFT_OUT(braid_graph_save_costs(graph, NULL, ""), "tune");
+    CHECK_LEFT_OUT(braid_ranks_open(NULL, &ranks), "ranks");
+    CHECK_LEFT_OUT(braid_ranks_check(NULL), "ranks");
+    CHECK_LEFT_OUT(braid_communicator_create(NULL, "", 0, &communicator), "ranks");
+    CHECK_LEFT_OUT(braid_graph_add_communicator(graph, NULL, &resource), "ranks");
+    CHECK_LEFT_OUT(braid_graph_add_communication(graph, NULL, &node), "ranks");
+    CHECK_LEFT_OUT(braid_graph_add_owned_buffer(graph, resource, 0, "", NULL, 1, &resource),
+                   "ranks");
+    check_ok(braid_ranks_close(NULL));
+    braid_ranks_get_info(NULL, &info);
+    assert_int_equal(info.num_ranks, 0);
+    braid_communicator_get_info(NULL, &info);
+    assert_int_equal(info.num_ranks, 0);
+    assert_true(braid_graph_takes_part(graph, NULL, 0));
+    braid_graph_destroy(graph);
+}
+
+static void count(void *user)
+{
+    ++*(int *)user;
+}
+
+static void a_graph_is_played_without_islands(void **state)
+{
+    (void)state;
+    int num_calls = 0;
+    braid_device *device = NULL;
+    braid_graph *graph = NULL;
+    braid_exec *exec = NULL;
+    braid_stream *stream = NULL;
+    const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
+    const braid_host_call call = { .node.name = "count", .call = count, .user = &num_calls };
+    check_ok(braid_device_open(&options, &device));
+    check_ok(braid_stream_create(device, NULL, &stream));
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &call, NULL));
+    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    check_ok(braid_exec_launch(exec, stream));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(num_calls, 1);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_stream_destroy(stream);
+    check_ok(braid_device_close(device));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_function_tells_its_name),
+        cmocka_unit_test(a_graph_is_played_without_islands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
