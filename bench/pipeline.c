@@ -8,7 +8,7 @@
 // two; there filters run on one core. With queues of one picture three are under way, as with DEPTH
 // frames in flight, and with queues of DEPTH seven. Launches queue behind those whose place they
 // take, so that no thread has to wake for a frame to begin. Every run's pictures must come out in
-// order and be the same. bench_pipeline [FRAMES [BACKEND]]: on a GPU (cuda, hip) without the
+// order and be the same. bench_pipeline [FRAMES [BACKEND]]: on a GPU (cuda) without the
 // threads.
 #include <pthread.h>
 #include <semaphore.h>

@@ -8,7 +8,7 @@
 #   tests/gpu.sh [part ...]     on the machine; without parts: all of them, in this order:
 #     build      gcc, meson and ninja; needs no package but those of .gpu-deps/
 #     contract   the contract suite and the GPU tests, on streams and as a driver graph
-#     hip        the same through the HIP column, over the stand-in HIP library on CUDA
+#     hip        the same on streams through the HIP column, over the stand-in HIP library on CUDA
 #     amd        the same on an AMD GPU, over the installed libamdhip64; not among "all of them"
 #     mpm        sparse_mpm on the device, against the CPU
 #     sanitize   compute-sanitizer's memcheck and racecheck on sparse_mpm and on the contract
@@ -155,16 +155,12 @@ names_in_nsight() {
         grep -q "braid frame" "$results/nsight.txt"
 }
 
-# As the first version of HIP whose driver graphs Braid takes whole.
 with_hip() {
-    LD_LIBRARY_PATH=$build/standin/hip${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-        BRAID_STANDIN_HIP_VERSION=70300000 "$@"
+    LD_LIBRARY_PATH=$build/standin/hip${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
 }
 
 hip() {
-    for mode in streams graph; do
-        step "contract-hip-$mode" with_hip contract_of hip $mode
-    done
+    step contract-hip with_hip contract_of hip streams
     step mpm-hip with_hip sparse_mpm --device hip --frames 60
     step launch-hip with_hip "$build/bench/bench_gpu_launch" hip
 }
@@ -172,9 +168,7 @@ hip() {
 # Streams that share a hardware queue hold each other up: docs/hip.md.
 amd() {
     export GPU_MAX_HW_QUEUES=32
-    for mode in streams graph; do
-        step "contract-amd-$mode" contract_of hip $mode
-    done
+    step contract-amd contract_of hip streams
     step mpm-amd sparse_mpm --device hip --frames 60
 }
 
@@ -206,10 +200,10 @@ sanitize() {
     done
     with_hip step memcheck-mpm-hip sanitized memcheck "$mpm" --device hip --mode streams \
         --frames 2 --particles 2000 --quiet --out "$results/mpm"
+    BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=streams with_hip step memcheck-contract-hip \
+        sanitized memcheck "$build/tests/contract/contract" a_launch_keeps_the_graphs_order \
+        memory_is_copied_and_filled
     for mode in streams graph; do
-        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=$mode with_hip step "memcheck-contract-hip-$mode" \
-            sanitized memcheck "$build/tests/contract/contract" a_launch_keeps_the_graphs_order \
-            memory_is_copied_and_filled
         BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=$mode step "memcheck-contract-$mode" sanitized \
             memcheck "$build/tests/contract/contract" a_launch_keeps_the_graphs_order \
             memory_is_copied_and_filled
@@ -250,10 +244,6 @@ frames() {
     done
     BRAID_TEST_BACKEND=cuda BRAID_TEST_MODE=island BRAID_TEST_FRAMES=3 BRAID_TEST_MANY=10000 \
         step frames-island timeout 60 "$build/tests/contract/contract" frames_overlap_where_accesses_allow
-    for group in frames_overlap_where_accesses_allow frames_have_versions_in_turn; do
-        BRAID_TEST_BACKEND=hip BRAID_TEST_MODE=graph BRAID_TEST_FRAMES=3 \
-            step "frames-hip-graph-$group" with_hip timeout 60 "$build/tests/contract/contract" $group
-    done
     step depths "$build/bench/bench_mpm_depths" cuda 60
     step pipeline "$build/bench/bench_pipeline" 60 cuda
     step arguments "$build/bench/bench_set_arguments" cuda 2000

@@ -28,7 +28,7 @@ typedef struct braid_exec braid_exec;
 typedef enum braid_exec_mode {
     BRAID_MODE_AUTO = 0,    // a graph where everything in the graph can be, else streams
     BRAID_MODE_STREAMS = 1, // leased streams, with records and waits
-    BRAID_MODE_GRAPH = 2,   // the backend's own replay: a CUDA or HIP graph, the CPU's lane walker
+    BRAID_MODE_GRAPH = 2,   // the backend's own replay: a CUDA graph, the CPU's lane walker
 } braid_exec_mode;
 
 // Whether kernels of a plan may become calls inside one kernel, an island (docs/cuda.md). Creating
@@ -82,7 +82,7 @@ typedef struct braid_exec_options {
     bool no_early_start;
     braid_islands islands;
     // The number of latest frames whose times are kept (timings.h; cost: docs/profile.md). 0: none,
-    // at no cost. On HIP, BRAID_MODE_GRAPH keeps none and is refused.
+    // at no cost.
     uint32_t profile;
     // The number of frames that may be in flight at once, up to 16; 0: 1. Declared accesses order
     // their nodes, edges do not: declare all that nodes touch. docs/book/pipelines.md tells when

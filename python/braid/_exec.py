@@ -480,7 +480,7 @@ class Exec(Owned):
         self.set_grid(node, _fills.grid(num_values))
 
     def set_function(self, node: Node, function: Callable[..., Any]) -> None:
-        """Gives a host or queue call another function. In a CUDA or HIP graph the next launches call that of a
+        """Gives a host or queue call another function. In a CUDA graph the next launches call that of a
         queue call under capture; it must queue the same work with other parameters."""
         kind = self._kept.calls.get(node.index) if node.graph is self.graph else None
         if kind is None:

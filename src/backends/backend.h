@@ -148,6 +148,7 @@ struct backend_ops {
     bool kernels_have_priorities; // of their own, apart from that of their stream
     // How programs can be played on it, best first, ended by NULL; see exec/tasks/player.h.
     const struct player *const *players;
+    const char *why_no_graphs; // for messages, where it is known; NULL otherwise
 
     // Waits for the backend's own work, then frees everything, the struct included.
     void (*close)(struct backend *backend);

@@ -14,12 +14,9 @@ const struct player *const braid_cuda_players[] = {
     NULL,
 };
 
-// HIP's graphs drop edges or host calls in some versions (check_graph in hip_vendor.c): only where
-// asked for. HIP's text leaves a record of a pending event undefined. AMD's runtimes keep the
-// earlier record alive for the waits that hold it (Event::enqueueRecordCommand); renewing makes it
-// rare besides. A launch of an executable waits for its stream only (hip::GraphExec::Run).
+// HIP's text leaves a record of a pending event undefined. AMD's runtimes keep the earlier record
+// alive for the waits that hold it (Event::enqueueRecordCommand); renewing makes it rare besides.
 const struct player *const braid_hip_players[] = {
     &braid_renewing_streams_player,
-    &braid_overlapping_graph_player,
     NULL,
 };

@@ -158,9 +158,12 @@ static braid_status choose_player(braid_exec *exec, const braid_graph *graph,
         must_have && options->mode == BRAID_MODE_AUTO ? BRAID_MODE_GRAPH : options->mode;
     const struct player *const *player =
         braid_exec_find_player(exec->device->backend->ops->players, mode);
-    if (!*player)
-        return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay", exec->device->label,
-                           mode == BRAID_MODE_GRAPH ? "graph" : "streams");
+    if (!*player) {
+        bool is_graph = mode == BRAID_MODE_GRAPH;
+        const char *why = is_graph ? exec->device->backend->ops->why_no_graphs : NULL;
+        return braid_error(BRAID_UNSUPPORTED, "%s has no %s replay%s%s", exec->device->label,
+                           is_graph ? "graph" : "streams", why ? ": " : "", why ? why : "");
+    }
     bool made;
     braid_status tried = try_island(exec, graph, options, &made);
     if (tried || made)

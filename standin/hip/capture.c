@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture. Modes and statuses have the same numbers in both.
+// Stream capture, whose graph can only be destroyed. Modes and statuses have the same numbers in
+// both.
 #include "cuda_driver.h"
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
@@ -17,6 +18,14 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *out_graph)
     CUresult result = cuda_enter();
     return hip_finish(result ? result
                              : cuda.cuStreamEndCapture((CUstream)stream, (CUgraph *)out_graph));
+}
+
+hipError_t hipGraphDestroy(hipGraph_t graph)
+{
+    if (!graph)
+        return hip_fail(hipErrorInvalidValue);
+    CUresult result = cuda_enter();
+    return hip_finish(result ? result : cuda.cuGraphDestroy((CUgraph)graph));
 }
 
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *out_status)

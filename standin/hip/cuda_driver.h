@@ -86,32 +86,7 @@
     X(cuStreamGetCaptureInfo_v2)                                                                   \
     X(cuStreamUpdateCaptureDependencies)                                                           \
     X(cuThreadExchangeStreamCaptureMode)                                                           \
-    X(cuGraphCreate)                                                                               \
-    X(cuGraphDestroy)                                                                              \
-    X(cuGraphClone)                                                                                \
-    X(cuGraphAddEmptyNode)                                                                         \
-    X(cuGraphAddKernelNode)                                                                        \
-    X(cuGraphAddMemcpyNode)                                                                        \
-    X(cuGraphAddMemsetNode)                                                                        \
-    X(cuGraphAddHostNode)                                                                          \
-    X(cuGraphAddChildGraphNode)                                                                    \
-    X(cuGraphAddEventRecordNode)                                                                   \
-    X(cuGraphAddEventWaitNode)                                                                     \
-    X(cuGraphAddDependencies)                                                                      \
-    X(cuGraphGetNodes)                                                                             \
-    X(cuGraphGetRootNodes)                                                                         \
-    X(cuGraphGetEdges)                                                                             \
-    X(cuGraphInstantiateWithFlags)                                                                 \
-    X(cuGraphLaunch)                                                                               \
-    X(cuGraphUpload)                                                                               \
-    X(cuGraphExecDestroy)                                                                          \
-    X(cuGraphExecUpdate)                                                                           \
-    X(cuGraphExecKernelNodeSetParams)                                                              \
-    X(cuGraphExecMemsetNodeSetParams)                                                              \
-    X(cuGraphExecMemcpyNodeSetParams)                                                              \
-    X(cuGraphExecHostNodeSetParams)                                                                \
-    X(cuGraphExecChildGraphNodeSetParams)                                                          \
-    X(cuGraphNodeSetEnabled)
+    X(cuGraphDestroy)
 
 #define FIELD(name) __typeof__(name) *name;
 struct cuda_driver {

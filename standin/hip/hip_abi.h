@@ -129,6 +129,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
 // Capture
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *out_graph);
+hipError_t hipGraphDestroy(hipGraph_t graph);
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *out_status);
 hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus *out_status,
                                    unsigned long long *out_id);
@@ -138,66 +139,6 @@ hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus
 hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stream, hipGraphNode_t *after,
                                               size_t num_after, unsigned flags);
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode);
-
-// Graphs
-hipError_t hipGraphCreate(hipGraph_t *out_graph, unsigned flags);
-hipError_t hipGraphDestroy(hipGraph_t graph);
-hipError_t hipGraphClone(hipGraph_t *out_clone, hipGraph_t graph);
-hipError_t hipGraphAddEmptyNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                const hipGraphNode_t *after, size_t num_after);
-hipError_t hipGraphAddKernelNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                 const hipGraphNode_t *after, size_t num_after,
-                                 const hipKernelNodeParams *params);
-hipError_t hipGraphAddMemsetNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                 const hipGraphNode_t *after, size_t num_after,
-                                 const hipMemsetParams *params);
-hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                 const hipGraphNode_t *after, size_t num_after,
-                                 const hipMemcpy3DParms *params);
-hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *out_node, hipGraph_t graph,
-                                   const hipGraphNode_t *after, size_t num_after, void *to,
-                                   const void *from, size_t num_bytes, hipMemcpyKind kind);
-hipError_t hipGraphAddHostNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                               const hipGraphNode_t *after, size_t num_after,
-                               const hipHostNodeParams *params);
-hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                     const hipGraphNode_t *after, size_t num_after,
-                                     hipGraph_t child);
-hipError_t hipGraphAddEventRecordNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                      const hipGraphNode_t *after, size_t num_after,
-                                      hipEvent_t event);
-hipError_t hipGraphAddEventWaitNode(hipGraphNode_t *out_node, hipGraph_t graph,
-                                    const hipGraphNode_t *after, size_t num_after,
-                                    hipEvent_t event);
-hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t *from,
-                                   const hipGraphNode_t *to, size_t count);
-hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *num_nodes);
-hipError_t hipGraphGetRootNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *num_nodes);
-hipError_t hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t *from, hipGraphNode_t *to,
-                            size_t *num_edges);
-
-// Executable graphs
-hipError_t hipGraphInstantiate(hipGraphExec_t *out_exec, hipGraph_t graph,
-                               hipGraphNode_t *out_error_node, char *log, size_t log_bytes);
-hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *out_exec, hipGraph_t graph,
-                                        unsigned long long flags);
-hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream);
-hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream);
-hipError_t hipGraphExecDestroy(hipGraphExec_t exec);
-hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *out_error_node,
-                              hipGraphExecUpdateResult *out_result);
-hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
-                                           const hipKernelNodeParams *params);
-hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
-                                           const hipMemsetParams *params);
-hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t exec, hipGraphNode_t node, void *to,
-                                             const void *from, size_t num_bytes,
-                                             hipMemcpyKind kind);
-hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
-                                         const hipHostNodeParams *params);
-hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
-                                               hipGraph_t child);
-hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec, hipGraphNode_t node, unsigned enabled);
 
 // Run-time compilation
 const char *hiprtcGetErrorString(hiprtcResult result);

@@ -128,16 +128,6 @@
     X(hipStreamCaptureStatusActive, 1)                                                             \
     X(hipStreamCaptureStatusInvalidated, 2)
 
-#define HIP_ABI_UPDATE_RESULTS(X)                                                                  \
-    X(hipGraphExecUpdateSuccess, 0)                                                                \
-    X(hipGraphExecUpdateError, 1)                                                                  \
-    X(hipGraphExecUpdateErrorTopologyChanged, 2)                                                   \
-    X(hipGraphExecUpdateErrorNodeTypeChanged, 3)                                                   \
-    X(hipGraphExecUpdateErrorFunctionChanged, 4)                                                   \
-    X(hipGraphExecUpdateErrorParametersChanged, 5)                                                 \
-    X(hipGraphExecUpdateErrorNotSupported, 6)                                                      \
-    X(hipGraphExecUpdateErrorUnsupportedFunctionChange, 7)
-
 #define HIP_ABI_POOL_ATTRIBUTES(X)                                                                 \
     X(hipMemPoolReuseFollowEventDependencies, 1)                                                   \
     X(hipMemPoolReuseAllowOpportunistic, 2)                                                        \

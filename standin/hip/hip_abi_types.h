@@ -3,7 +3,7 @@
 // layouts, so that the stand-in and its tests build where AMD's headers are not installed.
 //
 // Left out on purpose, as their layout or numbers differ between ROCm 5 and 6: hipDeviceProp_t,
-// hipPointerAttribute_t, hipMemoryType, hipGraphNodeType.
+// hipPointerAttribute_t, hipMemoryType.
 #ifndef BRAID_STANDIN_HIP_ABI_TYPES_H
 #define BRAID_STANDIN_HIP_ABI_TYPES_H
 
@@ -25,9 +25,6 @@ typedef enum hipPointer_attribute { HIP_ABI_POINTER_ATTRIBUTES(ENUMERATOR) } hip
 typedef enum hipMemcpyKind { HIP_ABI_MEMCPY_KINDS(ENUMERATOR) } hipMemcpyKind;
 typedef enum hipStreamCaptureMode { HIP_ABI_CAPTURE_MODES(ENUMERATOR) } hipStreamCaptureMode;
 typedef enum hipStreamCaptureStatus { HIP_ABI_CAPTURE_STATUSES(ENUMERATOR) } hipStreamCaptureStatus;
-typedef enum hipGraphExecUpdateResult {
-    HIP_ABI_UPDATE_RESULTS(ENUMERATOR)
-} hipGraphExecUpdateResult;
 typedef enum hipMemPoolAttr { HIP_ABI_POOL_ATTRIBUTES(ENUMERATOR) } hipMemPoolAttr;
 typedef enum hiprtcResult { HIP_ABI_RTC_RESULTS(ENUMERATOR) } hiprtcResult;
 enum hip_abi_flag { HIP_ABI_FLAGS(ENUMERATOR) };
@@ -59,8 +56,6 @@ typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphNode *hipGraphNode_t;
-typedef struct hipGraphExec *hipGraphExec_t;
-typedef struct hipArray *hipArray_t;
 typedef struct _hiprtcProgram *hiprtcProgram;
 typedef void (*hipHostFn_t)(void *user);
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *user);
@@ -76,54 +71,6 @@ typedef struct hipUUID_t {
 typedef struct dim3 {
     uint32_t x, y, z;
 } dim3;
-
-// CUDA has these two with other members' order.
-typedef struct hipKernelNodeParams {
-    dim3 blockDim;
-    void **extra;
-    void *func;
-    dim3 gridDim;
-    void **kernelParams;
-    unsigned sharedMemBytes;
-} hipKernelNodeParams;
-
-typedef struct hipMemsetParams {
-    void *dst;
-    unsigned elementSize;
-    size_t height;
-    size_t pitch;
-    unsigned value;
-    size_t width;
-} hipMemsetParams;
-
-typedef struct hipHostNodeParams {
-    hipHostFn_t fn;
-    void *userData;
-} hipHostNodeParams;
-
-typedef struct hipPos {
-    size_t x, y, z;
-} hipPos;
-
-typedef struct hipExtent {
-    size_t width, height, depth;
-} hipExtent;
-
-typedef struct hipPitchedPtr {
-    void *ptr;
-    size_t pitch, xsize, ysize;
-} hipPitchedPtr;
-
-typedef struct hipMemcpy3DParms {
-    hipArray_t srcArray;
-    struct hipPos srcPos;
-    struct hipPitchedPtr srcPtr;
-    hipArray_t dstArray;
-    struct hipPos dstPos;
-    struct hipPitchedPtr dstPtr;
-    struct hipExtent extent;
-    enum hipMemcpyKind kind;
-} hipMemcpy3DParms;
 
 typedef struct hipMemLocation {
     hipMemLocationType type;

@@ -1,8 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules and kernel launches. Images are what the driver below takes: PTX, or a cubin.
-#include "parameters.h"
+#include <stdbool.h>
 
 #include "../standin_symbol.h"
+#include "cuda_driver.h"
+
+// Room for what CUDA wants instead of a launch's `extra`: two pairs and the end.
+struct extra {
+    void *words[5];
+};
+
+// False if the list holds anything but one packed buffer and its size.
+static bool translate_extra(void **extra, struct extra *out_extra)
+{
+    struct extra translated;
+    int num_words = 0;
+    for (; extra[num_words] != HIP_LAUNCH_PARAM_END; num_words += 2) {
+        void *tag = extra[num_words];
+        if (num_words == 4 ||
+            (tag != HIP_LAUNCH_PARAM_BUFFER_POINTER && tag != HIP_LAUNCH_PARAM_BUFFER_SIZE))
+            return false;
+        translated.words[num_words] = tag;
+        translated.words[num_words + 1] = extra[num_words + 1];
+    }
+    translated.words[num_words] = CU_LAUNCH_PARAM_END;
+    *out_extra = translated;
+    return true;
+}
 
 hipError_t hipModuleLoadData(hipModule_t *out_module, const void *image)
 {

@@ -100,8 +100,6 @@ static void calls_that_block_hold_up_no_other(void **state)
     struct contract *contract = *state;
     braid_device_info info;
     braid_device_get_info(contract->device, &info);
-    if (!strcmp(info.backend, "hip") && contract->mode == BRAID_MODE_GRAPH)
-        skip_because("HIP's driver makes the host calls of graphs, as many at once as it likes");
     struct meeting_room *room = contract_memory(contract, BRAID_MEMORY_HOST, sizeof(*room));
     struct meeting *meeting = &room->meeting;
     for (uint32_t i = 0; i < 2; i++)

@@ -178,8 +178,6 @@ static void a_copy_of_a_local_variable_is_right_or_refused(void **state)
         skip_because("the skeleton trusts the program");
     add_queue_call(graph, (braid_node_options){ .name = "stage" }, copy_local, word);
     if (contract->mode == BRAID_MODE_GRAPH && !contract_is_on_host()) {
-        if (strcmp(contract->backend, "cuda") != 0)
-            skip_because("what a driver graph of HIP captures is not looked at");
         check_fails(braid_exec_create(contract->device, graph,
                                       &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec),
                     BRAID_UNSUPPORTED, "'stage' copies host memory");

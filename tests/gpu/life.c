@@ -226,12 +226,10 @@ static braid_status run_overlapping(struct world *world)
     return life_run_overlapping(world->overlapping, world->frame.stream);
 }
 
-// HIP keeps times of streams alone.
 static braid_status create_timed(struct world *world)
 {
-    bool is_hip = strcmp(world->life->backend, "hip") == 0;
-    return life_create_timed(world->frame.device, world->frame.words,
-                             is_hip ? BRAID_MODE_STREAMS : world->life->mode, &world->timed);
+    return life_create_timed(world->frame.device, world->frame.words, world->life->mode,
+                             &world->timed);
 }
 
 static braid_status run_timed(struct world *world)

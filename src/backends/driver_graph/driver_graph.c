@@ -2,9 +2,8 @@
 // Playing a program as the driver's own graph: instantiated once, launched on the caller's stream.
 //
 // The driver gives the ordering laws. A launch of an executable graph starts after earlier work on
-// its stream, and later work on the stream starts after it. On CUDA it also starts after the
-// executable's last launch, on any stream; on HIP it does not (launches_overlap). Changes to an
-// executable's node touch later launches only.
+// its stream, and later work on the stream starts after it. It also starts after the executable's
+// last launch, on any stream. Changes to an executable's node touch later launches only.
 #include "backends/driver_graph/driver_graph.h"
 
 #include <stdio.h>
@@ -159,27 +158,6 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
     return status ? status : instantiate(stage, gpu, playing);
 }
 
-// The largest number of edges that leave one task: to its successor in the lane, to waits, and to
-// its record for later frames.
-static braid_status find_max_fan_out(const struct program *program, uint32_t *out_max)
-{
-    uint32_t max = 0;
-    uint32_t *num_edges = braid_allocate_zeroed(program->tasks->num, sizeof(*num_edges));
-    if (!num_edges)
-        return braid_error_no_memory("a program");
-    for (size_t i = 0; i < program->num_ops; i++) {
-        const braid_step *op = &program->ops[i];
-        uint32_t task = GRAPH_NONE;
-        if (op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_RECORD_FRAME)
-            task = op->node;
-        if (task != GRAPH_NONE && ++num_edges[task] > max)
-            max = num_edges[task];
-    }
-    free(num_edges);
-    *out_max = max + 1;
-    return BRAID_OK;
-}
-
 // A copy in a graph is not staged through the host.
 static braid_status check_reach(const struct stage *stage)
 {
@@ -197,18 +175,7 @@ static braid_status check_reach(const struct stage *stage)
 
 static braid_status check(const struct stage *stage)
 {
-    const struct gpu_backend *gpu = gpu_from(stage->device->backend);
-    uint32_t max_fan_out = 0;
-    if (stage->num_profiled && !stage->player->read_times)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "%s keeps no times of driver graphs, which the option profile asks for; "
-                           "of streams it does",
-                           stage->device->label);
     braid_status status = check_reach(stage);
-    if (!status)
-        status = find_max_fan_out(stage->program, &max_fan_out);
-    if (!status)
-        status = gpu->vendor->check_graph ? gpu->vendor->check_graph(gpu, max_fan_out) : BRAID_OK;
     if (!status)
         status = braid_driver_graph_loops_check(stage);
     return status ? status : braid_driver_graph_playing_check_changes(stage);
@@ -349,15 +316,21 @@ static void get_cost_model(struct backend *backend, braid_cost_model *out_model)
     gpu->vendor->graph_cost_model(gpu, out_model);
 }
 
-#define GRAPH_PLAYER                                                                               \
-    .name = "graph", .mode = BRAID_MODE_GRAPH, .get_cost_model = get_cost_model, .check = check,   \
-    .orders_frames = braid_driver_graph_frames_orders, .create = create, .update = update,         \
-    .check_task = check_task, .launch = launch, .find_running = find_running, .destroy = destroy
-
 const struct player braid_graph_player = {
-    GRAPH_PLAYER,          .plays_loops = true,      .num_iterations = num_iterations,
-    .makes_islands = true, .read_times = read_times, .read_clock = read_clock
+    .name = "graph",
+    .mode = BRAID_MODE_GRAPH,
+    .plays_loops = true,
+    .get_cost_model = get_cost_model,
+    .check = check,
+    .makes_islands = true,
+    .create = create,
+    .update = update,
+    .check_task = check_task,
+    .orders_frames = braid_driver_graph_frames_orders,
+    .launch = launch,
+    .read_times = read_times,
+    .read_clock = read_clock,
+    .num_iterations = num_iterations,
+    .find_running = find_running,
+    .destroy = destroy,
 };
-const struct player braid_overlapping_graph_player = { GRAPH_PLAYER, .launches_overlap = true };
-
-#undef GRAPH_PLAYER

@@ -58,8 +58,6 @@ static braid_status check_copies(const struct gpu_backend *gpu, const struct bac
 {
     const struct gpu_api *api = gpu->api;
     size_t num = 0;
-    if (!gpu->vendor->nodes->read_copy)
-        return BRAID_OK;
     gpu_result result = api->graph_nodes(graph, NULL, &num);
     if (result || !num)
         return braid_gpu_check_task(gpu, result, &api->graph_nodes, task, NULL);

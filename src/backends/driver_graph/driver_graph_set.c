@@ -29,9 +29,9 @@ static const char *find_reason(const struct gpu_api *api, const struct backend_t
         return no_call;
     switch (task->kind) {
     case WORK_COPY:
-        return api->executable_set_copy || api->hip_executable_set_copy ? NULL : no_call;
+        return api->executable_set_copy ? NULL : no_call;
     case WORK_FILL:
-        return api->executable_set_fill || api->hip_executable_set_fill ? NULL : no_call;
+        return api->executable_set_fill ? NULL : no_call;
     case WORK_HOST:
         return api->executable_set_host ? NULL : no_call;
     case WORK_QUEUE:

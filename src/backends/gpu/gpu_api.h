@@ -44,6 +44,7 @@ enum {
     GPU_CAPTURE_RELAXED = 2,
     GPU_POINTER_MEMORY_TYPE = 2,
     GPU_POINTER_DEVICE = 9, // CUDA
+    GPU_COPY_DEFAULT = 4,   // HIP: the runtime finds the kinds of the addresses
 };
 
 // CUDA only.
@@ -194,47 +195,39 @@ struct gpu_api {
     gpu_result (*function_occupancy)(int *blocks, gpu_function function, int block_threads,
                                      size_t shared_bytes); // CUDA
 
-    // Graphs. Kernel and fill parameters have a layout for each vendor.
+    // Graphs (CUDA)
     gpu_result (*graph_create)(gpu_graph *graph, unsigned flags);
-    gpu_result (*graph_destroy)(gpu_graph graph);
     gpu_result (*graph_add_kernel)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                    size_t num_after, const void *parameters);
     gpu_result (*graph_add_copy)(gpu_node *node, gpu_graph graph, const gpu_node *after,
-                                 size_t num_after, const void *parameters,
-                                 gpu_context context); // CUDA
-    gpu_result (*hip_graph_add_copy)(gpu_node *node, gpu_graph graph, const gpu_node *after,
-                                     size_t num_after, void *to, const void *from, size_t bytes,
-                                     int kind); // HIP
+                                 size_t num_after, const void *parameters, gpu_context context);
     gpu_result (*graph_add_fill)(gpu_node *node, gpu_graph graph, const gpu_node *after,
-                                 size_t num_after, const void *parameters,
-                                 gpu_context context); // CUDA
-    gpu_result (*hip_graph_add_fill)(gpu_node *node, gpu_graph graph, const gpu_node *after,
-                                     size_t num_after, const void *parameters); // HIP
+                                 size_t num_after, const void *parameters, gpu_context context);
     gpu_result (*graph_add_host)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                  size_t num_after, const void *parameters);
     gpu_result (*graph_add_memory_operations)(gpu_node *node, gpu_graph graph,
                                               const gpu_node *after, size_t num_after,
-                                              const void *parameters); // CUDA
+                                              const void *parameters);
     gpu_result (*graph_add_empty)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                   size_t num_after);
     gpu_result (*graph_add_record)(gpu_node *node, gpu_graph graph, const gpu_node *after,
-                                   size_t num_after, gpu_event event); // CUDA
+                                   size_t num_after, gpu_event event);
     gpu_result (*graph_add_wait)(gpu_node *node, gpu_graph graph, const gpu_node *after,
-                                 size_t num_after, gpu_event event); // CUDA
+                                 size_t num_after, gpu_event event);
     gpu_result (*graph_add_child)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                   size_t num_after, gpu_graph child);
     gpu_result (*graph_add_node)(gpu_node *node, gpu_graph graph, const gpu_node *after,
                                  const struct gpu_edge_data *data, size_t num_after,
-                                 void *parameters); // CUDA
+                                 void *parameters);
     gpu_result (*graph_create_condition)(uint64_t *condition, gpu_graph graph, gpu_context context,
-                                         unsigned first_value, unsigned flags); // CUDA
+                                         unsigned first_value, unsigned flags);
     gpu_result (*graph_add_edges)(gpu_graph graph, const gpu_node *from, const gpu_node *to,
-                                  const struct gpu_edge_data *data, size_t num_edges); // CUDA
+                                  const struct gpu_edge_data *data, size_t num_edges);
     gpu_result (*node_set_attribute)(gpu_node node, int attribute,
-                                     const union gpu_attribute_value *value);       // CUDA
-    gpu_result (*graph_nodes)(gpu_graph graph, gpu_node *nodes, size_t *num_nodes); // CUDA
-    gpu_result (*node_type)(gpu_node node, int *type);                              // CUDA
-    gpu_result (*node_copy)(gpu_node node, void *parameters);                       // CUDA
+                                     const union gpu_attribute_value *value);
+    gpu_result (*graph_nodes)(gpu_graph graph, gpu_node *nodes, size_t *num_nodes);
+    gpu_result (*node_type)(gpu_node node, int *type);
+    gpu_result (*node_copy)(gpu_node node, void *parameters);
     gpu_result (*graph_instantiate)(gpu_executable *executable, gpu_graph graph,
                                     unsigned long long flags);
     gpu_result (*executable_destroy)(gpu_executable executable);
@@ -242,19 +235,18 @@ struct gpu_api {
     gpu_result (*executable_set_kernel)(gpu_executable executable, gpu_node node,
                                         const void *parameters);
     gpu_result (*executable_set_copy)(gpu_executable executable, gpu_node node,
-                                      const void *parameters, gpu_context context); // CUDA
-    gpu_result (*hip_executable_set_copy)(gpu_executable executable, gpu_node node, void *to,
-                                          const void *from, size_t bytes, int kind); // HIP
+                                      const void *parameters, gpu_context context);
     gpu_result (*executable_set_fill)(gpu_executable executable, gpu_node node,
-                                      const void *parameters, gpu_context context); // CUDA
-    gpu_result (*hip_executable_set_fill)(gpu_executable executable, gpu_node node,
-                                          const void *parameters); // HIP
+                                      const void *parameters, gpu_context context);
     gpu_result (*executable_set_host)(gpu_executable executable, gpu_node node,
                                       const void *parameters);
     gpu_result (*executable_set_child)(gpu_executable executable, gpu_node node, gpu_graph child);
     gpu_result (*node_set_enabled)(gpu_executable executable, gpu_node node, unsigned enabled);
+
+    // Captures and errors
     gpu_result (*capture_begin)(gpu_stream stream, int mode);
     gpu_result (*capture_end)(gpu_stream stream, gpu_graph *graph);
+    gpu_result (*graph_destroy)(gpu_graph graph);
     gpu_result (*stream_is_capturing)(gpu_stream stream, int *status); // 0: it is not
     gpu_result (*exchange_capture_mode)(int *mode);
     gpu_result (*hip_peek_error)(void); // HIP: the thread's last error

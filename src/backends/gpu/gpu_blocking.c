@@ -69,14 +69,12 @@ void braid_gpu_blocking_start(struct gpu_backend *gpu)
     braid_blockers_init(&gpu->blockers, make_call, end_call, NULL);
 }
 
-// HIP's graphs have no node that waits: the driver's thread makes the call there.
 bool braid_gpu_can_block_apart(const struct gpu_backend *gpu)
 {
     if (gpu->vendor->index == GPU_HIP)
         return gpu->api->hip_stream_wait_value && gpu->api->hip_signal_allocate &&
                gpu->attributes[GPU_STREAM_WAITS];
-    return gpu->api->stream_wait_value && gpu->api->graph_add_memory_operations &&
-           gpu->vendor->nodes->add_wait_value;
+    return gpu->api->stream_wait_value && gpu->api->graph_add_memory_operations;
 }
 
 braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
@@ -187,22 +185,17 @@ gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *d
     return result;
 }
 
-static gpu_host_function *call_in_graph(const struct gpu_backend *gpu)
-{
-    return gpu->vendor->nodes->add_wait_value ? hand_over : make_call;
-}
-
 gpu_result braid_gpu_add_blocking(struct gpu_behind behind, struct backend_detour *detour,
                                   gpu_node *out_node, const void **out_slot)
 {
     struct gpu_backend *gpu = detour->gpu;
     struct gpu_flag *flag = detour->flag;
-    const struct gpu_host_parameters call = { .call = call_in_graph(gpu), .user = detour };
+    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
     *out_slot = &gpu->api->graph_add_host;
     gpu_result result =
         gpu->api->graph_add_host(&flag->call, behind.graph, behind.after, behind.num_after, &call);
     *out_node = flag->call;
-    if (result || !gpu->vendor->nodes->add_wait_value)
+    if (result)
         return result;
     flag->in_graph = true;
     behind = (struct gpu_behind){ .graph = behind.graph, .after = &flag->call, .num_after = 1 };
@@ -215,7 +208,7 @@ gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backen
 {
     struct backend_detour *detour = task->detour;
     const struct gpu_api *api = detour->gpu->api;
-    const struct gpu_host_parameters call = { .call = call_in_graph(detour->gpu), .user = detour };
+    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
     *out_slot = &api->executable_set_host;
     return api->executable_set_host(executable, detour->flag->call, &call);
 }

@@ -260,6 +260,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     gpu->ops = common_ops;
     gpu->ops.name = vendor->name;
     gpu->ops.players = vendor->players;
+    gpu->ops.why_no_graphs = vendor->why_no_graphs;
     // AMD's runtime waits for a fill of host memory.
     gpu->ops.notes = vendor->index == GPU_CUDA ? BACKEND_NOTES_LANES : BACKEND_NOTES_NOTHING;
     if (vendor->index != GPU_CUDA)

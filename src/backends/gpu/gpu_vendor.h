@@ -74,7 +74,7 @@ struct gpu_scope {
     gpu_result error; // HIP: the last error, of the outermost scope
 };
 
-// Nodes of graphs, whose parameters have another layout with each vendor. *out_slot as below.
+// Nodes of graphs. *out_slot as below.
 struct gpu_vendor_nodes {
     gpu_result (*add_kernel)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                              const struct backend_launch *launch, gpu_node *out_node,
@@ -85,15 +85,15 @@ struct gpu_vendor_nodes {
                            const struct work_copy *copy, const void **out_slot);
     gpu_result (*put_fill)(const struct gpu_backend *gpu, const struct gpu_site *site,
                            const struct work_fill *fill, const void **out_slot);
-    // Optional: the ends of a copy in a graph, which a capture may have added. NULL for an end that
-    // is an array, and both for a node that is no copy.
+    // The ends of a copy in a graph, which a capture may have added. NULL for an end that is an
+    // array, and both for a node that is no copy.
     gpu_result (*read_copy)(const struct gpu_backend *gpu, gpu_node node, const void **out_to,
                             const void **out_from, const void **out_slot);
-    // Optional: waits until a word, as a number that may wrap around, is at least the value.
+    // Waits until a word, as a number that may wrap around, is at least the value.
     gpu_result (*add_wait_value)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                  void *word, uint32_t value, gpu_node *out_node,
                                  const void **out_slot);
-    // Optional. A loop goes round while the condition is not 0. A branch has an arm for each body,
+    // A loop goes round while the condition is not 0. A branch has an arm for each body,
     // and the condition chooses one. The bodies are the node's own.
     gpu_result (*add_conditional)(const struct gpu_backend *gpu, const struct gpu_behind *behind,
                                   const struct gpu_conditional *conditional, gpu_node *out_node,
@@ -139,15 +139,14 @@ struct gpu_vendor {
     gpu_result (*host_call)(struct gpu_backend *gpu, gpu_stream stream, gpu_host_function *call,
                             void *user, const void **out_slot);
 
-    const struct gpu_vendor_nodes *nodes;
-
-    // Optional: BRAID_OK when this runtime replays such a graph correctly; otherwise
-    // BRAID_UNSUPPORTED and the reason. `max_fan_out` is the largest number of edges that leave one
-    // node.
-    braid_status (*check_graph)(const struct gpu_backend *gpu, uint32_t max_fan_out);
-    // The costs of ordering on streams, and in a graph.
+    // The costs of ordering on streams.
     void (*stream_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
+
+    // The vendor's graphs: how nodes are added, and the costs of ordering in one. NULL, and why for
+    // messages, where they are not used.
+    const struct gpu_vendor_nodes *nodes;
     void (*graph_cost_model)(const struct gpu_backend *gpu, braid_cost_model *out_model);
+    const char *why_no_graphs;
 };
 
 // Writes the attributes that a launch needs beyond a plain one, and returns how many.

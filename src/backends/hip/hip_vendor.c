@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/hip/hip_layouts.h"
 #include "base/error.h"
 
 // Only development packages have the plain name.
@@ -21,12 +20,9 @@ static const char *const compiler_libraries[] = {
 
 // hipRuntimeGetVersion: major * 10000000 + minor * 100000 + patch.
 enum {
-    VERSION_GRAPHS = 50400000, // see check_graph; seen with 5.2.3, 5.4 is from AMD's dates
-    VERSION_SEGMENTED_GRAPHS = 70300000, // before, the executor below may run a graph
-    GRAPH_QUEUES = 4,                    // of the classic executor
-    DEFAULT_LANES = 4,                   // hardware queues that a process gets by default
-    VERSION_MEMORY_TYPES = 60000000,     // see find_memory
-    PROPERTIES_BYTES = 8192,             // more than hipDeviceProp_t of any version has
+    DEFAULT_LANES = 4,               // hardware queues that a process gets by default
+    VERSION_MEMORY_TYPES = 60000000, // see find_memory
+    PROPERTIES_BYTES = 8192,         // more than hipDeviceProp_t of any version has
 };
 
 // hipMemoryType: of versions before 6, and since.
@@ -140,7 +136,7 @@ static gpu_result copy(const struct gpu_backend *gpu, void *to, const void *from
                        gpu_stream stream, const void **out_slot)
 {
     *out_slot = &gpu->api->hip_copy;
-    return gpu->api->hip_copy(to, from, bytes, HIP_COPY_DEFAULT, stream);
+    return gpu->api->hip_copy(to, from, bytes, GPU_COPY_DEFAULT, stream);
 }
 
 // HIP 5.2 declares hipLaunchHostFunc and does not export it.
@@ -152,43 +148,6 @@ static gpu_result host_call(struct gpu_backend *gpu, gpu_stream stream, gpu_host
         return gpu->api->host_call(stream, call, user);
     *out_slot = &gpu->api->stream_callback;
     return braid_gpu_host_call_by_callback(gpu, stream, call, user);
-}
-
-static braid_status check_calls(const struct gpu_backend *gpu)
-{
-    const struct gpu_api *api = gpu->api;
-    if (api->graph_create && api->graph_destroy && api->graph_add_kernel &&
-        api->hip_graph_add_copy && api->hip_graph_add_fill && api->graph_add_host &&
-        api->graph_add_empty && api->graph_add_child && api->graph_instantiate &&
-        api->executable_destroy && api->executable_launch && api->executable_set_kernel &&
-        api->capture_begin && api->capture_end)
-        return BRAID_OK;
-    return braid_error(BRAID_UNSUPPORTED, "driver graph (%s): this runtime (%d) has no graphs",
-                       gpu->label, gpu->version);
-}
-
-static braid_status check_graph(const struct gpu_backend *gpu, uint32_t max_fan_out)
-{
-    braid_status status = check_calls(gpu);
-    if (status)
-        return status;
-    // Seen with AMD's 5.2.3. If a graph is launched while its last launch is in flight, it loses
-    // its host nodes and now and then damages the heap. Launches with a synchronisation between
-    // them are all right. Behind a host call hipGraphLaunch waits on the host. The graph's inner
-    // streams wait for the null stream. Two of its kernels that need each other may share a queue.
-    if (gpu->version < VERSION_GRAPHS)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "driver graph (%s): before HIP 5.4 a graph may block the host, and lose "
-                           "host calls if launched again in flight; this runtime is %d",
-                           gpu->label, gpu->version);
-    // The classic executor spreads the successors of a node over its queues. It leaves out the wait
-    // of those beyond the first round (ROCm/rocm-systems issue 11499).
-    if (gpu->version < VERSION_SEGMENTED_GRAPHS && max_fan_out > GRAPH_QUEUES)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "driver graph (%s): this runtime (%d) may drop edges of a node with "
-                           "more than %d successors, and one has %u",
-                           gpu->label, gpu->version, GRAPH_QUEUES, max_fan_out);
-    return BRAID_OK;
 }
 
 // Not measured: no AMD device was at hand. The lanes are as many as a process has hardware queues.
@@ -242,10 +201,11 @@ const struct gpu_vendor braid_gpu_hip = {
     .fills_of_host_memory_wait = true, // the runtime writes such memory with the CPU
     .copy = copy,
     .host_call = host_call,
-    .nodes = &braid_hip_nodes,
-    .check_graph = check_graph,
+    // Before 5.4 a graph that is launched again in flight loses host nodes, and its launch may block
+    // the host (seen with 5.2.3). Before 7.3 a node of more than four successors may lose edges
+    // (ROCm/rocm-systems issue 11499).
+    .why_no_graphs = "HIP's driver graphs lose edges or block in some versions",
     .stream_cost_model = cost_model,
-    .graph_cost_model = cost_model,
 };
 
 const struct backend_driver braid_hip_driver = {

@@ -5,8 +5,6 @@
 
 #include "backends/gpu/gpu_vendor.h"
 
-extern const struct gpu_vendor_nodes braid_hip_nodes;
-
 // Whether the image has code for the backend's architecture, as far as its format is known: loading
 // one that has none would abort the process.
 braid_status braid_hip_check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,

@@ -22,7 +22,7 @@ static void *libraries[NUM_LIBRARIES];
 static void functions_are_where_they_should_be(void **state)
 {
     (void)state;
-    static const char *const optional[] = { "hipLaunchHostFunc", "hipGraphUpload", "hipMallocAsync",
+    static const char *const optional[] = { "hipLaunchHostFunc", "hipMallocAsync",
                                             "hipMemPoolCreate", "hipGetDevicePropertiesR0600" };
     for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
         assert_non_null(dlsym(libraries[WHOLE], optional[i]));

@@ -56,20 +56,6 @@
     X(hipStreamBeginCapture)                                                                       \
     X(hipStreamEndCapture)                                                                         \
     X(hipStreamIsCapturing)                                                                        \
-    X(hipGraphCreate)                                                                              \
-    X(hipGraphDestroy)                                                                             \
-    X(hipGraphAddEmptyNode)                                                                        \
-    X(hipGraphAddKernelNode)                                                                       \
-    X(hipGraphAddMemsetNode)                                                                       \
-    X(hipGraphAddMemcpyNode1D)                                                                     \
-    X(hipGraphAddHostNode)                                                                         \
-    X(hipGraphAddDependencies)                                                                     \
-    X(hipGraphGetNodes)                                                                            \
-    X(hipGraphInstantiate)                                                                         \
-    X(hipGraphLaunch)                                                                              \
-    X(hipGraphExecDestroy)                                                                         \
-    X(hipGraphExecUpdate)                                                                          \
-    X(hipGraphExecKernelNodeSetParams)                                                             \
     X(hiprtcCreateProgram)                                                                         \
     X(hiprtcDestroyProgram)                                                                        \
     X(hiprtcCompileProgram)                                                                        \
@@ -82,8 +68,7 @@
 #define PROBE_OPTIONAL_FUNCTIONS(X)                                                                \
     X(hipLaunchHostFunc)                                                                           \
     X(hipMallocAsync)                                                                              \
-    X(hipFreeAsync)                                                                                \
-    X(hipGraphUpload)
+    X(hipFreeAsync)
 
 #define FIELD(name) __typeof__(name) *name;
 struct probe_functions {

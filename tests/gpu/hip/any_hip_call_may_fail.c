@@ -83,7 +83,7 @@ static void check_told(const struct life *life, const char *function, bool destr
 }
 
 // A whole life with the nth call of a function failing; NULL: none.
-static void live(const char *function, long nth, braid_exec_mode mode)
+static void live(const char *function, long nth)
 {
     struct life life = { .backend = "hip" };
     long before = function ? hip_calls(function) : 0;
@@ -92,7 +92,7 @@ static void live(const char *function, long nth, braid_exec_mode mode)
         life.before_destroying = note_calls;
         hip_fail(function, nth, OUT_OF_MEMORY);
     }
-    life.mode = mode;
+    life.mode = BRAID_MODE_STREAMS;
     life_live(&life);
     bool failed = hip_has_failed();
     hip_fail(NULL, 0, 0);
@@ -111,11 +111,11 @@ static long choose_samples(long num_calls)
     return num < num_calls ? num : num_calls;
 }
 
-static int fail_calls(const char *function, long num_calls, braid_exec_mode mode)
+static int fail_calls(const char *function, long num_calls)
 {
     long num = choose_samples(num_calls);
     for (long i = 0; i < num; i++)
-        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1), mode);
+        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1));
     return (int)num;
 }
 
@@ -139,39 +139,27 @@ static void count_calls(const struct gpu_symbol_table *table, long *counts)
 }
 
 // All functions of a table that a life calls.
-static int fail_functions(const struct gpu_symbol_table *table, braid_exec_mode mode)
+static int fail_functions(const struct gpu_symbol_table *table)
 {
     int num = 0;
     long before[MAX_ROWS], after[MAX_ROWS];
     count_calls(table, before);
-    live(NULL, 0, mode);
+    live(NULL, 0);
     count_calls(table, after);
     for (size_t i = 0; i < table->num_rows; i++) {
         if (after[i] > before[i] && sweep_tries(name_of(&table->rows[i])))
-            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i], mode);
+            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i]);
     }
     return num;
-}
-
-static void check_mode(braid_exec_mode mode)
-{
-    int num = fail_functions(&braid_gpu_symbols, mode);
-    num += fail_functions(&braid_gpu_compiler_symbols, mode);
-    print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > 50 || !sweep_is_whole());
 }
 
 static void on_streams(void **state)
 {
     (void)state;
-    check_mode(BRAID_MODE_STREAMS);
-}
-
-static void as_a_driver_graph(void **state)
-{
-    (void)state;
-    hip_need_driver_graphs();
-    check_mode(BRAID_MODE_GRAPH);
+    int num = fail_functions(&braid_gpu_symbols);
+    num += fail_functions(&braid_gpu_compiler_symbols);
+    print_message("summary: %d failures told, one a life\n", num);
+    assert_true(num > 50 || !sweep_is_whole());
 }
 
 // HIP's events are waited for by asking: often at first, then between sleeps.
@@ -261,7 +249,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_driver_graph),
         cmocka_unit_test(a_wait_that_asks_often),
         cmocka_unit_test(another_device_is_current),
         cmocka_unit_test(devices_become_a_group),

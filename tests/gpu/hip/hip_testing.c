@@ -17,8 +17,7 @@ static char failing[64];
 static long failing_nth, calls_before; // failing_nth: 0 once it is over
 static long last_nth;
 
-// Calls that create something, those that destroy it, and creations that were made to fail. The end
-// of a capture creates a graph too.
+// Calls that create something, those that destroy it, and creations that were made to fail.
 struct balance {
     const char *creates[2], *destroy;
     long num_failed;
@@ -30,8 +29,6 @@ static struct balance balances[] = {
     { { "hipStreamCreateWithPriority" }, "hipStreamDestroy", 0 },
     { { "hipEventCreateWithFlags" }, "hipEventDestroy", 0 },
     { { "hipModuleLoadData" }, "hipModuleUnload", 0 },
-    { { "hipGraphCreate", "hipStreamEndCapture" }, "hipGraphDestroy", 0 },
-    { { "hipGraphInstantiateWithFlags" }, "hipGraphExecDestroy", 0 },
     { { "hiprtcCreateProgram" }, "hiprtcDestroyProgram", 0 },
 };
 
@@ -108,17 +105,6 @@ void hip_fail(const char *function, long nth, int code)
     calls_before = hip_calls(function);
     failing_nth = nth;
     assert_true(set_rules(rule));
-}
-
-void hip_need_driver_graphs(void)
-{
-    struct frame frame;
-    check_ok(frame_open(&frame, "hip"));
-    braid_status status = frame_create_exec(&frame, BRAID_MODE_GRAPH);
-    frame_finish(&frame);
-    if (status == BRAID_UNSUPPORTED)
-        skip_because(braid_error_message());
-    check_ok(status);
 }
 
 // Only a stand-in driver in the process has the function.

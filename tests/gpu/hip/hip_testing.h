@@ -17,9 +17,6 @@ long hip_calls(const char *function);
 void hip_fail(const char *function, long nth, int code);
 bool hip_has_failed(void);
 
-// Whether this runtime makes a driver graph of a frame; otherwise the test is skipped.
-void hip_need_driver_graphs(void);
-
 // Every object that was created since the start was destroyed again, but for those that a failed
 // call promised. Only over a stand-in driver: no access was bad.
 void hip_check_nothing_is_left(void);

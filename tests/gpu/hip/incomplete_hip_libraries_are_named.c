@@ -61,16 +61,6 @@ static void an_old_library_runs_frames_on_streams(void **state)
     frame_finish(&frame);
 }
 
-static void an_old_library_refuses_what_it_has_not(void **state)
-{
-    (void)state;
-    struct frame frame;
-    check_ok(frame_open(&frame, "hip"));
-    check_fails(frame_create_exec(&frame, BRAID_MODE_GRAPH), BRAID_UNSUPPORTED,
-                "driver graph (hip:0): this runtime (50200300) has no graphs");
-    frame_finish(&frame);
-}
-
 static const struct CMUnitTest required[] = {
     cmocka_unit_test(a_missing_required_function_is_named),
 };
@@ -85,7 +75,6 @@ static const struct CMUnitTest amd[] = {
 
 static const struct CMUnitTest old[] = {
     cmocka_unit_test(an_old_library_runs_frames_on_streams),
-    cmocka_unit_test(an_old_library_refuses_what_it_has_not),
 };
 
 int main(int num_arguments, char **arguments)
