@@ -117,8 +117,6 @@ static braid_node_timing add_tallies(const braid_exec *exec, uint32_t node)
             &times->profile.tallies[(size_t)times->order[i] * times->profile.num_nodes + node];
         if (!tally->num || braid_exec_was_disabled(exec, i, node))
             continue;
-        all.least_ns = !num || tally->least_ns < all.least_ns ? tally->least_ns : all.least_ns;
-        all.most_ns = tally->most_ns > all.most_ns ? tally->most_ns : all.most_ns;
         all.sum_ns += tally->sum_ns;
         all.num += tally->num;
         times->scratch[num++] = tally->sum_ns / tally->num;
@@ -127,7 +125,7 @@ static braid_node_timing add_tallies(const braid_exec *exec, uint32_t node)
         return (braid_node_timing){ .timed_by = BRAID_TIMED_NOT };
     sort_numbers(times->scratch, num);
     return (braid_node_timing){
-        .time = { all.least_ns, times->scratch[num / 2], all.most_ns },
+        .time = { times->scratch[0], times->scratch[num / 2], times->scratch[num - 1] },
         .mean_ns = all.sum_ns / all.num,
         .num_runs = all.num,
         .timed_by = timers[times->profile.tally_timers[node]],

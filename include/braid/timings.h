@@ -44,8 +44,8 @@ typedef enum braid_timed_by {
     BRAID_TIMED_INSIDE, // itself alone: it writes down when it begins and ends
 } braid_timed_by;
 
-// A node's times where it runs. Empty nodes take 0. Of a node in a loop or branch, the least and
-// most are of all runs, and the median is of frames' means.
+// A node's times where it runs. Empty nodes take 0. A node in a loop or branch has a mean in each
+// frame, and `time` is of these means.
 typedef struct braid_node_timing {
     braid_spread time;
     uint64_t mean_ns;        // of all runs

@@ -82,7 +82,7 @@ struct scope {
 
 // Of a call's runs in one frame, which counts from 1.
 struct tally {
-    uint64_t frame, num, sum, least, most, begun;
+    uint64_t frame, num, sum, begun;
 };
 
 struct walk {
@@ -240,11 +240,9 @@ static bool is_cancelled(struct walk *walk)
 static void add_up(struct tally *tally, uint64_t frame, uint64_t ns)
 {
     if (tally->frame != frame)
-        *tally = (struct tally){ .frame = frame, .least = UINT64_MAX, .begun = tally->begun };
+        *tally = (struct tally){ .frame = frame, .begun = tally->begun };
     tally->num++;
     tally->sum += ns;
-    tally->least = ns < tally->least ? ns : tally->least;
-    tally->most = ns > tally->most ? ns : tally->most;
 }
 
 static void write_time(const struct lane *lane, const uint32_t *call, uint64_t begun)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an exec keeps times, a loop has those of all its iterations together, and a node inside has
-// those of each of its runs: how many there were, the shortest, the longest and the mean.
+// Where an exec keeps times, a loop has those of all its iterations together. A node inside has the
+// number of its runs, their mean, and the spread of the frames' means.
 #include "contract/counting.h"
 #include "contract/groups.h"
 
@@ -41,13 +41,14 @@ static struct timed make_timed(struct contract *contract)
     return timed;
 }
 
-static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph)
+static braid_exec *exec_with_times(struct contract *contract, const braid_graph *graph,
+                                   uint32_t num_kept)
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
                                          .frames = contract_frames(),
-                                         .profile = kept };
+                                         .profile = num_kept };
     braid_exec *exec;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (!plays_loops(contract)) {
@@ -78,7 +79,7 @@ static void nodes_inside_have_the_times_of_their_runs(void **state)
 {
     struct contract *contract = *state;
     struct timed timed = make_timed(contract);
-    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph, kept);
     braid_timings timings;
     run_frames(exec); // more than are kept
     check_ok(braid_exec_get_timings(exec, &timings));
@@ -101,11 +102,30 @@ static void nodes_inside_have_the_times_of_their_runs(void **state)
     assert_int_equal(last[timed.busy.index].end_ns, 0);
 }
 
+static void a_frames_runs_are_one_mean(void **state)
+{
+    struct contract *contract = *state;
+    struct timed timed = make_timed(contract);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph, 1);
+    braid_timings timings;
+    run_frames(exec);
+    check_ok(braid_exec_get_timings(exec, &timings));
+    assert_int_equal(timings.num_frames, 1);
+    const braid_node inside[] = { timed.busy, timed.inner, timed.often };
+    for (int i = 0; i < 3; i++) {
+        const braid_node_timing *timing = &timings.nodes[inside[i].index];
+        assert_in_range(timing->num_runs, num_left, num_left * num_times);
+        assert_int_equal(timing->time.least_ns, timing->mean_ns);
+        assert_int_equal(timing->time.median_ns, timing->mean_ns);
+        assert_int_equal(timing->time.most_ns, timing->mean_ns);
+    }
+}
+
 static void frames_that_disable_a_node_have_no_runs_of_it(void **state)
 {
     struct contract *contract = *state;
     struct timed timed = make_timed(contract);
-    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph, kept);
     braid_timings timings;
     check_ok(braid_exec_set(exec, timed.often, BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     run_frames(exec);
@@ -120,7 +140,7 @@ static void lanes_are_busy_with_their_loops(void **state)
 {
     struct contract *contract = *state;
     struct timed timed = make_timed(contract);
-    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph, kept);
     braid_timings timings;
     run_frames(exec);
     check_ok(braid_exec_get_timings(exec, &timings));
@@ -134,7 +154,7 @@ static void costs_are_those_of_a_run(void **state)
 {
     struct contract *contract = *state;
     struct timed timed = make_timed(contract);
-    braid_exec *exec = exec_with_times(contract, timed.counting.graph);
+    braid_exec *exec = exec_with_times(contract, timed.counting.graph, kept);
     check_ok(braid_exec_measure(exec, timed.counting.graph, kept));
     braid_timings timings;
     check_ok(braid_exec_get_timings(exec, &timings));
@@ -180,7 +200,7 @@ static void frames_before_a_failed_launch_keep_their_runs(void **state)
         add_axpy(counting.graph, (braid_node_options){ USES({ counting.sum, BRAID_READ_WRITE }) },
                  counting.numbers + 1, counting.numbers + 1, 1, 1, 1);
     check_ok(braid_graph_end(counting.graph));
-    braid_exec *exec = exec_with_times(contract, counting.graph);
+    braid_exec *exec = exec_with_times(contract, counting.graph, kept);
     const uint64_t times[kept + 1] = { 1, 2, 40, 3 };
     for (int i = 0; i <= kept; i++) {
         fails = i == 2;
@@ -198,6 +218,7 @@ int run_timed_loops(void)
 {
     const struct CMUnitTest tests[] = {
         contract_test(nodes_inside_have_the_times_of_their_runs),
+        contract_test(a_frames_runs_are_one_mean),
         contract_test(frames_that_disable_a_node_have_no_runs_of_it),
         contract_test(lanes_are_busy_with_their_loops),
         contract_test(costs_are_those_of_a_run),

@@ -169,6 +169,5 @@ struct profile_tally braid_driver_graph_tally_of(const struct graph_tallies *tal
         &part->read[first + (place->part == PART_OF_BODIES ? row : place->row)];
     if (tally->frame != frame + 1)
         return (struct profile_tally){ 0 };
-    return (struct profile_tally){ tally->num_runs, tally->sum_ns, tally->least_ns,
-                                   tally->most_ns };
+    return (struct profile_tally){ tally->num_runs, tally->sum_ns };
 }

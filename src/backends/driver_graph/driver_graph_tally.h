@@ -14,7 +14,7 @@ struct graph_tallies;
 // On the device: of a call or scope in one frame, which counts from 1. A scope has begun last at
 // `begun`.
 struct gpu_tally {
-    uint64_t frame, num_runs, sum_ns, least_ns, most_ns, begun;
+    uint64_t frame, num_runs, sum_ns, begun;
 };
 
 // Memory of the device that GPU_OWN_TALLY shares with GPU_OWN_KEEP.

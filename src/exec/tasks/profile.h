@@ -18,15 +18,13 @@ struct profile_span {
     uint64_t begin, end;
 };
 
-// The times of all runs in one frame of a node that is in a loop or branch.
+// The time of all runs together in one frame of a node that is in a loop or branch.
 struct profile_tally {
-    uint64_t num, sum_ns, least_ns, most_ns;
+    uint64_t num, sum_ns;
 };
 
 static inline void profile_tally_add(struct profile_tally *tally, uint64_t ns)
 {
-    tally->least_ns = !tally->num || ns < tally->least_ns ? ns : tally->least_ns;
-    tally->most_ns = ns > tally->most_ns ? ns : tally->most_ns;
     tally->sum_ns += ns;
     tally->num++;
 }

@@ -203,8 +203,6 @@ static void read_tallies(const struct cpu_program *program, const struct profile
         to[profile->from->ops[op].node] = (struct profile_tally){
             .num = tally->num,
             .sum_ns = convert_length(clock, tally->sum_ns),
-            .least_ns = convert_length(clock, tally->least_ns),
-            .most_ns = convert_length(clock, tally->most_ns),
         };
     }
     for (uint32_t i = 0; i < program->num_bodies; i++)
