@@ -275,6 +275,10 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_find_period(const braid_exec *exec, const braid_graph *graph,
                                     uint64_t *out_ns);
 
+// exec_set.c: gives kernels whose grids have no block these grids, before the first launch. They
+// were made with others, which a driver takes.
+void braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph);
+
 // exec_set_check.c, with the lock held.
 // Writes values, those of each node together, or refuses them all. It allocates nothing and calls
 // no driver. Errors, which name the node: BRAID_INVALID_ARGUMENT (a value that the graph would not

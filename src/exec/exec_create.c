@@ -294,19 +294,6 @@ braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
     return status ? status : braid_exec_idle_keep(exec);
 }
 
-// Kernels whose grids have no block were made with others, which a driver takes.
-static void empty_grids(braid_exec *exec, const braid_graph *graph)
-{
-    const struct graph_kernel *kernels = graph->kernels.items;
-    for (uint32_t i = 0; i < exec->tasks.num; i++) {
-        const struct graph_node *node = &graph_nodes(graph)[i];
-        if (node->kind != WORK_KERNEL || !kernels[node->payload].empty)
-            continue;
-        tasks_control(&exec->tasks, i)->grid = graph_kernel_grid(&kernels[node->payload]);
-        braid_exec_values_mark(&exec->values, &exec->tasks, i);
-    }
-}
-
 // The exec holds its devices open until it is destroyed. All ranks of a graph with communicators
 // hear of a failure, and of an error `status` from before.
 static braid_status create_on(const struct places *places, const braid_graph *graph,
@@ -343,7 +330,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
         braid_exec_free(exec);
         return status;
     }
-    empty_grids(exec, exec->placed ? exec->placed->graph : graph);
+    braid_exec_empty_grids(exec, exec->placed ? exec->placed->graph : graph);
     exec->info.argument_bytes = exec->tasks.num_slot_bytes[TASK_SLOT_ARGUMENTS];
     braid_places_hold(places, offsetof(braid_device, num_execs), 1);
     *out_exec = exec;

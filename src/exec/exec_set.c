@@ -240,3 +240,15 @@ braid_status braid_exec_set(braid_exec *exec, braid_node node, braid_target targ
     size_t bytes = index < num ? setter.task->launch.arg_bytes[index] : 0;
     return set_arg(&setter, index, (braid_arg){ value, bytes });
 }
+
+void braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph)
+{
+    const struct graph_kernel *kernels = graph->kernels.items;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        if (node->kind != WORK_KERNEL || !kernels[node->payload].empty)
+            continue;
+        tasks_control(&exec->tasks, i)->grid = graph_kernel_grid(&kernels[node->payload]);
+        braid_exec_values_mark(&exec->values, &exec->tasks, i);
+    }
+}
