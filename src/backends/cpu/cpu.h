@@ -243,6 +243,8 @@ size_t braid_cpu_task_bytes(const struct backend_task *task);
 // Copies the task's arguments to memory and returns the first byte after them.
 unsigned char *braid_cpu_task_capture(const struct backend_task *task, unsigned char *memory,
                                       struct cpu_work *out_work);
+// Reads the grid of a work that has it in memory.
+void braid_cpu_work_read_grid(struct cpu_work *work);
 // The loop that was captured behind these arguments.
 const struct work_loop *braid_cpu_task_loop(void *const *args);
 // The parts of a captured task that may change later: bytes behind its argument pointers, and its

@@ -2,12 +2,6 @@
 // Splitting the grid of one kernel over idle workers.
 #include "backends/cpu/cpu.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/error.h"
-#include "base/inside.h"
-
 enum {
     SPLIT_MIN_NS = 5000, // less than this left to do is done faster than help can be called
     CHUNK_MIN_NS = 2000, // chunks no shorter than this, so that claiming them costs little
@@ -143,63 +137,12 @@ static bool run_rest(struct cpu_backend *backend, struct cpu_job *job, const str
     return true;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-// The thread that begins the work is the only one that looks at it.
-static void read_grid(struct cpu_work *work)
-{
-    const void *words = *(const void *const *)*work->grid_from;
-    braid_dim3 grid;
-    memcpy(&grid, words, sizeof(grid));
-    grid = work_grid(grid);
-    work->blocks.grid.x = least(grid.x, work->most.x);
-    work->blocks.grid.y = least(grid.y, work->most.y);
-    work->blocks.grid.z = least(grid.z, work->most.z);
-    work->blocks.end = (uint64_t)work->blocks.grid.x * work->blocks.grid.y * work->blocks.grid.z;
-}
-
-// Threads that look for work, or that start, touch memory in which a caller may watch accesses. So
-// they sleep first, unless there is other work.
-static void await_idle_threads(struct cpu_backend *backend)
-{
-    cpu_lock(backend);
-    while (!backend->num_heads &&
-           backend->num_parked - backend->num_waking < backend->num_threads) {
-        cpu_unlock(backend);
-        braid_cpu_give_way();
-        cpu_lock(backend);
-    }
-    cpu_unlock(backend);
-}
-
-braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task)
-{
-    await_idle_threads(cpu_backend_of(backend));
-    unsigned char *memory = malloc(braid_cpu_task_bytes(task));
-    if (!memory)
-        return braid_error_no_memory("a task");
-    struct cpu_work work;
-    struct inside inside;
-    braid_cpu_task_capture(task, memory, &work);
-    braid_inside_begin(&inside, "a kernel or host call", NULL);
-    if (work.grid_from)
-        read_grid(&work);
-    if (work.blocks.end)
-        braid_cpu_work_call(&work, &work.blocks);
-    braid_inside_end(&inside);
-    free(memory);
-    return BRAID_OK;
-}
-
 // Whether help pays is known from the kernel's last run; else the first blocks are timed.
 bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work)
 {
     job->split.work = NULL;
     if (work->grid_from)
-        read_grid(work);
+        braid_cpu_work_read_grid(work);
     uint64_t num_blocks = work->blocks.end;
     if (num_blocks == 0)
         return true;

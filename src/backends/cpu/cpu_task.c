@@ -2,7 +2,11 @@
 // Tasks into work: every kind becomes a function of the form of a CPU kernel, with its arguments.
 #include "backends/cpu/cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/error.h"
+#include "base/inside.h"
 
 enum {
     MAX_ALIGNMENT = 64,     // of an argument's bytes
@@ -232,4 +236,55 @@ void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_
         memcpy(bytes, task->launch.args[i], values->bytes[i]);
         bytes += values->bytes[i];
     }
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+// The thread that begins the work is the only one that looks at it.
+void braid_cpu_work_read_grid(struct cpu_work *work)
+{
+    const void *words = *(const void *const *)*work->grid_from;
+    braid_dim3 grid;
+    memcpy(&grid, words, sizeof(grid));
+    grid = work_grid(grid);
+    work->blocks.grid.x = least(grid.x, work->most.x);
+    work->blocks.grid.y = least(grid.y, work->most.y);
+    work->blocks.grid.z = least(grid.z, work->most.z);
+    work->blocks.end = (uint64_t)work->blocks.grid.x * work->blocks.grid.y * work->blocks.grid.z;
+}
+
+// Threads that look for work, or that start, touch memory in which a caller may watch accesses. So
+// they sleep first, unless there is other work.
+static void await_idle_threads(struct cpu_backend *backend)
+{
+    cpu_lock(backend);
+    while (!backend->num_heads &&
+           backend->num_parked - backend->num_waking < backend->num_threads) {
+        cpu_unlock(backend);
+        braid_cpu_give_way();
+        cpu_lock(backend);
+    }
+    cpu_unlock(backend);
+}
+
+braid_status braid_cpu_run_here(struct backend *backend, const struct backend_task *task)
+{
+    await_idle_threads(cpu_backend_of(backend));
+    unsigned char *memory = malloc(braid_cpu_task_bytes(task));
+    if (!memory)
+        return braid_error_no_memory("a task");
+    struct cpu_work work;
+    struct inside inside;
+    braid_cpu_task_capture(task, memory, &work);
+    braid_inside_begin(&inside, "a kernel or host call", NULL);
+    if (work.grid_from)
+        braid_cpu_work_read_grid(&work);
+    if (work.blocks.end)
+        braid_cpu_work_call(&work, &work.blocks);
+    braid_inside_end(&inside);
+    free(memory);
+    return BRAID_OK;
 }
