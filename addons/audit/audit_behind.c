@@ -7,9 +7,6 @@
 
 #include "audit/audit_system.h"
 
-#define BIT(number) ((uint64_t)1 << ((number)-1))
-#define FAULTS (BIT(SIGSEGV) | BIT(SIGTRAP)) // that an audit needs
-
 // No program can block this signal through a C library, which has it for itself. While it is
 // blocked, SIGSEGV is one that the program blocks, although it comes through.
 enum { BLOCKS_FAULTS = 32 };
@@ -40,10 +37,10 @@ static uint64_t find_mask(const struct sigaction *action, int number, uint64_t i
 {
     uint64_t mask = interrupted | read_set(&action->sa_mask);
     if (!(action->sa_flags & SA_NODEFER))
-        mask |= BIT(number);
-    if (is_audited && mask & BIT(SIGSEGV))
-        mask |= BIT(BLOCKS_FAULTS);
-    return is_audited ? mask & ~FAULTS : mask;
+        mask |= AUDIT_BIT(number);
+    if (is_audited && mask & AUDIT_BIT(SIGSEGV))
+        mask |= AUDIT_BIT(BLOCKS_FAULTS);
+    return is_audited ? mask & ~AUDIT_FAULTS : mask;
 }
 
 static void end_by(int number)
@@ -55,12 +52,12 @@ static void end_by(int number)
 // To a handler, or to the system's own, which is called behind this one. The flags and the mask
 // hold as if the system called it.
 static void pass_on(struct sigaction *action, int number, siginfo_t *info, ucontext_t *thread,
-                    bool is_audited)
+                    bool is_audited, const struct audit_calls_before *calls)
 {
     const uint64_t interrupted = read_set(&thread->uc_sigmask);
     const struct sigaction before = *action;
     bool is_sent = info->si_code <= 0, is_ignored = before.sa_handler == SIG_IGN;
-    bool is_blocked = number == SIGSEGV && !is_sent && interrupted & BIT(BLOCKS_FAULTS);
+    bool is_blocked = number == SIGSEGV && !is_sent && interrupted & AUDIT_BIT(BLOCKS_FAULTS);
     if (is_ignored && is_sent)
         return;
     if (before.sa_handler == SIG_DFL || is_ignored || is_blocked) {
@@ -70,10 +67,13 @@ static void pass_on(struct sigaction *action, int number, siginfo_t *info, ucont
     if (before.sa_flags & (int)SA_RESETHAND)
         action->sa_handler = SIG_DFL;
     uint64_t own = set_mask(find_mask(&before, number, interrupted, is_audited));
+    struct audit_calls_before inside;
+    braid_audit_calls_leave(calls);
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, thread);
     else
         before.sa_handler(number);
+    braid_audit_calls_enter(&inside);
     set_mask(own);
 }
 
@@ -82,14 +82,15 @@ static void pass_on(struct sigaction *action, int number, siginfo_t *info, ucont
 //
 // From the first line on, this thread may fault at data in closed pages, as everywhere else.
 void braid_audit_pass_on(struct audit_behind *behind, int number, siginfo_t *info,
-                         ucontext_t *thread, bool is_audited)
+                         ucontext_t *thread, bool is_audited,
+                         const struct audit_calls_before *before)
 {
-    uint64_t own = is_audited ? set_mask(~FAULTS) : 0;
+    uint64_t own = is_audited ? set_mask(~AUDIT_FAULTS) : 0;
     void *link = thread->uc_link;
     bool is_later = behind->is_later && link != behind;
     if (is_later)
         thread->uc_link = (void *)behind;
-    pass_on(&behind->actions[is_later], number, info, thread, is_audited);
+    pass_on(&behind->actions[is_later], number, info, thread, is_audited, before);
     thread->uc_link = link;
     if (is_audited)
         set_mask(own);
@@ -106,10 +107,19 @@ bool braid_audit_is_replaced(int number, struct audit_behind *behind)
     return behind->of_now[0] != behind->of_audit[0];
 }
 
+bool braid_audit_is_before(audit_handler *handler, const struct audit_behind *behind)
+{
+    return behind->of_audit[0] != (uintptr_t)handler;
+}
+
 void braid_audit_handle(int number, audit_handler *handler, struct audit_behind *behind)
 {
     struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigfillset(&action.sa_mask);
+    if (number == SIGSYS) { // its handler may fault
+        sigdelset(&action.sa_mask, SIGSEGV);
+        sigdelset(&action.sa_mask, SIGTRAP);
+    }
     action.sa_sigaction = handler;
     sigaction(number, NULL, &found);
     if (!(found.sa_flags & SA_SIGINFO) || found.sa_sigaction != handler) {

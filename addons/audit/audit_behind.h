@@ -5,7 +5,14 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <ucontext.h>
+
+#include "audit/audit_calls.h"
+
+// Signals that an audit needs.
+#define AUDIT_BIT(number) ((uint64_t)1 << ((number)-1))
+#define AUDIT_FAULTS (AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP) | AUDIT_BIT(SIGSYS))
 
 // The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
 // fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.
@@ -18,6 +25,8 @@ struct audit_behind {
     unsigned long of_audit[4], of_now[4];
 };
 
+enum { AUDIT_RETURNS = 2 }; // of the action as the system has it: where handlers return
+
 typedef void audit_handler(int number, siginfo_t *info, void *context);
 
 // Puts the handler before that of the program.
@@ -26,8 +35,12 @@ void braid_audit_handle(int number, audit_handler *handler, struct audit_behind 
 // Whether the program has put another one before it. The stack may lie in a closed page.
 bool braid_audit_is_replaced(int number, struct audit_behind *behind);
 
+// Whether the system calls another one than this first.
+bool braid_audit_is_before(audit_handler *handler, const struct audit_behind *behind);
+
 // A handler hands its signal on to the program's. With `is_audited` pages are closed.
 void braid_audit_pass_on(struct audit_behind *behind, int number, siginfo_t *info,
-                         ucontext_t *thread, bool is_audited);
+                         ucontext_t *thread, bool is_audited,
+                         const struct audit_calls_before *before);
 
 #endif

@@ -100,7 +100,13 @@ static braid_status start(struct auditing *auditing)
     braid_status status = know_children(audit);
     if (!status)
         status = fill(audit, auditing);
-    return status ? status : braid_audit_start(audit);
+    if (!status)
+        status = braid_audit_start(audit);
+    if (!status && !audit->sees_calls)
+        status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
+                                                 "system calls that use memory of buffers are not "
+                                                 "seen here, and fail");
+    return status;
 }
 
 static braid_status take(struct auditing *auditing, uint32_t node)

@@ -47,6 +47,7 @@ struct audit {
     uint32_t num_noted;
     const char *unseen;       // why it is not seen in full; NULL: it is
     bool hides;               // accesses of some threads behind others'
+    bool sees_calls;          // system calls of nodes
     uint32_t num_begun;       // nodes, up to this one
     struct audit_user *users; // by page
 
@@ -67,6 +68,8 @@ struct audit {
 
 // audit_judge.c. Notes an access of the node at hand.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
+// Likewise, of all these bytes at once.
+void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes);
 // Several threads use a page that opens for single instructions. Hidden accesses count as made.
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address);
 // Opens pages with the address as far as no access there can be undeclared. False: the page is not
@@ -74,6 +77,16 @@ void braid_audit_judge_hidden(struct audit *audit, uintptr_t address);
 bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
 // All that is open. False: the system refuses.
 bool braid_audit_close(struct audit *audit);
+
+// Until the next node.
+bool braid_audit_open_all(struct audit *audit);
+// Some accesses of the node are not seen. All that it declares count as made.
+void braid_audit_miss(struct audit *audit, const char *reason);
+// Nor is the rest of the node. All pages together are few mappings.
+bool braid_audit_give_up(struct audit *audit, const char *reason);
+
+// audit_call_memory.c
+extern const char braid_audit_unseen_call[];
 
 // audit_late.c. Waits, for a second at most, until no thread of the program has a fault of which it
 // does not know yet. Behind an audit the handler of the program might be told of it.

@@ -58,6 +58,57 @@ void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
         count(audit, address, writes);
 }
 
+// The end of the undeclared bytes at `begin`, at most `end`.
+static uintptr_t find_undeclared_end(const struct audit *audit, uintptr_t begin, uintptr_t end,
+                                     bool writes)
+{
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        const struct audit_access *access = &audit->declared[i];
+        if (access->begin > begin && access->begin < end && (!writes || access->may_write))
+            end = access->begin;
+    }
+    return end;
+}
+
+static void count_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    for (size_t i = 0; i < audit->memory.num_buffers; i++) {
+        struct audit_buffer *buffer = &audit->memory.buffers[i];
+        struct audit_count *found = &buffer->counts[writes];
+        uintptr_t from = buffer->begin > begin ? buffer->begin : begin;
+        uintptr_t to = buffer->end < end ? buffer->end : end;
+        if (from >= to)
+            continue;
+        count(audit, from, writes);
+        if (to - 1 > found->highest)
+            found->highest = to - 1;
+    }
+}
+
+void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
+{
+    for (uint32_t i = 0; i < audit->num_declared; i++) {
+        struct audit_access *access = &audit->declared[i];
+        if (!overlaps(access, begin, end))
+            continue;
+        access->was_read = true;
+        access->was_written = access->was_written || (writes && access->may_write);
+    }
+    while (audit->runs && begin < end) {
+        uintptr_t reached = begin;
+        for (uint32_t i = 0; i < audit->num_declared; i++) {
+            const struct audit_access *access = &audit->declared[i];
+            if (has(access, begin) && access->end > reached && (!writes || access->may_write))
+                reached = access->end;
+        }
+        if (reached == begin) {
+            reached = find_undeclared_end(audit, begin, end, writes);
+            count_bytes(audit, begin, reached, writes);
+        }
+        begin = reached;
+    }
+}
+
 // Whether the node declares such accesses to these bytes.
 static bool declares(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
 {
@@ -195,6 +246,25 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     return (rights & wanted) &&
            braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
                                    rights | PROT_EXEC);
+}
+
+bool braid_audit_open_all(struct audit *audit)
+{
+    audit->is_open = true;
+    return braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+void braid_audit_miss(struct audit *audit, const char *reason)
+{
+    audit->unseen = reason;
+    for (uint32_t i = 0; i < audit->num_declared; i++)
+        audit->declared[i].was_read = audit->declared[i].was_written = true;
+}
+
+bool braid_audit_give_up(struct audit *audit, const char *reason)
+{
+    braid_audit_miss(audit, reason);
+    return braid_audit_open_all(audit);
 }
 
 static bool close_bytes(struct audit *audit, uintptr_t begin, uintptr_t end)

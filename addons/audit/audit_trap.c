@@ -6,6 +6,7 @@
 
 #include "audit/audit_behind.h"
 #include "audit/audit_by_pages.h"
+#include "audit/audit_calls.h"
 #include "audit/audit_system.h"
 #include "base/error.h"
 #include "base/signals.h"
@@ -51,7 +52,7 @@ static union {
         pthread_rwlock_t lock;           // of braid_audit_lock
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
-        struct audit_behind fault, trap;
+        struct audit_behind fault, trap, call;
         _Atomic uintptr_t late_address; // of the last fault that no audit answered
         atomic_int late_thread;
     };
@@ -110,21 +111,6 @@ static bool step(struct audit *audit, uintptr_t address, size_t page, bool write
 
 static const char not_closed[] = "the system refuses to close pages of its buffers";
 
-static bool open_all(struct audit *audit)
-{
-    audit->is_open = true;
-    return braid_audit_pages_allow_all(&audit->pages, PROT_READ | PROT_WRITE | PROT_EXEC);
-}
-
-// The rest of the node is not seen. All pages together are few mappings.
-static bool give_up(struct audit *audit, const char *reason)
-{
-    audit->unseen = reason;
-    for (uint32_t i = 0; i < audit->num_declared; i++)
-        audit->declared[i].was_read = audit->declared[i].was_written = true;
-    return open_all(audit);
-}
-
 // Before the page opens, and behind it.
 static void note_user(struct audit *audit, uintptr_t address, size_t page)
 {
@@ -161,8 +147,9 @@ static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *ou
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes);
         done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
-               give_up(audit, "behind its first accesses, the system refuses to open single "
-                              "pages of its buffers");
+               braid_audit_give_up(audit,
+                                   "behind its first accesses, the system refuses to open single "
+                                   "pages of its buffers");
         note_user(audit, address, page);
     }
     *out_steps = audit->num_steps;
@@ -174,7 +161,7 @@ static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *ou
 void braid_audit_pause(struct audit *audit)
 {
     take(audit, true);
-    open_all(audit);
+    braid_audit_open_all(audit);
     leave(audit, true);
 }
 
@@ -193,48 +180,83 @@ static bool may_be_late(uintptr_t address)
 // The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
 // has no part of the audit.
 static void pass_on(const struct audit *audit, struct audit_behind *behind, int number,
-                    siginfo_t *info, void *context)
+                    siginfo_t *info, void *context, const struct audit_calls_before *before)
 {
     leave_handler();
-    braid_audit_pass_on(behind, number, info, context, audit);
+    braid_audit_pass_on(behind, number, info, context, audit, before);
+    braid_audit_calls_leave(before);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
+    struct audit_calls_before before;
+    braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
     uintptr_t address = (uintptr_t)info->si_addr;
     bool steps = false, is_access = info->si_code == SEGV_ACCERR;
     bool is_own = is_access && audit && answer(audit, address, fault_writes(context), &steps);
     if (steps)
         set_trap(context, true);
-    if (is_own || (is_access && may_be_late(address)))
-        leave_handler();
-    else
-        pass_on(audit, &shared.fault, number, info, context);
+    if (!is_own && !(is_access && may_be_late(address))) {
+        pass_on(audit, &shared.fault, number, info, context, &before);
+        return;
+    }
+    leave_handler();
+    braid_audit_calls_leave(&before);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
+    struct audit_calls_before before;
+    braid_audit_calls_enter(&before);
     struct audit *audit = enter_handler();
+    if (audit && braid_audit_call_ends(context)) {
+        take(audit, true);
+        braid_audit_call_end(audit, &before, context);
+        leave(audit, true);
+        leave_handler();
+        braid_audit_calls_leave(&before);
+        return;
+    }
     if (!audit || atomic_load_explicit(&audit->owner, memory_order_relaxed) / 2 != this_thread()) {
-        pass_on(audit, &shared.trap, number, info, context);
+        pass_on(audit, &shared.trap, number, info, context, &before);
         return;
     }
     while (audit->num_steps) {
         const struct audit_step *last = &audit->steps[--audit->num_steps];
         if (!audit->is_open &&
             !braid_audit_pages_allow(&audit->pages, last->address, 1, last->rights))
-            give_up(audit, not_closed);
+            braid_audit_give_up(audit, not_closed);
     }
     set_trap(context, false);
     leave(audit, false);
     leave_handler();
+    braid_audit_calls_leave(&before);
+}
+
+// The keeper of the audit may fault at the call's own arguments.
+static void on_call(int number, siginfo_t *info, void *context)
+{
+    enum { IS_HANDED_OVER = 2 }; // SYS_USER_DISPATCH
+    struct audit_calls_before before;
+    braid_audit_calls_enter(&before);
+    struct audit *audit = enter_handler();
+    if (!audit || !before.is_own || info->si_code != IS_HANDED_OVER) {
+        pass_on(audit, &shared.call, number, info, context, &before);
+        return;
+    }
+    take(audit, true);
+    braid_audit_call_begin(audit, &before, context);
+    leave(audit, true);
+    leave_handler();
+    braid_audit_calls_leave(&before);
 }
 
 static void set_handlers(void)
 {
     braid_audit_handle(SIGSEGV, on_fault, &shared.fault);
     braid_audit_handle(SIGTRAP, on_trap, &shared.trap);
+    braid_audit_handle(SIGSYS, on_call, &shared.call);
 }
 
 // A handler of the program could not be called where its stack is closed. Signals that end it
@@ -251,6 +273,7 @@ static void block_signals(struct audit *audit)
         if (action.sa_handler == SIG_DFL && !sigismember(&audit->signals_before, ends[i]))
             sigaddset(&let_through, ends[i]);
     }
+    sigaddset(&let_through, SIGSYS);
     pthread_sigmask(SIG_UNBLOCK, &let_through, NULL);
 }
 
@@ -279,6 +302,9 @@ braid_status braid_audit_start(struct audit *audit)
     take(audit, true);
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);
+    // A sanitizer's handler before the audit's would make calls of its own.
+    audit->sees_calls = is_closed && !braid_audit_is_before(on_call, &shared.call) &&
+                        braid_audit_calls_start(shared.call.of_audit[AUDIT_RETURNS]);
     if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);
@@ -288,6 +314,7 @@ braid_status braid_audit_start(struct audit *audit)
 
 void braid_audit_stop(struct audit *audit)
 {
+    braid_audit_calls_stop();
     braid_audit_pause(audit);
     braid_audit_wait_for_faults();
     atomic_store(&shared.late_thread, 0);
@@ -308,18 +335,20 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     audit->declared = audit->memory.accesses + node->first_access;
     audit->num_declared = node->num_accesses;
     if (!is_closed)
-        give_up(audit, not_closed);
+        braid_audit_give_up(audit, not_closed);
     audit->runs = true;
     leave(audit, true);
+    braid_audit_calls_hand_over(true);
 }
 
 // A handler of the program may have opened pages of which the audit does not know.
 static void note_unseen(struct audit *audit)
 {
     bool is_replaced = braid_audit_is_replaced(SIGSEGV, &shared.fault) ||
-                       braid_audit_is_replaced(SIGTRAP, &shared.trap);
+                       braid_audit_is_replaced(SIGTRAP, &shared.trap) ||
+                       braid_audit_is_replaced(SIGSYS, &shared.call);
     if (is_replaced) {
-        open_all(audit);
+        braid_audit_open_all(audit);
         set_handlers();
     }
     if (audit->unseen)
@@ -337,6 +366,7 @@ static void note_unseen(struct audit *audit)
 // its stack, in a page that has just been closed.
 void braid_audit_end_node(struct audit *audit)
 {
+    braid_audit_calls_hand_over(false);
     take(audit, true);
     audit->runs = false;
     if (!braid_audit_close(audit))

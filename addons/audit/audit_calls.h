@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls of the thread that runs an audit's nodes. The system hands each one over as a signal
+// (SIGSYS) before it is made. The audit judges the memory that it uses, opens pages for it, and has
+// the thread make it. A trap tells of its end.
+#ifndef BRAID_AUDIT_AUDIT_CALLS_H
+#define BRAID_AUDIT_AUDIT_CALLS_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "audit/audit_pages.h"
+
+struct audit;
+
+enum { AUDIT_CALL_ARGS = 6 };
+
+// The call that the thread makes.
+struct audit_call {
+    uintptr_t number, back; // and where the thread goes on
+    uintptr_t args[AUDIT_CALL_ARGS];
+    bool opens_all; // pages, until its end
+    uint64_t mask;  // in place of the program's
+};
+
+// In a page of its own, which is never closed. The code that makes calls knows where the first
+// three lie.
+struct audit_calls {
+    union {
+        struct {
+            volatile unsigned char hands_over; // the system reads it before each call of the thread
+            _Atomic uintptr_t back;            // behind a call that makes a child
+            atomic_int child_starts;           // it is still to read `back`
+            _Atomic uintptr_t thread;          // that hands over calls; 0: none
+            bool rests;                        // until the next node
+            struct audit_call call;
+        };
+        unsigned char page[AUDIT_PAGE];
+    };
+};
+extern struct audit_calls braid_audit_calls;
+
+// As a handler found them.
+struct audit_calls_before {
+    bool is_own; // it runs on that thread
+    unsigned char handed_over;
+    struct audit_call call;
+};
+
+// A handler makes calls of its own. It leaves and enters around the program's handlers.
+void braid_audit_calls_enter(struct audit_calls_before *out_before);
+void braid_audit_calls_leave(const struct audit_calls_before *before);
+
+// Begins for the calling thread. False: the system, or a handler of the program, does not allow it.
+// `returns` is where the C library's handlers return to the system.
+bool braid_audit_calls_start(uintptr_t returns);
+void braid_audit_calls_stop(void);
+// Around a node.
+void braid_audit_calls_hand_over(bool is_on);
+
+// From SIGSYS and from the trap behind the call, by the audit's owner.
+void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *before,
+                            ucontext_t *thread);
+bool braid_audit_call_ends(const ucontext_t *thread);
+void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
+                          ucontext_t *thread);
+
+// audit_call_memory.c: the memory that calls use.
+// Opens pages for the call, and judges accesses of which all is known before.
+void braid_audit_call_open(struct audit *audit, struct audit_call *call);
+// Behind it: judges the others, and closes the pages.
+void braid_audit_call_close(struct audit *audit, const struct audit_call *call, intptr_t result);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the CPU an audit sees the memory that system calls of a node use, and these calls do not fail.
+// A finding names nodes with a call of which not all is known.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/audit_testing.h"
+
+enum { HAND_OVER = 59, BYTES = 64 };
+
+static int ends[2]; // of a pipe
+static braid_resource part;
+
+static int open_site(void **state)
+{
+    int opened = open_audited(state);
+    if (!audits_cpu())
+        skip_because("devices close no pages");
+#if defined(UNDER_TSAN)
+    skip_because("the thread sanitizer makes system calls of its own in handlers");
+#endif
+    char letter = 0;
+    if (prctl(HAND_OVER, 1, 0, 0, &letter))
+        skip_because("the system hands no calls over");
+    prctl(HAND_OVER, 0, 0, 0, 0);
+    assert_int_equal(pipe(ends), 0);
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, BYTES, &part));
+    return opened;
+}
+
+static int close_site(void **state)
+{
+    close(ends[0]), close(ends[1]);
+    return close_audited(state);
+}
+
+// A node that declares the first bytes.
+static void add_call(braid_host_function *call, braid_access_mode mode)
+{
+    check_ok(braid_graph_add_host_call(
+        audited.graph,
+        &(braid_host_call){ BRAID_ACCESSES({ part, mode }), .call = call, .user = audited.words },
+        NULL));
+}
+
+static void check_finding(braid_audit_kind kind, const char *text)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 1);
+    assert_int_equal(audited.findings.items[0].told.kind, kind);
+    assert_string_equal(audited.findings.items[0].text, text);
+}
+
+static void check_nothing(void)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    if (audited.findings.num)
+        print_message("%s\n", audited.findings.items[0].text);
+    assert_int_equal(audited.findings.num, 0);
+}
+
+static void read_pipe(void *words)
+{
+    const char text[BYTES] = "text";
+    assert_int_equal(write(ends[1], text, sizeof(text)), BYTES);
+    assert_int_equal(read(ends[0], words, PAGE / 2), BYTES);
+}
+
+static void a_declared_read_from_a_pipe_is_a_write(void **state)
+{
+    (void)state;
+    add_call(read_pipe, BRAID_WRITE);
+    check_nothing();
+    assert_string_equal((const char *)audited.words, "text");
+}
+
+static void a_read_from_a_pipe_writes_what_is_undeclared(void **state)
+{
+    (void)state;
+    add_call(read_pipe, BRAID_READ);
+    check_finding(BRAID_AUDIT_WRITES,
+                  "node 0 'host call' writes bytes from 0 to 63 of 'words', which "
+                  "it does not declare");
+    assert_string_equal((const char *)audited.words, "text");
+}
+
+static void write_more(void *words)
+{
+    char got[2 * BYTES];
+    assert_int_equal(write(ends[1], words, sizeof(got)), sizeof(got));
+    assert_int_equal(read(ends[0], got, sizeof(got)), sizeof(got));
+}
+
+static void a_write_reads_what_is_undeclared(void **state)
+{
+    (void)state;
+    add_call(write_more, BRAID_READ);
+    check_finding(BRAID_AUDIT_READS,
+                  "node 0 'host call' reads bytes from 64 to 127 of 'words', which "
+                  "it does not declare");
+}
+
+static void call_without_table(void *words)
+{
+    assert_non_null(getcwd(words, BYTES));
+}
+
+static void gather(void *words)
+{
+    struct iovec list = { words, BYTES };
+    assert_int_equal(writev(ends[1], &list, 1), BYTES);
+    assert_int_equal(readv(ends[0], &list, 1), BYTES);
+}
+
+// The call fails at the closed page, to which none of its arguments leads.
+static void copy_by_lists(void *words)
+{
+    uint32_t value = 5;
+    const struct iovec to = { words, sizeof(value) }, from = { &value, sizeof(value) };
+    assert_int_equal(process_vm_readv(getpid(), &to, 1, &from, 1, 0), sizeof(value));
+    assert_int_equal(*(volatile uint32_t *)words, value);
+}
+
+static void calls_of_which_not_all_is_known_are_named(void **state)
+{
+    static braid_host_function *const calls[] = { call_without_table, gather, copy_by_lists };
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        braid_graph_destroy(audited.graph);
+        check_ok(braid_graph_create(&audited.graph));
+        check_ok(
+            braid_graph_add_buffer(audited.graph, "words", audited.words, PAGE, &audited.buffer));
+        check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, BYTES, &part));
+        add_call(calls[i], BRAID_READ_WRITE);
+        check_finding(
+            BRAID_AUDIT_UNSEEN,
+            "node 0 'host call' is not audited: a system call uses memory of its buffers in a way "
+            "that is not known");
+    }
+}
+
+static void open_itself(void *words)
+{
+    assert_int_equal(mprotect(words, PAGE, PROT_READ | PROT_WRITE), 0);
+    ((volatile uint32_t *)words)[BYTES] = 1;
+}
+
+static void write_behind(void *words)
+{
+    ((volatile uint32_t *)words)[BYTES] = 1;
+}
+
+// The next node finds the page closed.
+static void a_node_that_opens_pages_itself_is_named(void **state)
+{
+    (void)state;
+    add_call(open_itself, BRAID_EXCLUSIVE);
+    add_call(write_behind, BRAID_EXCLUSIVE);
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 2);
+    assert_int_equal(audited.findings.items[0].told.kind, BRAID_AUDIT_UNSEEN);
+    assert_string_equal(
+        audited.findings.items[0].text,
+        "node 0 'host call' is not audited: it changes the rights of pages of its buffers, or "
+        "maps others");
+    assert_int_equal(audited.findings.items[1].told.kind, BRAID_AUDIT_WRITES);
+    assert_int_equal(audited.findings.items[1].told.node.index, 1);
+}
+
+static void *make_calls(void *user)
+{
+    const struct timespec pause = { .tv_nsec = 1000 };
+    assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL), 0);
+    assert_true(getpid() > 0);
+    free(malloc(1 << 20));
+    return user;
+}
+
+static void make_many_calls(void *words)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, make_calls, NULL), 0);
+        make_calls(NULL);
+        pthread_join(thread, NULL);
+    }
+    pid_t child = fork();
+    if (!child)
+        _exit(make_calls(NULL) != NULL);
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(system("exit 3") >> 8, 3);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    *(volatile uint32_t *)words = 9;
+}
+
+static void calls_beside_buffers_hide_nothing(void **state)
+{
+    (void)state;
+    add_call(make_many_calls, BRAID_EXCLUSIVE);
+    add_call(make_many_calls, BRAID_READ);
+    check_finding(BRAID_AUDIT_WRITES,
+                  "node 1 'host call' writes byte 0 of 'words', which it does not declare");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+    const struct CMUnitTest tests[] = {
+        TEST(a_declared_read_from_a_pipe_is_a_write),
+        TEST(a_read_from_a_pipe_writes_what_is_undeclared),
+        TEST(a_write_reads_what_is_undeclared),
+        TEST(calls_of_which_not_all_is_known_are_named),
+        TEST(a_node_that_opens_pages_itself_is_named),
+        TEST(calls_beside_buffers_hide_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
