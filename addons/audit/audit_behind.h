@@ -5,14 +5,9 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <ucontext.h>
 
 #include "audit/audit_calls.h"
-
-// Signals that an audit needs.
-#define AUDIT_BIT(number) ((uint64_t)1 << ((number)-1))
-#define AUDIT_FAULTS (AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP) | AUDIT_BIT(SIGSYS))
 
 // The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
 // fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.

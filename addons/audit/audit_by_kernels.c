@@ -265,12 +265,45 @@ static braid_status run_audited(struct auditing *auditing, const struct audited 
     return status || !*is_told(way) ? status : take_undeclared(auditing, task->node);
 }
 
+static void judge_bytes(struct by_kernels *way, const struct graph_node *node, const void *memory,
+                        uint64_t bytes, bool writes)
+{
+    const uintptr_t begin = (uintptr_t)memory;
+    braid_audit_memory_judge(&way->memory, way->memory.accesses + node->first_access,
+                             node->num_accesses, begin, begin + bytes, writes);
+}
+
+// The accesses of copies and fills are known. Nobody sees those of a call.
+static braid_status judge_other(struct auditing *auditing, uint32_t node,
+                                const struct backend_task *task)
+{
+    struct by_kernels *way = auditing->own;
+    const struct graph_node *declaring = &graph_nodes(auditing->findings.graph)[node];
+    braid_status status = BRAID_OK;
+    if (task->kind == WORK_COPY) {
+        judge_bytes(way, declaring, task->copy.from, task->copy.bytes, false);
+        judge_bytes(way, declaring, task->copy.to, task->copy.bytes, true);
+    } else if (task->kind == WORK_FILL) {
+        judge_bytes(way, declaring, task->fill.to, task->fill.num_values * task->fill.value_bytes,
+                    true);
+    } else {
+        return braid_audit_findings_add_unseen(&auditing->findings, node, GRAPH_NONE,
+                                               "the work of its call is not seen");
+    }
+    auditing->findings.has_run[node] = true;
+    for (size_t i = 0; i < way->memory.num_buffers && !status; i++)
+        status = braid_audit_findings_take(&auditing->findings, node, &way->memory.buffers[i]);
+    return status;
+}
+
 static braid_status run_node(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task)
 {
     const struct audited *audited = NULL;
-    if (task->kind != WORK_KERNEL)
-        return braid_audit_reach_run(&auditing->reach, task);
+    if (task->kind != WORK_KERNEL) {
+        braid_status judged = judge_other(auditing, node, task);
+        return judged ? judged : braid_audit_reach_run(&auditing->reach, task);
+    }
     const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
     braid_status status = find_or_load(auditing->own, kernel, &task->launch, &audited);
     if (!status && audited->loaded)

@@ -78,6 +78,8 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes);
 // All that is open. False: the system refuses.
 bool braid_audit_close(struct audit *audit);
 
+// Pages that many writes have opened allow reads, of which none was seen.
+bool braid_audit_hides_reads(const struct audit *audit);
 // Until the next node.
 bool braid_audit_open_all(struct audit *audit);
 // Some accesses of the node are not seen. All that it declares count as made.

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "audit/audit_behind.h"
 #include "audit/audit_by_pages.h"
 #include "audit/audit_system.h"
 

@@ -58,54 +58,18 @@ void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
         count(audit, address, writes);
 }
 
-// The end of the undeclared bytes at `begin`, at most `end`.
-static uintptr_t find_undeclared_end(const struct audit *audit, uintptr_t begin, uintptr_t end,
-                                     bool writes)
-{
-    for (uint32_t i = 0; i < audit->num_declared; i++) {
-        const struct audit_access *access = &audit->declared[i];
-        if (access->begin > begin && access->begin < end && (!writes || access->may_write))
-            end = access->begin;
-    }
-    return end;
-}
-
-static void count_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
-{
-    for (size_t i = 0; i < audit->memory.num_buffers; i++) {
-        struct audit_buffer *buffer = &audit->memory.buffers[i];
-        struct audit_count *found = &buffer->counts[writes];
-        uintptr_t from = buffer->begin > begin ? buffer->begin : begin;
-        uintptr_t to = buffer->end < end ? buffer->end : end;
-        if (from >= to)
-            continue;
-        count(audit, from, writes);
-        if (to - 1 > found->highest)
-            found->highest = to - 1;
-    }
-}
-
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
 {
-    for (uint32_t i = 0; i < audit->num_declared; i++) {
-        struct audit_access *access = &audit->declared[i];
-        if (!overlaps(access, begin, end))
-            continue;
-        access->was_read = true;
-        access->was_written = access->was_written || (writes && access->may_write);
-    }
-    while (audit->runs && begin < end) {
-        uintptr_t reached = begin;
-        for (uint32_t i = 0; i < audit->num_declared; i++) {
-            const struct audit_access *access = &audit->declared[i];
-            if (has(access, begin) && access->end > reached && (!writes || access->may_write))
-                reached = access->end;
+    struct audit_memory *memory = &audit->memory;
+    if (!audit->runs)
+        return;
+    braid_audit_memory_judge(memory, audit->declared, audit->num_declared, begin, end, writes);
+    for (size_t i = 0; i < memory->num_buffers; i++) {
+        struct audit_buffer *buffer = &memory->buffers[i];
+        if (buffer->counts[writes].num && !buffer->is_noted) {
+            audit->noted[audit->num_noted++] = (uint32_t)i;
+            buffer->is_noted = true;
         }
-        if (reached == begin) {
-            reached = find_undeclared_end(audit, begin, end, writes);
-            count_bytes(audit, begin, reached, writes);
-        }
-        begin = reached;
     }
 }
 
@@ -246,6 +210,16 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     return (rights & wanted) &&
            braid_audit_pages_allow(&audit->pages, begin, (end - begin) / AUDIT_PAGE,
                                    rights | PROT_EXEC);
+}
+
+bool braid_audit_hides_reads(const struct audit *audit)
+{
+    for (uint32_t i = 0; i < audit->num_noted; i++) {
+        const struct audit_count *counts = audit->memory.buffers[audit->noted[i]].counts;
+        if (counts[true].num_opened && !counts[false].num)
+            return true;
+    }
+    return false;
 }
 
 bool braid_audit_open_all(struct audit *audit)

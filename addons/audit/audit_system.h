@@ -4,8 +4,14 @@
 #ifndef BRAID_AUDIT_AUDIT_SYSTEM_H
 #define BRAID_AUDIT_AUDIT_SYSTEM_H
 
+#include <signal.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+// Signals that an audit needs.
+#define AUDIT_BIT(number) ((uint64_t)1 << ((number)-1))
+#define AUDIT_FAULTS (AUDIT_BIT(SIGSEGV) | AUDIT_BIT(SIGTRAP) | AUDIT_BIT(SIGSYS))
 
 static inline long audit_system(long number, unsigned long a, unsigned long b, unsigned long c,
                                 unsigned long d)

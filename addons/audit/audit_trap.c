@@ -358,6 +358,8 @@ static void note_unseen(struct audit *audit)
     else if (audit->hides)
         audit->unseen = "several threads use pages of its buffers, and a page that opens for one "
                         "access of a thread may hide those of others";
+    else if (braid_audit_hides_reads(audit))
+        audit->unseen = "behind many undeclared writes, reads of the same buffer are not seen";
     else if (atomic_exchange(audit->child_accesses, 0))
         audit->unseen = "a child of the process uses memory of its buffers";
 }

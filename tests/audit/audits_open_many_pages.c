@@ -132,6 +132,26 @@ static void reads_behind_many_writes_open_ever_more_pages(void **state)
     assert_int_equal(large->findings.items[1].told.end, 1);
 }
 
+static void write_many_pages_and_read_the_last(void *user)
+{
+    const struct large *large = user;
+    for (size_t i = 0; i < large->bytes / 16; i += PAGE)
+        large->memory[i] = 1;
+    (void)large->memory[large->bytes / 16 - PAGE];
+}
+
+static void reads_behind_many_writes_may_be_hidden(void **state)
+{
+    struct large *large = *state;
+    check_ok(braid_graph_add_host_call(
+        large->graph,
+        &(braid_host_call){ .call = write_many_pages_and_read_the_last, .user = large }, NULL));
+    audit_large(large);
+    assert_int_equal(large->findings.num, 2);
+    assert_int_equal(large->findings.items[0].told.kind, BRAID_AUDIT_WRITES);
+    assert_int_equal(large->findings.items[1].told.kind, BRAID_AUDIT_UNSEEN);
+}
+
 // Pages that are declared stay closed, so that the one write to them is found.
 static void read_all_and_write_the_middle(void *user)
 {
@@ -282,6 +302,7 @@ int main(void)
         LARGE_TEST(more_pages_are_read_than_there_are_mappings),
         LARGE_TEST(accesses_that_open_no_page_make_no_opening_larger),
         LARGE_TEST(reads_behind_many_writes_open_ever_more_pages),
+        LARGE_TEST(reads_behind_many_writes_may_be_hidden),
         LARGE_TEST(declared_pages_stay_closed_among_open_ones),
         LARGE_TEST(a_node_is_unseen_where_the_system_opens_no_page),
         LARGE_TEST(a_node_is_unseen_where_the_system_closes_no_page),

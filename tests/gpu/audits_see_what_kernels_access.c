@@ -332,8 +332,8 @@ static void add_one(void *word)
     ++*(uint32_t *)word;
 }
 
-// They run in their order among the kernels.
-static void other_nodes_run_and_are_not_judged(void **state)
+// Only the work of the call is not seen.
+static void other_nodes_run_among_the_kernels(void **state)
 {
     struct world *world = *state;
     static const braid_kernel doubles = {
@@ -362,8 +362,36 @@ static void other_nodes_run_and_are_not_judged(void **state)
                             BRAID_ACCESSES({ world->second, BRAID_READ_WRITE }) },
         NULL));
     ADD_GIVEN(world, &doubles, { world->second, BRAID_READ_WRITE });
-    expect(world, 0, NULL);
+    EXPECT(world, "node 2 'host call' is not audited: the work of its call is not seen");
+    assert_int_equal(world->findings.items[0].told.kind, BRAID_AUDIT_UNSEEN);
     assert_int_equal(*(uint32_t *)(world->memory + BYTES), 42);
+}
+
+// The fill also declares a read range that it does not reach.
+static void copies_and_fills_are_judged_to_their_last_byte(void **state)
+{
+    struct world *world = *state;
+    braid_resource part, behind;
+    check_ok(braid_graph_add_range(world->graph, world->first, 8, 16, &part));
+    check_ok(braid_graph_add_range(world->graph, world->second, 32, 8, &behind));
+    check_ok(braid_graph_add_fill(
+        world->graph,
+        &(braid_fill){ .to = world->memory + 4,
+                       .value_bytes = 4,
+                       .num_values = BYTES / 4,
+                       BRAID_ACCESSES({ part, BRAID_WRITE }, { behind, BRAID_READ }) },
+        NULL));
+    check_ok(braid_graph_add_copy(
+        world->graph,
+        &(braid_copy){ .to = world->memory,
+                       .from = world->memory + BYTES,
+                       .bytes = 32,
+                       BRAID_ACCESSES({ world->second, BRAID_READ }, { part, BRAID_READ }) },
+        NULL));
+    EXPECT(world, "node 0 'fill' writes bytes from 4 to 63 of 'first', 2 times" UNDECLARED,
+           "node 0 'fill' writes bytes from 0 to 3 of 'second'" UNDECLARED,
+           "node 0 'fill' declares to read 'second[32, 40)', and never does",
+           "node 1 'copy' writes bytes from 0 to 31 of 'first'" UNDECLARED);
 }
 
 // Each node tells of its own accesses only, whatever the nodes before it did.
@@ -488,7 +516,8 @@ int main(void)
         TEST(loops_end_as_the_device_says),
         TEST(reads_of_the_grid_are_accesses),
         TEST(what_is_not_seen_is_named_and_runs),
-        TEST(other_nodes_run_and_are_not_judged),
+        TEST(other_nodes_run_among_the_kernels),
+        TEST(copies_and_fills_are_judged_to_their_last_byte),
         TEST(nodes_of_many_buffers_tell_in_turn),
         TEST(tables_are_copied_once),
         TEST(bytes_around_declared_ones_are_told),
