@@ -4,17 +4,31 @@
 #define BRAID_AUDIT_AUDIT_BEHIND_H
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <ucontext.h>
 
 #include "audit/audit_calls.h"
 
+enum { AUDIT_MOST_ACTIONS = 16 };
+
+struct audit_action {
+    _Atomic uintptr_t handler;
+    _Atomic uint64_t mask;
+    atomic_int flags;
+};
+
 // The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
 // fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.
 struct audit_behind {
-    struct sigaction actions[2]; // from before Braid's, and found by a later audit
+    // Other threads read them while an audit adds one. So none changes, until its place is needed
+    // many audits later. The first is the system's own.
+    struct audit_action actions[AUDIT_MOST_ACTIONS];
+    int last;               // added
+    atomic_int in_force[2]; // from before Braid's, and found by a later audit
+    atomic_bool is_later;   // the second is in force
     bool is_known;
-    bool is_later; // the second is in force
 
     // As the system has it; the first is the handler. A sanitizer puts its own before Braid's.
     unsigned long of_audit[4], of_now[4];

@@ -62,7 +62,9 @@ static braid_status fill(struct audit *audit, struct auditing *auditing)
     for (size_t i = 0; i < memory->num_buffers; i++)
         braid_audit_pages_add(&audit->pages, memory->buffers[i].begin, memory->buffers[i].end);
     braid_status status = braid_audit_pages_read(&audit->pages);
-    return status ? status : tell_unseen(auditing, audit);
+    if (!status)
+        status = tell_unseen(auditing, audit);
+    return status ? status : braid_audit_tell_aliases(memory, &auditing->findings);
 }
 
 // NULL: the system has no memory.

@@ -35,28 +35,33 @@ braid_status braid_audit_pages_list(audit_take_mapping *take, void *context)
         return braid_error(BRAID_IO_ERROR, "braid_exec_audit: cannot read /proc/self/maps: %s",
                            strerror(errno));
     braid_status status = BRAID_OK;
+    struct audit_mapping found;
     unsigned long begin, end;
     char rights[5];
-    while (!status && fscanf(file, "%lx-%lx %4s%*[^\n]", &begin, &end, rights) == 3)
-        status =
-            take(context, begin, end,
-                 (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
-                     (rights[2] == 'x' ? PROT_EXEC : 0) | (rights[3] == 's' ? AUDIT_SHARED : 0));
+    while (!status && fscanf(file, "%lx-%lx %4s %lx %x:%x %lu%*[^\n]", &begin, &end, rights,
+                             &found.offset, &found.major, &found.minor, &found.file) == 7) {
+        found.begin = begin;
+        found.end = end;
+        found.rights = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
+                       (rights[2] == 'x' ? PROT_EXEC : 0) | (rights[3] == 's' ? AUDIT_SHARED : 0);
+        status = take(context, &found);
+    }
     fclose(file);
     return status;
 }
 
 // Nobody can write a page that is not writable, so nothing has to be ordered there.
-static braid_status set_own(void *context, uintptr_t begin, uintptr_t end, int rights)
+static braid_status set_own(void *context, const struct audit_mapping *mapping)
 {
     const struct audit_pages *pages = context;
-    for (size_t i = 0; i < pages->num_spans && rights & PROT_WRITE; i++) {
+    const uintptr_t begin = mapping->begin, end = mapping->end;
+    for (size_t i = 0; i < pages->num_spans && mapping->rights & PROT_WRITE; i++) {
         const struct audit_span *span = &pages->spans[i];
         uintptr_t span_end = span->begin + span->num * AUDIT_PAGE;
         uintptr_t from = begin > span->begin ? begin : span->begin;
         uintptr_t to = end < span_end ? end : span_end;
         if (from < to)
-            memset(&pages->own[span->first + (from - span->begin) / AUDIT_PAGE], rights,
+            memset(&pages->own[span->first + (from - span->begin) / AUDIT_PAGE], mapping->rights,
                    (to - from) / AUDIT_PAGE);
     }
     return BRAID_OK;

@@ -33,8 +33,15 @@ struct audit_pages {
 // Adds the pages of some bytes, which begin behind those of the bytes added before.
 void braid_audit_pages_add(struct audit_pages *pages, uintptr_t begin, uintptr_t end);
 
+struct audit_mapping {
+    uintptr_t begin, end;
+    int rights;
+    unsigned long offset, file; // of its bytes; 0: no file
+    unsigned major, minor;      // of the file's device
+};
+
 // Calls with each mapping of the process, by address. Errors: BRAID_IO_ERROR, those of the call.
-typedef braid_status audit_take_mapping(void *context, uintptr_t begin, uintptr_t end, int rights);
+typedef braid_status audit_take_mapping(void *context, const struct audit_mapping *mapping);
 braid_status braid_audit_pages_list(audit_take_mapping *take, void *context);
 
 // Reads the rights of all, for an audit by this thread. Errors: BRAID_IO_ERROR.

@@ -15,14 +15,14 @@ struct range {
     uintptr_t begin, end;
 };
 
-static braid_status take_readable(void *ranges, uintptr_t begin, uintptr_t end, int rights)
+static braid_status take_readable(void *ranges, const struct audit_mapping *mapping)
 {
-    if (!(rights & PROT_READ))
+    if (!(mapping->rights & PROT_READ))
         return BRAID_OK;
     struct range *range = braid_array_append(ranges, 1, sizeof(*range));
     if (!range)
         return braid_error_no_memory("the contents of buffers");
-    *range = (struct range){ begin, end };
+    *range = (struct range){ mapping->begin, mapping->end };
     return BRAID_OK;
 }
 

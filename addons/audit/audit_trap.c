@@ -59,6 +59,8 @@ static union {
     unsigned char page[AUDIT_PAGE];
 } shared __attribute__((aligned(AUDIT_PAGE))) = { { .lock = PTHREAD_RWLOCK_INITIALIZER } };
 
+_Static_assert(sizeof(shared) == AUDIT_PAGE, "a buffer could share its last page");
+
 static struct audit *enter_handler(void)
 {
     atomic_fetch_add(&shared.num_handling, 1);

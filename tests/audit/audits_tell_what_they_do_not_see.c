@@ -106,6 +106,33 @@ static void memory_that_only_allows_to_read_is_not_seen(void **state)
                         "with data of the thread itself");
 }
 
+// Two pages of a file are three mappings, of which the first two are one page.
+static void memory_with_another_address_is_not_seen(void **state)
+{
+    (void)state;
+    int file = memfd_create("words", 0);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, 2 * PAGE), 0);
+    static const off_t offsets[] = { 0, 0, PAGE };
+    static const char *const names[] = { "twice", NULL, "once" };
+    void *mapped[3];
+    for (int i = 0; i < 3; i++) {
+        braid_resource buffer;
+        mapped[i] = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, offsets[i]);
+        assert_true(mapped[i] != MAP_FAILED);
+        if (names[i])
+            check_ok(braid_graph_add_buffer(audited.graph, names[i], mapped[i], PAGE, &buffer));
+    }
+    add_call(read_word, 64, BRAID_READ);
+    CHECK_KINDS(BRAID_AUDIT_UNSEEN);
+    assert_string_equal(audited.findings.items[0].text,
+                        "'twice' is not audited in full: the process has its memory at other "
+                        "addresses, too");
+    for (int i = 0; i < 3; i++)
+        munmap(mapped[i], PAGE);
+    close(file);
+}
+
 static void open_words(int number)
 {
     (void)number;
@@ -214,6 +241,7 @@ int main(void)
         TEST(threads_that_share_a_page_may_hide_accesses),
         TEST(threads_hide_nothing_where_all_is_declared),
         TEST(memory_that_only_allows_to_read_is_not_seen),
+        TEST(memory_with_another_address_is_not_seen),
         TEST(a_handler_set_by_a_node_may_hide_accesses),
         TEST(accesses_of_a_child_are_seen_nowhere),
         TEST(a_child_does_not_wait_for_threads_of_its_parent),

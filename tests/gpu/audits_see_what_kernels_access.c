@@ -367,33 +367,6 @@ static void other_nodes_run_among_the_kernels(void **state)
     assert_int_equal(*(uint32_t *)(world->memory + BYTES), 42);
 }
 
-// The fill also declares a read range that it does not reach.
-static void copies_and_fills_are_judged_to_their_last_byte(void **state)
-{
-    struct world *world = *state;
-    braid_resource part, behind;
-    check_ok(braid_graph_add_range(world->graph, world->first, 8, 16, &part));
-    check_ok(braid_graph_add_range(world->graph, world->second, 32, 8, &behind));
-    check_ok(braid_graph_add_fill(
-        world->graph,
-        &(braid_fill){ .to = world->memory + 4,
-                       .value_bytes = 4,
-                       .num_values = BYTES / 4,
-                       BRAID_ACCESSES({ part, BRAID_WRITE }, { behind, BRAID_READ }) },
-        NULL));
-    check_ok(braid_graph_add_copy(
-        world->graph,
-        &(braid_copy){ .to = world->memory,
-                       .from = world->memory + BYTES,
-                       .bytes = 32,
-                       BRAID_ACCESSES({ world->second, BRAID_READ }, { part, BRAID_READ }) },
-        NULL));
-    EXPECT(world, "node 0 'fill' writes bytes from 4 to 63 of 'first', 2 times" UNDECLARED,
-           "node 0 'fill' writes bytes from 0 to 3 of 'second'" UNDECLARED,
-           "node 0 'fill' declares to read 'second[32, 40)', and never does",
-           "node 1 'copy' writes bytes from 0 to 31 of 'first'" UNDECLARED);
-}
-
 // Each node tells of its own accesses only, whatever the nodes before it did.
 static void nodes_of_many_buffers_tell_in_turn(void **state)
 {
@@ -517,7 +490,6 @@ int main(void)
         TEST(reads_of_the_grid_are_accesses),
         TEST(what_is_not_seen_is_named_and_runs),
         TEST(other_nodes_run_among_the_kernels),
-        TEST(copies_and_fills_are_judged_to_their_last_byte),
         TEST(nodes_of_many_buffers_tell_in_turn),
         TEST(tables_are_copied_once),
         TEST(bytes_around_declared_ones_are_told),
