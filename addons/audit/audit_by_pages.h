@@ -47,6 +47,7 @@ struct audit {
     uint32_t num_noted;
     const char *unseen;       // why it is not seen in full; NULL: it is
     bool hides;               // accesses of some threads behind others'
+    bool is_wide;             // an instruction may reach what is not declared
     bool sees_calls;          // system calls of nodes
     uint32_t num_begun;       // nodes, up to this one
     struct audit_user *users; // by page
@@ -68,6 +69,9 @@ struct audit {
 
 // audit_judge.c. Notes an access of the node at hand.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
+// Likewise, of the bytes behind the first.
+void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
+                            const unsigned char *instruction);
 // Likewise, of all these bytes at once.
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes);
 // Several threads use a page that opens for single instructions. Hidden accesses count as made.

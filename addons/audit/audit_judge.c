@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "audit/audit_by_pages.h"
+#include "audit/audit_width.h"
 
 enum { READS_AND_WRITES = PROT_READ | PROT_WRITE };
 
@@ -109,6 +110,33 @@ static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t e
             return false;
     }
     return true;
+}
+
+// Bytes in the next page are declared, or make a fault of their own. So at a page's begin the first
+// bytes may lie before it. A buffer whose byte is counted already counts once.
+void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
+                            const unsigned char *instruction)
+{
+    const struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
+    uintptr_t begin = address + 1, page_end = address / AUDIT_PAGE * AUDIT_PAGE + AUDIT_PAGE;
+    uintptr_t most = address + AUDIT_MOST_WIDTH < page_end ? address + AUDIT_MOST_WIDTH : page_end;
+    if (buffer && !declares(audit, address, begin, writes))
+        begin = buffer->end;
+    if (!audit->runs || begin >= most || declares_all(audit, begin, most, writes))
+        return;
+    bool is_readable =
+        braid_audit_page_at(&audit->pages, (uintptr_t)instruction) == AUDIT_NO_PAGE &&
+        braid_audit_page_at(&audit->pages, (uintptr_t)instruction + 15) == AUDIT_NO_PAGE;
+    struct audit_width width = { AUDIT_MOST_WIDTH, false };
+    if (is_readable)
+        width = braid_audit_find_width(instruction);
+    uintptr_t end = address + width.bytes < most ? address + width.bytes : most;
+    if (begin >= end || declares_all(audit, begin, end, writes))
+        return;
+    if (width.is_known && address % AUDIT_PAGE)
+        braid_audit_judge_bytes(audit, begin, end, writes);
+    else
+        audit->is_wide = true;
 }
 
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address)

@@ -20,6 +20,11 @@ static bool fault_writes(const ucontext_t *thread)
     return thread->uc_mcontext.gregs[REG_ERR] & FAULT_WRITES;
 }
 
+static const unsigned char *find_instruction(const ucontext_t *thread)
+{
+    return (const unsigned char *)thread->uc_mcontext.gregs[REG_RIP];
+}
+
 static void set_trap(ucontext_t *thread, bool is_set)
 {
     greg_t *flags = &thread->uc_mcontext.gregs[REG_EFL];
@@ -34,6 +39,12 @@ static bool fault_writes(const ucontext_t *thread)
 {
     (void)thread;
     return false;
+}
+
+static const unsigned char *find_instruction(const ucontext_t *thread)
+{
+    (void)thread;
+    return NULL;
 }
 
 static void set_trap(ucontext_t *thread, bool is_set)
@@ -134,8 +145,10 @@ static bool open_in_child(struct audit *audit, uintptr_t address, size_t page)
 }
 
 // False: the fault is none of the audit's. *out_steps: the next instruction is to trap.
-static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *out_steps)
+static bool answer(struct audit *audit, uintptr_t address, const ucontext_t *thread,
+                   bool *out_steps)
 {
+    const bool writes = fault_writes(thread);
     struct audit_pages *pages = &audit->pages;
     size_t page = braid_audit_page_at(pages, address);
     int wanted = writes ? PROT_WRITE : PROT_READ;
@@ -148,6 +161,7 @@ static bool answer(struct audit *audit, uintptr_t address, bool writes, bool *ou
     note_user(audit, address, page);
     if (!(pages->now[page] & wanted)) { // else another thread has opened it
         braid_audit_judge(audit, address, writes);
+        braid_audit_judge_rest(audit, address, writes, find_instruction(thread));
         done = braid_audit_open(audit, address, writes) || step(audit, address, page, writes) ||
                braid_audit_give_up(audit,
                                    "behind its first accesses, the system refuses to open single "
@@ -196,7 +210,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     struct audit *audit = enter_handler();
     uintptr_t address = (uintptr_t)info->si_addr;
     bool steps = false, is_access = info->si_code == SEGV_ACCERR;
-    bool is_own = is_access && audit && answer(audit, address, fault_writes(context), &steps);
+    bool is_own = is_access && audit && answer(audit, address, context, &steps);
     if (steps)
         set_trap(context, true);
     if (!is_own && !(is_access && may_be_late(address))) {
@@ -331,7 +345,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 {
     take(audit, true);
     bool is_closed = !audit->is_open || braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
-    audit->is_open = audit->hides = false;
+    audit->is_open = audit->hides = audit->is_wide = false;
     audit->unseen = NULL;
     audit->num_begun++;
     audit->declared = audit->memory.accesses + node->first_access;
@@ -360,6 +374,8 @@ static void note_unseen(struct audit *audit)
     else if (audit->hides)
         audit->unseen = "several threads use pages of its buffers, and a page that opens for one "
                         "access of a thread may hide those of others";
+    else if (audit->is_wide)
+        audit->unseen = "an instruction may reach further than its first byte tells";
     else if (braid_audit_hides_reads(audit))
         audit->unseen = "behind many undeclared writes, reads of the same buffer are not seen";
     else if (atomic_exchange(audit->child_accesses, 0))
