@@ -36,7 +36,7 @@ static bool is_elsewhere(const struct array *mappings, const struct audit_mappin
     return false;
 }
 
-// What the process writes to memory of its own is in no other mapping.
+// Memory that the process has for itself is written in no other mapping.
 static bool has_alias(const struct array *mappings, const struct audit_buffer *buffer)
 {
     const struct audit_mapping *items = mappings->items;

@@ -39,7 +39,7 @@ typedef struct braid_audit_finding {
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
     const void *address; // of the first access (on devices the lowest), or byte; NULL: none
     uint64_t begin,
-        end;          // in the buffer; on the CPU, of first bytes of accesses; or bytes that differ
+        end;          // in the buffer; on the CPU, of first undeclared bytes; or bytes that differ
     uint64_t num;     // of accesses, at least; or of these bytes; or of waits
     const char *file; // of the source, where PTX tells lines; NULL: unknown
     uint32_t line;    // the first there with such an access
