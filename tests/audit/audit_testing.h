@@ -95,11 +95,16 @@ struct finding {
 struct findings {
     struct finding items[MOST_FINDINGS];
     size_t num;
+    bool lacks_calls; // the system, or a sanitizer, hands no system calls over
 };
 
 static inline void keep_finding(void *user, const braid_audit_finding *finding)
 {
     struct findings *findings = user;
+    if (finding->kind == BRAID_AUDIT_UNSEEN && strstr(finding->text, "not seen here, and fail")) {
+        findings->lacks_calls = true;
+        return;
+    }
     assert_true(findings->num < MOST_FINDINGS);
     struct finding *item = &findings->items[findings->num++];
     item->told = *finding;
@@ -111,9 +116,10 @@ static inline void audit_frames(braid_device *device, const braid_graph *graph, 
 {
     size_t num = 77;
     findings->num = 0;
+    findings->lacks_calls = false;
     check_ok(braid_exec_audit(device, graph,
                               &(braid_audit_options){ keep_finding, findings, orders }, &num));
-    assert_int_equal(num, findings->num);
+    assert_int_equal(num, findings->num + findings->lacks_calls);
 }
 
 static inline void audit(braid_device *device, const braid_graph *graph, struct findings *findings)
