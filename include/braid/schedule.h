@@ -73,6 +73,9 @@ typedef enum braid_policy {
     BRAID_POLICY_MAX_CONCURRENCY = 1,
 } braid_policy;
 
+// As max_lanes, with fixed_lanes: nodes that the graph leaves free never share a lane.
+#define BRAID_ALL_LANES UINT32_MAX
+
 // Options of braid_schedule_create.
 typedef struct braid_schedule_options {
     // The most lanes; 0: the planner chooses, up to 128 (docs/planner.md).

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/big_memory.h"
+#include "plan/plan_sites.h"
 
 // With many idle lanes only this many are looked at, so that time stays linear.
 #define MOST_LANES_TRIED 128
@@ -48,7 +49,7 @@ bool braid_plan_ask_unit(struct lister *lister, uint32_t unit)
 {
     const struct plan_graph *plan = lister->plan;
     uint32_t latest = lister->inputs[unit].latest;
-    if (plan_unit_size(plan, unit) == 1)
+    if (plan_unit_size(plan, unit) == 1 || lister->is_apart)
         return braid_plan_ask_node(lister, plan_first_member(plan, unit), latest);
     lister->asks.num = 0;
     for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
@@ -131,8 +132,18 @@ static void consider_idle(const struct lister *lister, struct offer *best)
     }
 }
 
+// Whether the unit at hand may go behind a node that it asks for, if free units stay apart. Only
+// units with the same hint go behind a hinted one.
+static bool may_follow(const struct lister *lister, const struct plan_ask *ask)
+{
+    const struct plan_graph *plan = lister->plan;
+    uint32_t unit = plan_unit_of(plan, lister->lanes[ask->lane].tail);
+    return is_home(lister, ask) && !(plan->hint_of && plan->hint_of[unit]);
+}
+
 // Looks at the lanes of the unit's asks, at the other idle ones, and at a new one. A busy lane is
-// worth queueing on if a wait would take longer than its last unit.
+// worth queueing on if a wait would take longer than its last unit. If free units stay apart, only
+// a lane that ends with a predecessor of the unit's first node will do, or a new one.
 struct offer braid_plan_choose_lane(const struct lister *lister)
 {
     struct offer best = { .lane = lister->out->num_lanes, .start_ns = UINT64_MAX };
@@ -140,11 +151,12 @@ struct offer braid_plan_choose_lane(const struct lister *lister)
     const struct plan_ask *asks = lister->asks.items;
     for (size_t i = 0; i < lister->asks.num; i++) {
         uint32_t lane = asks[i].lane;
-        if (&lister->sites[lister->lanes[lane].at] == lister->here &&
-            (lister->lanes[lane].idle || queue))
+        if (site_of_lane(lister, lane) == lister->here &&
+            (lister->is_apart ? may_follow(lister, &asks[i]) : lister->lanes[lane].idle || queue))
             consider(lister, lane, &best);
     }
-    consider_idle(lister, &best);
+    if (!lister->is_apart)
+        consider_idle(lister, &best);
     if (lister->here->num_lanes < lister->max_lanes)
         consider(lister, lister->out->num_lanes, &best);
     return best;

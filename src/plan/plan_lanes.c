@@ -328,13 +328,18 @@ braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_co
                              struct plan_placement *out_placement)
 {
     bool fixed = options->fixed_lanes && options->max_lanes;
+    bool is_apart = fixed && options->max_lanes == BRAID_ALL_LANES;
     uint32_t limit = braid_plan_lane_limit(plan, costs, options);
     struct plan_placement best = { 0 };
     struct plan_tries tries;
     braid_status status = braid_plan_tries_create(plan, costs, fixed, &tries);
     if (status)
         return status;
-    if (plan->num_places > 1)
+    // No search follows: it would join lanes to save waits.
+    const struct plan_limits apart = { limit, false, UINT64_MAX, true };
+    if (is_apart)
+        status = braid_plan_list(plan, costs, &tries.by_bottom, &apart, &best);
+    else if (plan->num_places > 1)
         status = braid_plan_on_sites(&tries, limit, fixed, &best);
     else
         status = fixed ? place_fixed(&tries, limit, &best)

@@ -108,8 +108,9 @@ static bool put(struct lister *lister, uint32_t unit, uint32_t lane, uint64_t st
 {
     const struct plan_graph *plan = lister->plan;
     bool first = lane == lister->out->num_lanes;
-    bool delayed =
-        !first && (lister->inputs[unit].left < lister->round || !lister->lanes[lane].idle);
+    bool delayed = !first &&
+                   (lister->inputs[unit].left < lister->round || !lister->lanes[lane].idle) &&
+                   (!lister->is_apart || has_named_lane(lister, unit));
     if (delayed && !note_delay(lister, unit, lane))
         return false;
     set_busy(lister, lane);
@@ -139,8 +140,7 @@ static bool has_home(const struct lister *lister)
 {
     const struct plan_ask *asks = lister->asks.items;
     for (size_t i = 0; i < lister->asks.num; i++) {
-        const struct lane *lane = &lister->lanes[asks[i].lane];
-        if (lane->idle && lane->tail == lister->waits.issued[asks[i].issue])
+        if (is_home(lister, &asks[i]))
             return true;
     }
     return false;
@@ -364,6 +364,7 @@ braid_status braid_plan_list(const struct plan_graph *plan, const struct plan_co
         .ranks = ranks,
         .max_lanes = most ? most : 1,
         .give_up_ns = limits->give_up_ns,
+        .is_apart = limits->is_apart,
     };
     struct plan_placement late, early;
     braid_status status = place_once(&start, limits->or_fewer, false, &late);

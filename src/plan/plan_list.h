@@ -10,11 +10,12 @@
 
 // Up to so many lanes. If the lanes' knowledge of each other would take too much memory, `or_fewer`
 // says whether fewer are taken instead. A placement that is certain to have a longer makespan than
-// give_up_ns is given up.
+// give_up_ns is given up. `is_apart`: units that the graph leaves free get different lanes.
 struct plan_limits {
     uint32_t max_lanes;
     bool or_fewer;
     uint64_t give_up_ns;
+    bool is_apart;
 };
 
 // List scheduling: whenever a lane is idle, the ready unit of the lowest rank starts. It takes the

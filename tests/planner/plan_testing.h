@@ -10,6 +10,7 @@
 #include "plan/memory/memory_plan.h"
 #include "support/check.h"
 #include "support/random.h"
+#include "support/wide_plan.h"
 
 braid_graph *new_graph(void);
 braid_resource new_resource(braid_graph *graph, const char *name);

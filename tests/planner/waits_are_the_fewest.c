@@ -115,8 +115,8 @@ static void an_implied_edge_never_adds_a_wait(void **state)
     assert_true(added > 1000);
 }
 
-// At maximum concurrency nodes share a lane only where the graph orders them.
-static void maximum_concurrency_never_joins_free_nodes(void **state)
+// With a lane for all, nodes share a lane only where the graph orders them.
+static void lanes_for_all_never_join_free_nodes(void **state)
 {
     (void)state;
     struct random random = { 10 };
@@ -124,7 +124,7 @@ static void maximum_concurrency_never_joins_free_nodes(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 60; trial++) {
         braid_graph *graph = random_graph(&random, 100, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+        braid_schedule_options options = wide_plan();
         braid_schedule *schedule = plan_with(graph, &options);
         assert_int_equal(info_of(schedule).makespan_ns, info_of(schedule).critical_path_ns);
         assert_int_equal(info_of(schedule).num_serialisations, 0);
@@ -153,7 +153,7 @@ int main(void)
         cmocka_unit_test(one_lane_needs_none),
         cmocka_unit_test(independent_chains_need_none),
         cmocka_unit_test(an_implied_edge_never_adds_a_wait),
-        cmocka_unit_test(maximum_concurrency_never_joins_free_nodes),
+        cmocka_unit_test(lanes_for_all_never_join_free_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
