@@ -104,7 +104,8 @@ static void make_rows(struct row *rows, const struct tuned_graph *made, braid_de
     const braid_tune_options tuning = { .report = print_trial,
                                         .user = (void *)(uintptr_t)made->name };
     const braid_exec_options declared = { .mode = is_gpu ? BRAID_MODE_GRAPH : BRAID_MODE_AUTO,
-                                          .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                          .plan = { .max_lanes = BRAID_ALL_LANES,
+                                                    .fixed_lanes = true },
                                           .islands = BRAID_ISLANDS_NEVER,
                                           .no_early_start = true };
     const braid_exec_options one = { .mode = is_gpu ? BRAID_MODE_STREAMS : BRAID_MODE_AUTO,

@@ -163,7 +163,7 @@ void tuned_print_model(const struct tuned_graph *made)
         { "none, a lane for all at once",
           { .mode = BRAID_MODE_GRAPH,
             .islands = BRAID_ISLANDS_NEVER,
-            .plan.policy = BRAID_POLICY_MAX_CONCURRENCY },
+            .plan = { .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true } },
           { 0, END } },
         { "none, costs ignored",
           { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .plan.ignore_costs = true },

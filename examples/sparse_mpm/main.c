@@ -67,7 +67,7 @@ static void add_runs(struct program *program)
     other = (braid_exec_options){ .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     other.plan = wish.plan;
     add_run(program, backend, "driver graph, no islands", other);
-    other.plan = (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    other.plan = (braid_schedule_options){ .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true };
     add_run(program, backend, "driver graph as declared", other);
     other.no_early_start = true;
     add_run(program, backend, "as declared, no early start", other);

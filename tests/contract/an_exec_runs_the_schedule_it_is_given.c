@@ -59,7 +59,7 @@ static void every_plan_gives_the_same_results(void **state)
         { .max_lanes = 1 },
         { .max_lanes = 2, .fixed_lanes = true },
         { .max_lanes = 5, .fixed_lanes = true },
-        { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+        wide_plan(),
     };
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
         braid_schedule *schedule;

@@ -262,7 +262,7 @@ braid_exec *contract_exec_planned(struct contract *contract, const braid_graph *
 
 braid_exec *contract_exec(struct contract *contract, const braid_graph *graph)
 {
-    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    const braid_schedule_options plan = wide_plan();
     return contract_exec_planned(contract, graph, &plan);
 }
 

@@ -11,6 +11,7 @@
 
 #include "support/check.h"
 #include "support/kernels.h"
+#include "support/wide_plan.h"
 
 enum {
     contract_num_workers = 4,

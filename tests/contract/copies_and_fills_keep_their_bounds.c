@@ -7,9 +7,8 @@ enum { num_words = 7 };
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(
-        contract, graph,
-        (braid_exec_options){ .frames = frames, .plan.policy = BRAID_POLICY_MAX_CONCURRENCY });
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .frames = frames, .plan = wide_plan() });
 }
 
 // While an end is a resource, a copy or fill must not go beyond that; elsewhere the program knows.

@@ -86,7 +86,7 @@ static inline braid_exec *make_exec(struct contract *contract, const braid_graph
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                         .plan = wide_plan(),
                                          .frames = contract_frames() };
     braid_exec *exec;
     braid_status status = contract_create_exec(contract, graph, &options, &exec);

@@ -16,9 +16,8 @@ static void count_call(void *user)
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(
-        contract, graph,
-        (braid_exec_options){ .frames = frames, .plan.policy = BRAID_POLICY_MAX_CONCURRENCY });
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .frames = frames, .plan = wide_plan() });
 }
 
 // Stamps before and behind a node that does nothing: its edges order them.

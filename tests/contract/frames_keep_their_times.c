@@ -14,7 +14,7 @@ static braid_exec *exec_in_flight(struct contract *contract, const braid_graph *
                                   uint32_t frames, uint32_t num_kept)
 {
     const braid_exec_options options = { .mode = contract->mode,
-                                         .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+                                         .plan = wide_plan(),
                                          .islands = contract_islands(),
                                          .profile = num_kept,
                                          .frames = frames };
@@ -359,7 +359,7 @@ static void an_exec_with_times_is_made_whole_or_not_at_all(void **state)
     braid_exec *first = exec_with_times(contract, fork.graph); // pools and kernels are there now
     contract_destroy_exec(contract, first);
     const braid_exec_options options = { .mode = contract->mode,
-                                         .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+                                         .plan = wide_plan(),
                                          .profile = kept };
     bool failed = true;
     for (uint64_t nth = 1; failed; nth++) {

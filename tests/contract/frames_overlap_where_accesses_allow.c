@@ -15,7 +15,7 @@ enum { num_numbers = 33, num_many = 10000 };
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph,
                              braid_exec_options options)
 {
-    options.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
+    options.plan = wide_plan();
     return contract_exec_with(contract, graph, options);
 }
 

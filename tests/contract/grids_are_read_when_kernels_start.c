@@ -86,7 +86,7 @@ static braid_exec *make_exec(struct contract *contract, const braid_graph *graph
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .frames = frames,
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+                                         .plan = wide_plan() };
     braid_exec *exec = NULL;
     braid_status status = braid_exec_create(contract->device, graph, &options, &exec);
     if (status == BRAID_UNSUPPORTED)

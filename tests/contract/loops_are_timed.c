@@ -46,7 +46,7 @@ static braid_exec *exec_with_times(struct contract *contract, const braid_graph 
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                         .plan = wide_plan(),
                                          .frames = contract_frames(),
                                          .profile = num_kept };
     braid_exec *exec;

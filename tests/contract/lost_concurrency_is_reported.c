@@ -97,7 +97,7 @@ static void two_users_of_one_scratch_are_serialised_and_the_schedule_says_so(voi
                             (braid_node_options){ .name = i ? "right" : "left",
                                                   USES({ scratch, BRAID_EXCLUSIVE }) },
                             intervals + 2 * i, busy_ns);
-    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    const braid_schedule_options plan = wide_plan();
     braid_exec *exec;
     assert_false(run_pair(contract, graph, intervals, &plan, &exec));
     braid_serialisation pair = find_pair(exec, nodes[0], nodes[1]);
@@ -118,7 +118,7 @@ static void two_users_of_one_random_state_are_serialised(void **state)
     for (uint32_t i = 0; i < 2; i++)
         nodes[i] = add_busy(graph, (braid_node_options){ USES({ random, BRAID_WRITE }) },
                             intervals + 2 * i, busy_ns);
-    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    const braid_schedule_options plan = wide_plan();
     braid_exec *exec;
     assert_false(run_pair(contract, graph, intervals, &plan, &exec));
     assert_string_equal(find_pair(exec, nodes[0], nodes[1]).resource_name, "rng");
@@ -132,7 +132,7 @@ static void data_flow_is_not_reported_as_a_loss(void **state)
     braid_resource image = add_resource(graph, "image");
     add_busy(graph, (braid_node_options){ USES({ image, BRAID_WRITE }) }, intervals, busy_ns);
     add_busy(graph, (braid_node_options){ USES({ image, BRAID_READ }) }, intervals + 2, busy_ns);
-    const braid_schedule_options plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    const braid_schedule_options plan = wide_plan();
     braid_exec *exec;
     assert_false(run_pair(contract, graph, intervals, &plan, &exec));
     assert_int_equal(info_of(exec).num_serialisations, 0);

@@ -183,9 +183,8 @@ static void check_all(struct contract *contract, const struct nodes *nodes)
 
 static braid_exec *make_exec(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    return contract_exec_with(
-        contract, graph,
-        (braid_exec_options){ .frames = frames, .plan.policy = BRAID_POLICY_MAX_CONCURRENCY });
+    return contract_exec_with(contract, graph,
+                              (braid_exec_options){ .frames = frames, .plan = wide_plan() });
 }
 
 // All frames are queued before the first can run.

@@ -62,7 +62,7 @@ static braid_schedule_options choose_plan(struct random *random)
     case 0:
         return (braid_schedule_options){ 0 };
     case 1:
-        return (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
+        return wide_plan();
     default:
         return (braid_schedule_options){ .max_lanes = choose_lanes(random, 1, 8),
                                          .fixed_lanes = true };

@@ -147,7 +147,7 @@ static void run_with_times(struct contract *contract, uint64_t seed, const struc
 {
     const braid_exec_options options = { .mode = contract->mode,
                                          .islands = islands_of_loops(contract),
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
+                                         .plan = wide_plan(),
                                          .frames = contract_frames(),
                                          .profile = num_frames };
     braid_exec *exec;

@@ -115,11 +115,9 @@ static struct sparse add_sparse(struct contract *contract, braid_graph *graph, c
     return sparse;
 }
 
-static const braid_schedule_options widest = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
-
 static braid_exec *run_frames(struct contract *contract, const braid_graph *graph, uint32_t frames)
 {
-    braid_exec *exec = contract_exec_planned(contract, graph, &widest);
+    braid_exec *exec = contract_exec(contract, graph);
     for (uint32_t frame = 0; frame < frames; frame++)
         check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));

@@ -13,6 +13,7 @@
 
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/wide_plan.h"
 
 enum { PATIENCE_SECONDS = 60, NUM_CALLS = 6, NUM_FRAMES = 40, NUM_TIMED = 4, SLEEP_NS = 2000000 };
 
@@ -244,7 +245,7 @@ static void calls_keep_their_times(void **state)
             check_ok(braid_graph_add_kernel(all.graph, &launch, &behind[k]));
         const braid_exec_options options = { .mode = modes[i],
                                              .profile = NUM_TIMED,
-                                             .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+                                             .plan = wide_plan() };
         check_ok(braid_exec_create(all.device, all.graph, &options, &all.exec));
         braid_schedule_info info;
         braid_schedule_get_info(braid_exec_schedule(all.exec), &info);

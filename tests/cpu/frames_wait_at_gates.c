@@ -7,6 +7,7 @@
 
 #include "cpu/cpu_testing.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 enum { DEPTH = 3, MOST_VERSIONS = 3, NUM_FRAMES = 500, NUM_LOOKS = 1000 };
 
@@ -108,7 +109,7 @@ static void begin(struct frames *of, uint32_t num_workers, unsigned num_versions
     const braid_exec_options options = {
         .mode = BRAID_MODE_GRAPH,
         .frames = DEPTH,
-        .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY },
+        .plan = wide_plan(),
     };
     check_ok(braid_exec_create(of->device, of->graph, &options, &of->exec));
     braid_exec_info info;

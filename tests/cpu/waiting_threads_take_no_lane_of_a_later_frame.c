@@ -9,6 +9,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 // There are three lanes of three nodes each. The second and third node of a lane wait for the first
 // and second node of the next lane.
@@ -200,8 +201,7 @@ static braid_exec *make_exec(braid_device *device)
             check_ok(braid_graph_add_host_call(graph, &call, &made[lane][level]));
         }
     }
-    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .plan = wide_plan() };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_schedule_get_info(braid_exec_schedule(exec), &info);
     assert_int_equal(info.num_lanes, NUM_LANES);

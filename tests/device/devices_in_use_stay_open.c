@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 static char logged[512];
 
@@ -94,8 +95,7 @@ static void idle_objects_of_execs_hold_nothing_open(void **state)
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < 5; i++)
         check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
-    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .plan = wide_plan() };
     for (int i = 0; i < 3; i++) {
         braid_exec *exec;
         check_ok(braid_exec_create(device, graph, &options, &exec));

@@ -367,7 +367,8 @@ static void graphs_with_all_there_is_are_planned_alike(void **state)
             options.costs.node_ns = 3000;
             options.costs.island_call_ns = 10;
             assert_planned_alike(graph, again, &options);
-            options.policy = BRAID_POLICY_MAX_CONCURRENCY;
+            options.max_lanes = BRAID_ALL_LANES;
+            options.fixed_lanes = true;
             assert_planned_alike(graph, again, &options);
         } else {
             assert_int_not_equal(braid_schedule_create(again, NULL, &schedule), BRAID_OK);

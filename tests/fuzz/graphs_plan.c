@@ -117,9 +117,9 @@ static uint64_t count_needed_waits(const struct subject *subject, const struct w
 static void check_lanes(const struct subject *subject, const braid_schedule_options *options,
                         const braid_schedule_info *info, const struct walk *walk)
 {
-    if (options->policy == BRAID_POLICY_DEFAULT && options->max_lanes)
+    if (options->max_lanes)
         fuzz_expect(info->num_lanes <= options->max_lanes);
-    if (options->policy != BRAID_POLICY_MAX_CONCURRENCY)
+    if (options->max_lanes != BRAID_ALL_LANES || !options->fixed_lanes)
         return;
     for (uint32_t i = 0; i < subject->model.num_nodes; i++)
         for (uint32_t k = 0; k < i; k++) {
@@ -131,7 +131,7 @@ static void check_lanes(const struct subject *subject, const braid_schedule_opti
 }
 
 static void check_times(const struct subject *subject, const braid_schedule *schedule,
-                        const braid_schedule_options *options, const braid_schedule_info *info)
+                        const braid_schedule_info *info)
 {
     braid_placement placements[order_max_nodes];
     for (uint32_t i = 0; i < subject->model.num_nodes; i++) {
@@ -145,9 +145,7 @@ static void check_times(const struct subject *subject, const braid_schedule *sch
         for (uint32_t k = 0; k < subject->model.num_nodes; k++)
             if (subject->order.before[i] & bit(k))
                 fuzz_expect(placements[k].end_ns <= placements[i].start_ns);
-    // Not yet where max_concurrent counts in the bound, and not in the makespan.
-    if (options->policy == BRAID_POLICY_DEFAULT)
-        fuzz_expect(info->bound_ns <= info->makespan_ns);
+    fuzz_expect(info->bound_ns <= info->makespan_ns);
     fuzz_expect(info->critical_path_ns <= info->bound_ns);
 }
 
@@ -199,7 +197,7 @@ static void check_schedule(const struct subject *subject, const braid_schedule *
     if (!has_bundles(subject))
         fuzz_expect(info.num_waits == count_needed_waits(subject, &walk));
     if (exact)
-        check_times(subject, schedule, options, &info);
+        check_times(subject, schedule, &info);
 }
 
 static uint64_t choose_time(struct fuzz_input *input, bool huge)
@@ -212,10 +210,8 @@ static uint64_t choose_time(struct fuzz_input *input, bool huge)
 static bool choose_options(struct fuzz_input *input, braid_schedule_options *out_options)
 {
     uint32_t flags = fuzz_byte(input);
-    braid_schedule_options options = { .max_lanes = flags & 7,
-                                       .fixed_lanes = flags & 8,
-                                       .policy = flags & 16 ? BRAID_POLICY_MAX_CONCURRENCY
-                                                            : BRAID_POLICY_DEFAULT };
+    braid_schedule_options options = { .max_lanes = flags & 16 ? BRAID_ALL_LANES : flags & 7,
+                                       .fixed_lanes = flags & 8 };
     bool huge = (flags & 192) == 192;
     if (flags & 64)
         options.costs = (braid_cost_model){ .default_cost_ns = choose_time(input, huge),

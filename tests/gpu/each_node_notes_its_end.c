@@ -6,6 +6,7 @@
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 enum { FRAMES = 20, MOST_NODES = 8, SHORT_NS = 1000000 };
 
@@ -101,10 +102,9 @@ static void check(const braid_kernel *kernel, bool by_host, braid_exec_mode mode
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     check_ok(braid_graph_create(&graph));
     build(graph, kernel, by_host, &gate);
-    const braid_exec_options options = { .mode = mode,
-                                         .islands = BRAID_ISLANDS_NEVER,
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY,
-                                         .black_box = true };
+    const braid_exec_options options = {
+        .mode = mode, .islands = BRAID_ISLANDS_NEVER, .plan = wide_plan(), .black_box = true
+    };
     check_ok(braid_exec_create(device, graph, &options, &exec));
     braid_graph_destroy(graph);
     for (int frame = 0; frame < FRAMES; frame++) {

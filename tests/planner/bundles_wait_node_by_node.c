@@ -215,9 +215,9 @@ static void waits_are_the_fewest(void **state)
         braid_schedule_options options = {
             .max_lanes = 1 + random_below(&random, 7),
             .fixed_lanes = true,
-            .policy =
-                random_chance(&random, 25) ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
         };
+        if (random_chance(&random, 25))
+            options = wide_plan();
         braid_schedule *schedule = plan_with(bundled.graph, &options);
         assert_int_equal(info_of(schedule).num_waits,
                          minimum_waits(schedule, bundled.num_nodes, bundled.from, bundled.to,

@@ -20,10 +20,9 @@ static braid_node add_call(braid_graph *graph, bool blocking, const braid_node *
     return node;
 }
 
-static braid_schedule_info plan_for_two(braid_graph *graph, braid_policy policy)
+static braid_schedule_info plan_for_two(braid_graph *graph, braid_schedule_options options)
 {
-    braid_schedule_options options = { .costs = { .node_ns = 1, .wait_ns = 1, .max_concurrent = 2 },
-                                       .policy = policy };
+    options.costs = (braid_cost_model){ .node_ns = 1, .wait_ns = 1, .max_concurrent = 2 };
     braid_schedule *schedule = plan_with(graph, &options);
     braid_schedule_info info = info_of(schedule);
     braid_schedule_destroy(schedule);
@@ -38,12 +37,12 @@ static void calls_that_block_run_beside_all_others(void **state)
         braid_graph *graph = new_graph();
         for (int i = 0; i < 6; i++)
             add_call(graph, i < 4 && blocking, NULL);
-        braid_schedule_info info = plan_for_two(graph, BRAID_POLICY_DEFAULT);
+        braid_schedule_info info = plan_for_two(graph, (braid_schedule_options){ 0 });
         assert_int_equal(info.num_lanes, blocking ? 6 : 2);
         assert_in_range(info.makespan_ns, blocking ? 1000000 : 3000000,
                         blocking ? 1001000 : 3001000);
         assert_in_range(info.bound_ns, blocking ? 1000000 : 3000000, info.makespan_ns);
-        info = plan_for_two(graph, BRAID_POLICY_MAX_CONCURRENCY);
+        info = plan_for_two(graph, wide_plan());
         assert_int_equal(info.num_lanes, 6);
         assert_in_range(info.makespan_ns, blocking ? 1000000 : 3000000,
                         blocking ? 1001000 : 3001000);
@@ -59,7 +58,7 @@ static void others_stay_as_many_as_may_run(void **state)
     braid_graph *graph = new_graph();
     for (int i = 0; i < 9; i++)
         add_call(graph, i % 3 == 0, NULL);
-    braid_schedule_info info = plan_for_two(graph, BRAID_POLICY_DEFAULT);
+    braid_schedule_info info = plan_for_two(graph, (braid_schedule_options){ 0 });
     assert_in_range(info.makespan_ns, 3000000, 3001000);
     assert_in_range(info.num_lanes, 3, 5);
     braid_graph_destroy(graph);
@@ -76,7 +75,8 @@ static void a_bundle_that_also_computes_takes_a_place(void **state)
             &(braid_host_call){ .node = { .cost_ns = 1, .epilogue_of = node }, .call = call },
             NULL));
     }
-    assert_in_range(plan_for_two(graph, BRAID_POLICY_DEFAULT).makespan_ns, 2000000, 2001000);
+    assert_in_range(plan_for_two(graph, (braid_schedule_options){ 0 }).makespan_ns, 2000000,
+                    2001000);
     braid_graph_destroy(graph);
 }
 

@@ -131,8 +131,8 @@ static void faults_are_found_on_many_lanes(void **state)
     static const size_t most_words[] = { SIZE_MAX, 12000, 1 };
     struct random random = { 5 };
     braid_graph *graph = layers(&random, 150, 4);
-    braid_schedule *schedule =
-        plan_with(graph, &(braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY });
+    const braid_schedule_options all = wide_plan();
+    braid_schedule *schedule = plan_with(graph, &all);
     assert_true(info_of(schedule).num_lanes > VERIFY_LANES_IN_ONE);
     for (size_t m = 0; m < sizeof(most_words) / sizeof(most_words[0]); m++) {
         check_ok(braid_verify_steps(&schedule->program, graph, NULL, 1, most_words[m]));
@@ -177,8 +177,8 @@ static void memory_follows_what_is_known(void **state)
     (void)state;
     enum { WIDTH = 5000 };
     braid_graph *graph = fork_join(WIDTH);
-    braid_schedule *schedule =
-        plan_with(graph, &(braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY });
+    const braid_schedule_options all = wide_plan();
+    braid_schedule *schedule = plan_with(graph, &all);
     assert_int_equal(info_of(schedule).num_lanes, WIDTH);
     uint64_t before = failing_memory_num_bytes();
     check_ok(braid_schedule_verify(schedule, graph));
@@ -212,8 +212,6 @@ static void too_many_lanes_for_list_scheduling_are_named(void **state)
     braid_schedule *schedule = NULL;
     check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_NO_MEMORY, "12500 lanes");
     assert_null(schedule);
-    options = (braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY };
-    braid_schedule_destroy(plan_with(graph, &options));
     braid_graph_destroy(graph);
 }
 

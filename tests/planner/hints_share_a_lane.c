@@ -20,7 +20,7 @@ static void hinted_nodes_keep_lane_and_order(void **state)
         braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 6) };
         options.fixed_lanes = true;
         if (random_chance(&random, 30))
-            options.policy = BRAID_POLICY_MAX_CONCURRENCY;
+            options = wide_plan();
         if (random_chance(&random, 30))
             options.costs = (braid_cost_model){ .node_ns = 3, .wait_ns = 20 };
         braid_schedule *schedule = plan_with(graph, &options);

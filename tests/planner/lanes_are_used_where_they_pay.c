@@ -161,7 +161,7 @@ static void more_lanes_never_make_a_longer_plan_of_a_dense_graph(void **state)
     braid_graph_destroy(graph);
 }
 
-// At maximum concurrency as well.
+// With a lane for all as well.
 static void no_plan_is_shorter_than_its_bound(void **state)
 {
     (void)state;
@@ -170,18 +170,16 @@ static void no_plan_is_shorter_than_its_bound(void **state)
     size_t num_edges;
     for (int trial = 0; trial < 200; trial++) {
         braid_graph *graph = random_graph(&random, 120, &num_nodes, from, to, &num_edges);
-        braid_schedule_options options = {
-            .policy = trial % 2 ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
-            .costs = { .max_concurrent = 1 + random_below(&random, 4),
-                       .wait_ns = random_below(&random, 30) },
-        };
+        braid_schedule_options options = trial % 2 ? wide_plan() : (braid_schedule_options){ 0 };
+        options.costs.max_concurrent = 1 + random_below(&random, 4);
+        options.costs.wait_ns = random_below(&random, 30);
         braid_schedule_info info = plan_info(graph, options);
         assert_true(info.makespan_ns >= info.bound_ns);
         braid_graph_destroy(graph);
     }
     braid_graph *graph = chains(4, 5, 10);
-    const braid_schedule_options two = { .policy = BRAID_POLICY_MAX_CONCURRENCY,
-                                         .costs.max_concurrent = 2 };
+    braid_schedule_options two = wide_plan();
+    two.costs.max_concurrent = 2;
     assert_int_equal(plan_info(graph, two).makespan_ns, 100);
     braid_graph_destroy(graph);
 }

@@ -369,11 +369,9 @@ static void chains_and_searches_know_places(void **state)
                                         1 });
     const braid_place_model model = { .num_places = 2, .link = slow };
     for (int i = 0; i < 3; i++) {
-        const braid_schedule_options options = {
-            .places = &model,
-            .costs.wait_ns = 5,
-            .policy = i ? BRAID_POLICY_DEFAULT : BRAID_POLICY_MAX_CONCURRENCY,
-        };
+        braid_schedule_options options = i ? (braid_schedule_options){ 0 } : wide_plan();
+        options.places = &model;
+        options.costs.wait_ns = 5;
         braid_schedule_destroy(plan_with(graph, &options));
     }
     braid_graph_destroy(graph);

@@ -52,7 +52,7 @@ static void on_random_graphs(void **state)
             .fixed_lanes = true,
         };
         if (random_chance(&random, 20))
-            options.policy = BRAID_POLICY_MAX_CONCURRENCY;
+            options = wide_plan();
         braid_schedule *schedule = plan_with(graph, &options);
         check_positions(schedule);
         braid_schedule_destroy(schedule);

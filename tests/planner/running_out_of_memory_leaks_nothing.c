@@ -51,7 +51,8 @@ static void planning(void **state)
     plan_until_it_works(graph, NULL);
     plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .fixed_lanes = true });
     plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .costs.wait_ns = 5 });
-    plan_until_it_works(graph, &(braid_schedule_options){ .policy = BRAID_POLICY_MAX_CONCURRENCY });
+    const braid_schedule_options all = wide_plan();
+    plan_until_it_works(graph, &all);
     braid_graph_destroy(graph);
 }
 

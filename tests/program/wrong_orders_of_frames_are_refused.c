@@ -5,6 +5,7 @@
 
 #include "graph/frame_links.h"
 #include "support/check.h"
+#include "support/wide_plan.h"
 
 // The order of frames so far apart is forgotten, but for the node that every graph has first; 0:
 // none is. No call of the public interface makes that mistake, so the linker puts this function
@@ -62,7 +63,7 @@ static braid_status make_exec(braid_device *device, uint32_t num_versions, uint3
     }
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
                                          .frames = num_frames,
-                                         .plan.policy = BRAID_POLICY_MAX_CONCURRENCY };
+                                         .plan = wide_plan() };
     braid_status status = braid_exec_create(device, graph, &options, &exec);
     braid_exec_destroy(exec);
     braid_graph_destroy(graph);
