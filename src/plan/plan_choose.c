@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/big_memory.h"
-#include "plan/plan_sites.h"
 
 // With many idle lanes only this many are looked at, so that time stays linear.
 #define MOST_LANES_TRIED 128
@@ -151,7 +150,7 @@ struct offer braid_plan_choose_lane(const struct lister *lister)
     const struct plan_ask *asks = lister->asks.items;
     for (size_t i = 0; i < lister->asks.num; i++) {
         uint32_t lane = asks[i].lane;
-        if (site_of_lane(lister, lane) == lister->here &&
+        if (&lister->sites[lister->lanes[lane].at] == lister->here &&
             (lister->is_apart ? may_follow(lister, &asks[i]) : lister->lanes[lane].idle || queue))
             consider(lister, lane, &best);
     }

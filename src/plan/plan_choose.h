@@ -65,6 +65,13 @@ struct lister {
     bool gave_up;        // it was certain to be longer
 };
 
+// Whether the node asked for is the last one of its lane, and has ended.
+static inline bool is_home(const struct lister *lister, const struct plan_ask *ask)
+{
+    const struct lane *lane = &lister->lanes[ask->lane];
+    return lane->idle && lane->tail == lister->waits.issued[ask->issue];
+}
+
 // A lane for the unit at hand, and the unit's start and waits there.
 struct offer {
     uint32_t lane;

@@ -15,13 +15,6 @@ static inline struct site *site_of(const struct lister *lister, uint32_t unit)
     return &lister->sites[plan_place_of_unit(lister->plan, unit)];
 }
 
-// Whether the node asked for is the last one of its lane, and has ended.
-static inline bool is_home(const struct lister *lister, const struct plan_ask *ask)
-{
-    const struct lane *lane = &lister->lanes[ask->lane];
-    return lane->idle && lane->tail == lister->waits.issued[ask->issue];
-}
-
 static inline void set_idle(struct lister *lister, uint32_t lane)
 {
     lister->lanes[lane].idle = true;

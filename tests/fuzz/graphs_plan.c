@@ -211,7 +211,7 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
 {
     uint32_t flags = fuzz_byte(input);
     braid_schedule_options options = { .max_lanes = flags & 16 ? BRAID_ALL_LANES : flags & 7,
-                                       .fixed_lanes = flags & 8 };
+                                       .fixed_lanes = flags & 24 };
     bool huge = (flags & 192) == 192;
     if (flags & 64)
         options.costs = (braid_cost_model){ .default_cost_ns = choose_time(input, huge),

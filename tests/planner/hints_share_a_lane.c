@@ -76,12 +76,31 @@ static void a_unit_that_waits_for_its_lane_is_told(void **state)
     braid_graph_destroy(graph);
 }
 
+// With a lane for all, a heavy node that nothing but an edge ties to a hinted one leaves the lane
+// to the next with that hint.
+static void a_wide_plan_puts_no_free_node_between_hinted_ones(void **state)
+{
+    (void)state;
+    braid_graph *graph = new_graph();
+    braid_node first = new_hinted(graph, 7, 10, NO_NODE);
+    braid_node heavy = new_hinted(graph, 0, 1000, first);
+    braid_node second = new_hinted(graph, 7, 10, NO_NODE);
+    const braid_schedule_options all = wide_plan();
+    braid_schedule *schedule = plan_with(graph, &all);
+    assert_int_equal(placement_of(schedule, first).lane, placement_of(schedule, second).lane);
+    assert_int_not_equal(placement_of(schedule, heavy).lane, placement_of(schedule, second).lane);
+    assert_int_equal(placement_of(schedule, second).start_ns, 10);
+    braid_schedule_destroy(schedule);
+    braid_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hinted_nodes_keep_lane_and_order),
         cmocka_unit_test(the_plan_says_that_a_hint_serialised),
         cmocka_unit_test(a_unit_that_waits_for_its_lane_is_told),
+        cmocka_unit_test(a_wide_plan_puts_no_free_node_between_hinted_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
