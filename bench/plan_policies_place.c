@@ -2,9 +2,9 @@
 // The placements of other systems, from what their code does.
 #include <stdlib.h>
 
-#include "plan/plan_chains.h"
 #include "plan/plan_rank.h"
 #include "plan_policies.h"
+#include "plan_policies_match.h"
 #include "plan_shapes.h"
 
 static void *allocate(size_t num, size_t bytes)
@@ -117,8 +117,8 @@ static void place_matching(const struct plan_graph *plan, uint32_t num_lanes,
     bool *implied;
     uint32_t *before;
     uint32_t lane = 0;
-    plan_check(braid_plan_reduce(plan, &implied));
-    plan_check(braid_plan_match(plan, implied, &before));
+    plan_check(bench_plan_reduce(plan, &implied));
+    plan_check(bench_plan_match(plan, implied, &before));
     issue_in_order(plan, placement->issued);
     for (uint32_t i = 0; i < plan->num_units; i++) {
         uint32_t unit = placement->issued[i];

@@ -161,8 +161,7 @@ braid_status braid_rank_exec_agree(braid_exec *exec, const braid_graph *graph, b
 braid_exec_options braid_rank_exec_apart(const braid_exec_options *options)
 {
     braid_exec_options apart = *options;
-    apart.plan.policy = BRAID_POLICY_MAX_CONCURRENCY;
-    apart.plan.fixed_lanes = false;
-    apart.plan.max_lanes = 0;
+    apart.plan.fixed_lanes = true;
+    apart.plan.max_lanes = BRAID_ALL_LANES;
     return apart;
 }

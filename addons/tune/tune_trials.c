@@ -10,7 +10,8 @@
 
 enum {
     MOST_OF_A_MODE = 6, // plans that are timed, besides what is tried on the best of them
-    MOST_LANES = 32,    // where the program sets no limit
+    MOST_LANES = 32,    // where the program sets no limit; more only if nodes use all of them
+    WIDEST = 128,       // a plan on so many lanes never takes too much memory
     MOST_FRAMES = 3,    // in flight: no more run one behind the other when they are timed
 };
 
@@ -24,11 +25,9 @@ static void name_trial(struct tune_trial *trial)
     char frames[32] = "";
     if (trial->way.frames > 1)
         snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames);
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s",
              way->mode == BRAID_MODE_GRAPH ? "graph" : "streams", trial->num_lanes,
-             trial->num_lanes == 1 ? "" : "s",
-             way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY ? ", one for all at once" : "",
-             way->plan.ignore_costs ? ", costs ignored" : "",
+             trial->num_lanes == 1 ? "" : "s", way->plan.ignore_costs ? ", costs ignored" : "",
              way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
@@ -107,14 +106,13 @@ static uint64_t next_lanes(uint64_t lanes)
     return lanes < 3 ? lanes + 1 : (lanes & (lanes - 1)) ? lanes / 3 * 4 : lanes / 2 * 3;
 }
 
-// A lane for everything that may run at once. No plan shows its gain if times of nodes vary from
+// As many lanes as nodes may run at once. No plan shows their gain if times of nodes vary from
 // frame to frame, or if lanes have delays that the costs leave out.
 static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, size_t first)
 {
     bool made;
     const braid_exec_options way = { .mode = mode,
-                                     .plan = { .policy = BRAID_POLICY_MAX_CONCURRENCY,
-                                               .max_lanes = trials->max_lanes } };
+                                     .plan = { .max_lanes = trials->width, .fixed_lanes = true } };
     braid_status status = add_trial(trials, &way, &made);
     if (!status && made && is_twin(trials, first, trials->trials.num - 1))
         remove_trial(trials, trials->trials.num - 1);
@@ -214,10 +212,12 @@ static braid_status add_variants(struct tune_trials *trials, size_t first)
     return status;
 }
 
-// The lanes of a plan with a lane for everything that may run at once.
+// The lanes that a plan has a use for.
 static braid_status find_width(struct tune_trials *trials)
 {
-    const braid_schedule_options options = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
+    uint32_t most = trials->max_lanes;
+    most = most && most < WIDEST ? most : WIDEST;
+    const braid_schedule_options options = { .max_lanes = most, .fixed_lanes = true };
     braid_schedule *schedule;
     braid_status status = braid_schedule_create(trials->graph, &options, &schedule);
     if (status)

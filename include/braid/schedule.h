@@ -66,13 +66,6 @@ typedef struct braid_place_model {
     braid_place_link link;
 } braid_place_model;
 
-// The rule by which nodes get lanes.
-typedef enum braid_policy {
-    BRAID_POLICY_DEFAULT = 0, // list scheduling onto at most max_lanes lanes
-    // No lane limit: nodes the graph leaves free never share a lane.
-    BRAID_POLICY_MAX_CONCURRENCY = 1,
-} braid_policy;
-
 // As max_lanes, with fixed_lanes: nodes that the graph leaves free never share a lane.
 #define BRAID_ALL_LANES UINT32_MAX
 
@@ -83,7 +76,6 @@ typedef struct braid_schedule_options {
     // True: use max_lanes lanes if there is work for them, however small the gain; fewer only if
     // that shortens the plan. If they take too much memory: BRAID_NO_MEMORY.
     bool fixed_lanes;
-    braid_policy policy;
     bool ignore_costs; // plan as if nodes had no costs
     braid_cost_model costs;
     // Several devices, with max_lanes for each: the planner chooses places and adds copies. NULL:

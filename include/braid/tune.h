@@ -39,7 +39,7 @@ typedef struct braid_tune_options {
     // Time for timing frames; 0: two seconds. Measuring costs and planning come on top, and slow
     // frames take longer (docs/book/tuning.md).
     uint64_t budget_ns;
-    uint32_t max_lanes;  // to try, as far as so many nodes may run at once; 0: up to 32
+    uint32_t max_lanes;  // to try, as far as so many nodes may run at once, up to 128; 0: up to 32
     bool keep_costs;     // plan with the graph's costs; otherwise they are measured first, and set
     uint32_t max_frames; // in flight, to try: up to 3; 0 or 1: one. More are right only if nodes
                          // declare all that they access

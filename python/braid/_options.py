@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Mode = Literal["auto", "streams", "graph"]
 Islands = Literal["auto", "never", "whole", "always"]
-Policy = Literal["default", "max_concurrency"]
 WhenFull = Literal["queues", "waits", "refuses"]
 Target = Literal["argument", "grid", "grid_x", "grid_y", "grid_z", "to", "from", "bytes", "value", "num_values",
                  "enabled", "times"]
@@ -33,8 +32,6 @@ TARGETS: Mapping[str, int] = {
     "from": lib.BRAID_TARGET_FROM, "bytes": lib.BRAID_TARGET_BYTES, "value": lib.BRAID_TARGET_VALUE,
     "num_values": lib.BRAID_TARGET_NUM_VALUES, "enabled": lib.BRAID_TARGET_ENABLED,
     "times": lib.BRAID_TARGET_TIMES}
-POLICIES: Mapping[str, int] = {"default": lib.BRAID_POLICY_DEFAULT,
-                               "max_concurrency": lib.BRAID_POLICY_MAX_CONCURRENCY}
 
 Size = Union[int, Tuple[int, ...]]
 Things = Any  # one array, buffer or resource, or a list or tuple of them
@@ -127,7 +124,6 @@ class PlanOptions(TypedDict, total=False):
 
     max_lanes: int
     fixed_lanes: bool
-    policy: Policy
     ignore_costs: bool
     costs: CostModel
     places: Places
@@ -199,9 +195,7 @@ def fill_plan(struct: Any, options: PlanOptions) -> Any:
     """Writes a braid_schedule_options. It is right as long as what this returns is kept."""
     kept = None
     for name, value in options.items():
-        if name == "policy":
-            struct.policy = choose("policy", POLICIES, str(value))
-        elif name == "costs":
+        if name == "costs":
             for field, number in vars(value).items():
                 setattr(struct.costs, field, number)
         elif name == "places" and isinstance(value, Places):
@@ -238,9 +232,6 @@ def read_exec(struct: Any) -> ExecOptions:
         chosen = [choice for choice, number in table.items() if number == getattr(struct, name) != 0]
         if chosen:
             way[name] = chosen[0]  # type: ignore[literal-required]
-    policy = [choice for choice, number in POLICIES.items() if number == struct.plan.policy != 0]
-    if policy:
-        way["policy"] = policy[0]  # type: ignore[typeddict-item]
     costs = {field.name: getattr(struct.plan.costs, field.name) for field in dataclasses.fields(CostModel)}
     if any(costs.values()):
         way["costs"] = CostModel(**costs)

@@ -47,7 +47,7 @@ braid_status braid_plan_clocks_error(const struct plan_clocks *clocks, const cha
         return braid_error_no_memory(what);
     return braid_error(BRAID_NO_MEMORY,
                        "%s: what each of %u lanes knows of the others takes over %zu MiB; allow "
-                       "fewer lanes, or plan at maximum concurrency",
+                       "fewer lanes",
                        what, clocks->num_lanes, MOST_WORDS * sizeof(uint32_t) >> 20);
 }
 

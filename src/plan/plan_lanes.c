@@ -35,8 +35,6 @@
 uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_costs *costs,
                                const braid_schedule_options *options)
 {
-    if (options->policy == BRAID_POLICY_MAX_CONCURRENCY)
-        return plan->num_units ? plan->num_units : 1;
     uint32_t limit = options->max_lanes ? options->max_lanes : MOST_LANES_CHOSEN;
     if (!options->fixed_lanes && limit > braid_plan_most_at_once(costs))
         limit = braid_plan_most_at_once(costs);

@@ -3,20 +3,11 @@
 #include "plan/plan_passes.h"
 
 #include "base/array.h"
-#include "base/error.h"
 #include "plan/plan_bundle_starts.h"
-#include "plan/plan_chains.h"
 #include "plan/plan_islands.h"
 #include "plan/plan_lanes.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_times.h"
-
-braid_status braid_plan_check_options(const braid_schedule_options *options)
-{
-    if (options->policy != BRAID_POLICY_DEFAULT && options->policy != BRAID_POLICY_MAX_CONCURRENCY)
-        return braid_error_invalid("no planning policy %d", (int)options->policy);
-    return BRAID_OK;
-}
 
 // The results that the passes hand on; the schedule takes the arrays that it keeps.
 struct passes {
@@ -75,9 +66,7 @@ static braid_status run_passes(struct braid_schedule *schedule, const braid_grap
     if (!status)
         status = braid_plan_critical_path(plan, &passes->costs, &schedule->critical,
                                           &schedule->num_critical);
-    if (!status && options->policy == BRAID_POLICY_MAX_CONCURRENCY)
-        status = braid_plan_chains(plan, &passes->costs, &passes->placement);
-    else if (!status)
+    if (!status)
         status = braid_plan_best(plan, &passes->costs, options, &passes->placement);
     if (!status)
         fill_info(schedule, &passes->costs);

@@ -13,9 +13,6 @@
 braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_graph *graph,
                                const struct plan_inside *inside);
 
-// Errors: BRAID_INVALID_ARGUMENT (no such policy).
-braid_status braid_plan_check_options(const braid_schedule_options *options);
-
 // Pairs of units that the graph leaves free and the plan does not.
 // Fills the serialisations of a schedule and their count in info.
 // Errors: BRAID_NO_MEMORY.

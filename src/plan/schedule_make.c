@@ -51,8 +51,6 @@ braid_status braid_schedule_create_inside(const braid_graph *graph,
 {
     const struct plan_order order = { .graph = graph, .options = options, .inside = inside };
     braid_status status = braid_graph_refuse_regions(graph, "an island");
-    if (!status)
-        status = braid_plan_check_options(options);
     return status ? status : create(&order, out_schedule);
 }
 

@@ -144,21 +144,14 @@ bool corpus_read_table(const char *folder, const char *file, struct corpus_row *
     return done;
 }
 
-// name, source, n, m, cp_cost, work, width, m_tr, nimble_syncs, ...; the last is empty if unknown.
+// The name stands first.
 static bool read_index_line(char *line, struct corpus_graph *graph)
 {
-    *graph = (struct corpus_graph){ .nimble_syncs = UINT64_MAX };
+    *graph = (struct corpus_graph){ 0 };
     char *rest = line;
-    for (int column = 0; column <= 8; column++) {
-        char *text = strsep(&rest, "\t");
-        if (!text)
-            return false;
-        if (column == 0)
-            snprintf(graph->name, sizeof(graph->name), "%s", text);
-        if (column == 8 && text[0])
-            graph->nimble_syncs = strtoull(text, NULL, 10);
-    }
-    return true;
+    const char *name = strsep(&rest, "\t");
+    snprintf(graph->name, sizeof(graph->name), "%s", name);
+    return rest;
 }
 
 bool corpus_read(const char *folder, struct corpus *out_corpus)

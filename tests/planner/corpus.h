@@ -16,7 +16,6 @@ struct corpus_graph {
     uint64_t *costs;
     size_t num_edges;
     uint32_t *from, *to;
-    uint64_t nimble_syncs; // fewest waits at maximum concurrency; UINT64_MAX: not known
 };
 
 struct corpus {

@@ -12,7 +12,6 @@
 
 #define BRUTE_FORCE_NODES 400
 #define MOST_NODES_ON_ALL_LANES 10000
-#define MOST_NODES_AT_MAX_CONCURRENCY 10000
 
 static const uint32_t lane_limits[] = { 1, 2, 4, 8, 16 };
 #define NUM_LIMITS (sizeof(lane_limits) / sizeof(lane_limits[0]))
@@ -236,40 +235,6 @@ static void more_lanes_never_make_a_longer_plan(void **state)
     assert_int_equal(num_longer, 0);
 }
 
-static void maximum_concurrency_takes_the_fewest_waits(void **state)
-{
-    (void)state;
-    need_corpus();
-    size_t compared = 0, equal = 0;
-    uint64_t waits = 0;
-    for (size_t i = 0; i < corpus.num_graphs; i++) {
-        const struct corpus_graph *from = &corpus.graphs[i];
-        if (from->num_nodes > MOST_NODES_AT_MAX_CONCURRENCY || from->nimble_syncs == UINT64_MAX)
-            continue;
-        braid_graph *graph;
-        braid_schedule *schedule;
-        check_ok(corpus_make_graph(from, &graph));
-        braid_schedule_options options = { .policy = BRAID_POLICY_MAX_CONCURRENCY };
-        check_ok(braid_schedule_create(graph, &options, &schedule));
-        check_ok(braid_schedule_verify(schedule, graph));
-        braid_schedule_info info;
-        braid_schedule_get_info(schedule, &info);
-        assert_int_equal(info.makespan_ns, info.critical_path_ns);
-        if (info.num_waits != from->nimble_syncs)
-            print_error("%s: %" PRIu64 " waits, not %" PRIu64 "\n", from->name, info.num_waits,
-                        from->nimble_syncs);
-        equal += info.num_waits == from->nimble_syncs;
-        waits += info.num_waits;
-        compared++;
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
-    }
-    printf("summary: corpus: at maximum concurrency the fewest waits on %zu of %zu graphs "
-           "(n <= %d), %" PRIu64 " waits in all\n",
-           equal, compared, MOST_NODES_AT_MAX_CONCURRENCY, waits);
-    assert_int_equal(equal, compared);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,7 +243,6 @@ int main(void)
         cmocka_unit_test(small_graphs_are_near_the_exhaustive_optimum),
         cmocka_unit_test(makespans_are_near_the_bound),
         cmocka_unit_test(more_lanes_never_make_a_longer_plan),
-        cmocka_unit_test(maximum_concurrency_takes_the_fewest_waits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

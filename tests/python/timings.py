@@ -48,7 +48,7 @@ def test_nodes_in_a_loop_have_the_times_of_their_runs(device):
 def test_waits_are_timed(device, graph):
     beside = graph.nodes[2]
     graph.edge(graph.nodes[0], beside)
-    frame = braid.Exec(device, graph, profile=2, policy="max_concurrency")
+    frame = braid.Exec(device, graph, profile=2, max_lanes=4, fixed_lanes=True)
     frame.run(2)
     (wait,) = frame.timings().waits
     assert wait.waited_for.name == "long" and wait.node.name in ("behind", "beside")

@@ -11,7 +11,7 @@ def build(values: bytearray) -> braid.Exec:
     kernel = braid.Kernel("k", source="", types=[braid.Pointer, braid.Pointer])
     node: braid.Node = graph.kernel(kernel, (4, 4), [values, step], block=128, updates=values, cost_ns=5)
     graph.host(lambda: None, name="after", after=[node], reads=values)
-    plan: braid.Schedule = graph.plan(max_lanes=2, policy="max_concurrency", costs=braid.CostModel(wait_ns=3))
+    plan: braid.Schedule = graph.plan(max_lanes=2, fixed_lanes=True, costs=braid.CostModel(wait_ns=3))
     picture: str = plan.svg()
     lanes: List[List[Union[braid.Node, braid.PlannedCopy]]] = plan.lanes
     shown: Optional[str] = plan._repr_svg_()

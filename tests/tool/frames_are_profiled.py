@@ -236,6 +236,8 @@ def values_that_no_tuning_writes_are_refused():
                                 (dict(way=dict(found["way"], mode="x")), "no way.mode 'x'"),
                                 (dict(way=dict(found["way"], islands="zz")), "no way.islands 'zz'"),
                                 (dict(way=dict(found["way"], fixed_lanes=1)), "'way' is not as"),
+                                (dict(way=dict(found["way"], max_concurrency=True)),
+                                 "way.max_concurrency is true, which is a way of an earlier Braid; tune again"),
                                 (dict(way=dict(found["way"], max_lanes=2.5)), "way.max_lanes is 2.5, and must be"),
                                 (dict(way=dict(found["way"], max_lanes=65536)),
                                  "way.max_lanes is 65536, and must be a whole number from 0 to 65535"),
@@ -293,7 +295,7 @@ def write_way(folder, way):
 def a_way_and_options_that_say_another_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         path, _, _ = tune(folder)
-        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "graph"], ["--max-concurrency"]):
+        for option in (["--lanes", "2"], ["--mode", "streams"], ["--mode", "graph"]):
             result = braid("run", "-", "--device", "cpu", "--workers", "2", "--tuned", path, *option, text=FORK)
             assert result.status == 2 and f"--tuned and {option[0]} both" in result.err, (option, result.err)
             assert result.out == "" and result.err.count("\n") == 1, result.err

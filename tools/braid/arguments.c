@@ -92,13 +92,6 @@ enum exit_status argument_read_lanes(char *text, void *options)
     return status;
 }
 
-enum exit_status argument_max_concurrency(char *text, void *options)
-{
-    (void)text;
-    ((braid_schedule_options *)options)->policy = BRAID_POLICY_MAX_CONCURRENCY;
-    return EXIT_DONE;
-}
-
 enum exit_status argument_read_number(const char *option, const char *text, uint64_t least,
                                       uint64_t most, uint64_t *out_number)
 {

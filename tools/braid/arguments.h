@@ -56,10 +56,8 @@ struct argument {
 enum exit_status arguments_read(const char *command, const char *help, int argc, char **argv,
                                 const struct argument *table, void *into, bool *out_is_help);
 
-// Options of planning that several commands have: --lanes and --max-concurrency, into
-// braid_schedule_options.
+// An option of planning that several commands have: --lanes, into braid_schedule_options.
 enum exit_status argument_read_lanes(char *text, void *options);
-enum exit_status argument_max_concurrency(char *text, void *options);
 
 // Reads a whole number from `least` to `most`; `option` is for the message.
 enum exit_status argument_read_number(const char *option, const char *text, uint64_t least,

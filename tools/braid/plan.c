@@ -28,7 +28,6 @@ static const char help[] =
     "\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay)\n"
-    "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --sync-cost N     what a wait between lanes costs, in the file's unit (default 0)\n"
     "  --start-cost N    what starting a node takes (default 0)\n"
     "  --call-cost N     what it takes inside an island, a kernel of several nodes: those that "
@@ -61,7 +60,6 @@ static enum exit_status be_verbose(char *text, void *place)
 
 static const struct argument known_options[] = {
     ARGUMENT_READ("lanes", struct plan_arguments, options, argument_read_lanes),
-    ARGUMENT_CALL("max-concurrency", struct plan_arguments, options, argument_max_concurrency),
     ARGUMENT_NUMBER("sync-cost", struct plan_arguments, options.costs.wait_ns, 0,
                     ARGUMENT_MOST_COST),
     ARGUMENT_NUMBER("start-cost", struct plan_arguments, options.costs.node_ns, 0,

@@ -253,8 +253,9 @@ static enum exit_status plan_graph(struct ranks_plan *plan, const uint32_t *node
                                    const braid_graph *graph, uint32_t num_workers, bool is_free)
 {
     const braid_schedule_options options = {
-        .max_lanes = num_workers + 2, // receives are planned for lanes of their own as well
-        .policy = is_free ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
+        // Receives are planned for lanes of their own as well.
+        .max_lanes = is_free ? BRAID_ALL_LANES : num_workers + 2,
+        .fixed_lanes = is_free,
         .costs = { .max_concurrent = num_workers },
     };
     braid_schedule *schedule;

@@ -18,7 +18,6 @@ static const char help[] =
     "  --frames N        how many frames to run (default 100)\n"
     "  --lanes K         use at most K lanes, and as many as there is work for\n"
     "                    (without it, as many as pay on the device)\n"
-    "  --max-concurrency a lane for everything that may run at once, with the fewest waits\n"
     "  --device NAME     cpu, cuda or hip, or NAME:ORDINAL (default: the best one here)\n"
     "  --places N        as N devices: each place is the device again, with lanes and memory of\n"
     "                    its own, and what nodes need from others is copied\n"
@@ -81,7 +80,6 @@ static enum exit_status read_mode(char *text, void *out_mode)
 static const struct argument known_options[] = {
     ARGUMENT_NUMBER("frames", struct run_arguments, num_frames, 1, 1000000000),
     ARGUMENT_READ("lanes", struct run_arguments, plan, argument_read_lanes),
-    ARGUMENT_CALL("max-concurrency", struct run_arguments, plan, argument_max_concurrency),
     { "device", ARGUMENT_IS_READ, 0, 0, 0, run_arguments_read_device },
     ARGUMENT_COUNT("places", struct run_arguments, num_places, 1, 64),
     ARGUMENT_COUNT("workers", struct run_arguments, num_workers, 1, 1024),
@@ -125,8 +123,7 @@ static enum exit_status check_tuned(const struct run_arguments *arguments)
         const char *name;
         bool is_given;
     } options[] = { { "--lanes", arguments->plan.fixed_lanes },
-                    { "--mode", arguments->mode != BRAID_MODE_AUTO },
-                    { "--max-concurrency", arguments->plan.policy != BRAID_POLICY_DEFAULT } };
+                    { "--mode", arguments->mode != BRAID_MODE_AUTO } };
     for (size_t i = 0; arguments->tuned && i < sizeof(options) / sizeof(options[0]); i++) {
         if (options[i].is_given)
             return fail(EXIT_BAD_FILE, "--tuned and %s both say how to play the graph: give one",

@@ -55,12 +55,10 @@ static enum exit_status read_word(const char *path, const char *field, const str
 
 static json_t *way_to_json(const braid_exec_options *way)
 {
-    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:b, s:s}", "mode",
-                     name_value(modes, (int)way->mode), "max_lanes",
-                     (json_int_t)way->plan.max_lanes, "fixed_lanes", way->plan.fixed_lanes,
-                     "max_concurrency", way->plan.policy == BRAID_POLICY_MAX_CONCURRENCY,
-                     "ignore_costs", way->plan.ignore_costs, "early_start", !way->no_early_start,
-                     "islands", name_value(islands, (int)way->islands));
+    return json_pack("{s:s, s:I, s:b, s:b, s:b, s:s}", "mode", name_value(modes, (int)way->mode),
+                     "max_lanes", (json_int_t)way->plan.max_lanes, "fixed_lanes",
+                     way->plan.fixed_lanes, "ignore_costs", way->plan.ignore_costs, "early_start",
+                     !way->no_early_start, "islands", name_value(islands, (int)way->islands));
 }
 
 enum exit_status way_file_write(const char *path, const braid_device *device,
@@ -141,11 +139,15 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
     const char *mode_name = NULL, *islands_name = NULL;
     int mode = 0, island = 0;
     json_int_t lanes = 0;
-    int fixed = 0, early = 0, most = 0, blind = 0;
-    if (json_unpack(json, "{s:s, s:b, s:b, s:b, s:b, s:s}", "mode", &mode_name, "fixed_lanes",
-                    &fixed, "max_concurrency", &most, "ignore_costs", &blind, "early_start", &early,
-                    "islands", &islands_name) != 0)
+    int fixed = 0, early = 0, blind = 0;
+    if (json_unpack(json, "{s:s, s:b, s:b, s:b, s:s}", "mode", &mode_name, "fixed_lanes", &fixed,
+                    "ignore_costs", &blind, "early_start", &early, "islands", &islands_name) != 0)
         return fail(EXIT_BAD_FILE, "%s: 'way' is not as 'braid tune' writes it", path);
+    if (json_is_true(json_object_get(json, "max_concurrency")))
+        return fail(
+            EXIT_BAD_FILE,
+            "%s: way.max_concurrency is true, which is a way of an earlier Braid; tune again",
+            path);
     enum exit_status status =
         read_number(path, "way.max_lanes", json_object_get(json, "max_lanes"), MOST_LANES, &lanes);
     if (status == EXIT_DONE)
@@ -156,10 +158,7 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
         return status;
     *out_way = (braid_exec_options){
         .mode = (braid_exec_mode)mode,
-        .plan = { .policy = most ? BRAID_POLICY_MAX_CONCURRENCY : BRAID_POLICY_DEFAULT,
-                  .max_lanes = (uint32_t)lanes,
-                  .fixed_lanes = fixed,
-                  .ignore_costs = blind },
+        .plan = { .max_lanes = (uint32_t)lanes, .fixed_lanes = fixed, .ignore_costs = blind },
         .no_early_start = !early,
         .islands = (braid_islands)island,
     };

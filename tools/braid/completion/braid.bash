@@ -17,8 +17,8 @@ _braid() {
     --kernels | --tuned | --places | --costs | --dot | --svg | --trace | --report | --out | --json) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     esac
     case $command in
-    plan) options="--lanes --max-concurrency --sync-cost --start-cost --call-cost --costs --places --copy-cost --copy-rate --edge-cost --most --table --dot --svg --trace --json --verbose --help" ;;
-    run) options="--frames --lanes --max-concurrency --device --places --workers --mode --time-scale --most --tuned --costs --profile --svg --trace --report --json --help" ;;
+    plan) options="--lanes --sync-cost --start-cost --call-cost --costs --places --copy-cost --copy-rate --edge-cost --most --table --dot --svg --trace --json --verbose --help" ;;
+    run) options="--frames --lanes --device --places --workers --mode --time-scale --most --tuned --costs --profile --svg --trace --report --json --help" ;;
     tune) options="--budget --lanes --device --workers --time-scale --most --out --help" ;;
     report) options="--out --lanes --sync-cost --most --help" ;;
     simulate) options="--lanes --faster --sync-cost --places --copy-cost --copy-rate --edge-cost --most --ranks --pattern --network --workers --hosts --svg --json --help" ;;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hopcroft-Karp. Each round finds the distance of every node from one that follows none, along
 // alternating paths. Then it turns round a maximal set of shortest ones.
-#include "plan/plan_chains.h"
+#include "plan_policies_match.h"
 
 #include "base/array.h"
 #include "base/error.h"
@@ -139,7 +139,7 @@ static void match_all(struct match *match)
     }
 }
 
-braid_status braid_plan_match(const struct plan_graph *plan, const bool *implied,
+braid_status bench_plan_match(const struct plan_graph *plan, const bool *implied,
                               uint32_t **out_before)
 {
     size_t bytes = ((size_t)plan->num_nodes + 1) * sizeof(uint32_t);

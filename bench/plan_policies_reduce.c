@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of ancestors as bits, for a block of ancestors at a time so that memory stays linear.
-#include "plan/plan_chains.h"
+#include "plan_policies_match.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void reduce_block(const struct reduction *reduction, uint32_t block)
         reduce_node(reduction, plan_ordered_node(plan, i), block);
 }
 
-braid_status braid_plan_reduce(const struct plan_graph *plan, bool **out_implied)
+braid_status bench_plan_reduce(const struct plan_graph *plan, bool **out_implied)
 {
     struct reduction reduction = { .plan = plan };
     reduction.place_of = braid_allocate_zeroed(plan->num_nodes, sizeof(uint32_t));
