@@ -49,6 +49,8 @@ TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
 LONGEST_FILE = {"src/": 1000, "addons/": 1000, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 120,
                 "": 500}  # lines, by where it is
+LONGEST_README = 25  # of a folder of src/ or addons/
+NAMED_FILE = re.compile(r"`([\w./-]+\.(?:c|h|py|map|md))`")
 FORMATTER = "clang-format-14"  # other versions format some lines differently
 
 
@@ -196,6 +198,23 @@ def check_purpose(root, names):
                 yield f"{name}: the second line does not say what the file is for"
 
 
+def check_readmes(root, names):
+    """Each folder of the library tells a newcomer in which order to read its files."""
+    folders = {os.path.dirname(name) for name in names if name.startswith(("src/", "addons/")) and name.endswith(C_FILES)}
+    for folder in sorted(folders):
+        if f"{folder}/README.md" not in names:
+            yield f"{folder}: it has no README.md"
+    for readme in names:
+        if not readme.startswith(("src/", "addons/")) or os.path.basename(readme) != "README.md":
+            continue
+        text, folder = read(root, readme), os.path.dirname(readme)
+        if len(text.splitlines()) > LONGEST_README:
+            yield f"{readme}: {len(text.splitlines())} lines; a README of a folder has at most {LONGEST_README}"
+        for target in NAMED_FILE.findall(text):
+            if not any(os.path.normpath(os.path.join(where, target)) in names for where in (folder, "", "src", "addons")):
+                yield f"{readme}: there is no {target} beside it, nor from the root, src/ or addons/"
+
+
 def check_length(root, names):
     for name in names:
         if name.endswith(C_FILES):
@@ -220,6 +239,7 @@ CHECKS = [
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
     ("every C file says what it is for", check_purpose),
+    ("every folder of the library has a short README that names files which exist", check_readmes),
     ("no file of the library is over 1,000 lines, and no other over 500", check_length),
     ("clang-format changes nothing", check_format),
 ]

@@ -76,6 +76,7 @@ def paragraphs_of_messages(text):
 GROUPS = [
     ("README", lambda name: name == "README.md", paragraphs_of_markdown),
     ("documents", lambda name: name.startswith("docs/") and name.endswith(".md"), paragraphs_of_markdown),
+    ("folder READMEs", lambda name: name.startswith(("src/", "addons/")) and name.endswith("/README.md"), paragraphs_of_markdown),
     ("headers", lambda name: name.startswith("include/"), paragraphs_of_comments),
     ("comments", lambda name: name.startswith(("src/", "addons/")) and name.endswith((".c", ".h")), paragraphs_of_comments),
     ("messages", lambda name: name.startswith(("src/", "addons/")) and name.endswith(".c"), paragraphs_of_messages),
