@@ -29,7 +29,7 @@ struct player;
 // An opened device. Backends embed it first.
 struct backend {
     const struct backend_ops *ops;
-    struct failure *failure; // of the device; NULL while it is being opened
+    struct failure *failure; // the device's; NULL while it is being opened
 };
 
 // Backends extend these too: only the backend knows the rest of each.
@@ -44,7 +44,7 @@ struct backend_event {
 struct backend_kernel {
     bool waits_first; // at its begin, for the kernels that it was launched early behind
     bool notes_begin; // by itself: three more arguments stand behind those of backend_launch
-    bool notes_end;   // likewise, if its task has a block_count
+    bool notes_end;   // the same, if its task has a block_count
 };
 
 struct backend_detour;
@@ -85,8 +85,8 @@ struct backend_task {
     enum work_kind kind;
     const char *name; // for messages; lives as long as all that was made with the task
     uint32_t lane;    // for messages
-    uint32_t node;    // likewise: its index in the graph, or BACKEND_NO_NODE
-    uint32_t place;   // of several devices, which of them it runs on
+    uint32_t node;    // for messages: its index in the graph, or BACKEND_NO_NODE
+    uint32_t place;   // the device that it runs on, if there are several
     // It does nothing this time. Players leave it out: it is never submitted.
     bool disabled;
     bool is_inside;    // a loop or branch
@@ -145,7 +145,7 @@ struct backend_change {
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
-    bool kernels_have_priorities; // of their own, apart from that of their stream
+    bool kernels_have_priorities; // each has its own, apart from that of its stream
     // How programs can be played on it, best first, ended by NULL; see exec/tasks/player.h.
     const struct player *const *players;
     const char *why_no_graphs; // for messages, where it is known; NULL otherwise

@@ -26,7 +26,7 @@
 enum {
     CPU_NUM_URGENCIES = 3,    // urgent, normal, patient
     CPU_NUM_BLOCK_SIZES = 32, // classes of blocks of arguments, each twice the one before
-    CPU_MAX_CORES = 1024,     // those beyond are not told apart
+    CPU_MAX_CORES = 1024,     // the backend does not tell further ones apart
     CPU_SPIN_NS = 20000,      // how long an idle thread looks for work before it sleeps
 };
 
@@ -36,7 +36,7 @@ struct cpu_seat {
     atomic_int core;        // -1: none
     _Atomic pid_t thread;   // a worker, as the system names it; 0: a thread of the program
     atomic_bool is_moving;  // some thread moves the worker just now
-    uint64_t turn_end_ns;   // of a thread of the program
+    uint64_t turn_end_ns;   // a thread of the program has it
     struct cpu_seat *outer; // where the thread sits at another device
 };
 
@@ -58,7 +58,7 @@ struct cpu_backend {
     pthread_mutex_t lock;
     struct cpu_sleeper *parked; // lock; workers that sleep
     struct cpu_sleeper *woken;  // lock; whom the holder of the lock wakes when it lets go of it
-    struct blockers blockers;   // of jobs
+    struct blockers blockers;   // they run jobs that block
     atomic_uint num_resuming;   // threads of others that make a job ready
 
     struct cpu_job_list ready[CPU_NUM_URGENCIES]; // lock
@@ -75,7 +75,7 @@ struct cpu_backend {
     struct cpu_slab *slabs;                      // issue lock; of the pools
     struct cpu_stream *unscheduled;              // issue lock; that is to be made ready
     struct cpu_pool points, chunks;              // issue lock, to take of them
-    struct cpu_pool blocks[CPU_NUM_BLOCK_SIZES]; // likewise
+    struct cpu_pool blocks[CPU_NUM_BLOCK_SIZES]; // issue lock, to take of them
 
     // Written under lock, read without it as hints, each on a line of its own: spinning threads
     // read them all the time.
@@ -85,7 +85,7 @@ struct cpu_backend {
     // Of the seats. A thread at work reads the count of its own core only, so each has a line.
     _Alignas(CPU_LINE_BYTES) _Atomic uint64_t moved_ns; // when a thread was last moved
     _Atomic uint64_t move_pause_ns;                     // how long none is moved after that
-    int num_cores;                                      // of the machine, up to CPU_MAX_CORES
+    int num_cores;                                      // on the machine, up to CPU_MAX_CORES
     struct cpu_core cores[CPU_MAX_CORES];
 };
 
@@ -225,7 +225,7 @@ bool braid_cpu_split_leave(struct cpu_backend *backend,
 // must not touch the job again. False: the call does not sleep, or there is no thread for it.
 bool braid_cpu_blocker_begin(struct cpu_backend *backend, struct cpu_job *job,
                              const struct cpu_work *work);
-// Likewise, but false where it is so, as above. True: the caller has made the call.
+// Makes the call, and returns true. False: a thread of its own makes it, as above.
 bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
                            const struct cpu_work *work);
 void braid_cpu_blockers_start(struct cpu_backend *backend); // which starts none yet
@@ -288,7 +288,7 @@ struct cpu_command *braid_cpu_command_reserve(struct cpu_backend *backend,
 struct cpu_command *braid_cpu_command_next(struct cpu_backend *backend, struct cpu_stream *stream);
 void braid_cpu_command_skip(struct cpu_stream *stream); // to the one after that
 void braid_cpu_chunks_release(struct cpu_backend *backend,
-                              struct cpu_stream *stream); // of an idle stream
+                              struct cpu_stream *stream); // the stream is idle
 // Memory for arguments that do not go into the queue. NULL: there is none. Issue lock held.
 struct cpu_block *braid_cpu_block_create(struct cpu_backend *backend, size_t bytes);
 unsigned char *braid_cpu_block_bytes(struct cpu_block *block);
@@ -311,7 +311,7 @@ void braid_cpu_stream_append_record(struct cpu_backend *backend, struct cpu_stre
                                     struct cpu_command *command, struct cpu_point *point);
 
 // cpu_memory.c
-uint64_t braid_cpu_memory_bytes(void); // of the machine; 0: not known
+uint64_t braid_cpu_memory_bytes(void); // the machine's; 0: not known
 
 // cpu_kernel.c
 // Fills in the call of a work of this kernel, and the place for the time of its blocks.

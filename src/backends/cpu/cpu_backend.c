@@ -150,7 +150,7 @@ static void init_locks(struct cpu_backend *backend)
     pthread_mutexattr_destroy(&attributes);
 }
 
-// Of the machine, whether this process may use them or not.
+// Counts the cores of the machine, whether this process may use them or not.
 static int count_cores(void)
 {
     long num = sysconf(_SC_NPROCESSORS_CONF);

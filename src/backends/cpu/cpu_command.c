@@ -4,9 +4,9 @@
 
 enum {
     CHUNK_BYTES = 2048,
-    ALIGNMENT = 16, // of a command
+    ALIGNMENT = 16, // each command's
     GO_ON_BYTES = 16,
-    SMALLEST_BYTES = 64, // of a block of class 0
+    SMALLEST_BYTES = 64, // a block of class 0 has so many
 };
 
 struct cpu_chunk {

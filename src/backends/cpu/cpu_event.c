@@ -76,7 +76,7 @@ braid_status braid_cpu_event_record(struct backend *base, struct backend_event *
     return queued ? BRAID_OK : braid_error_no_memory("a record");
 }
 
-// Of a record on the same stream nothing is left to wait for.
+// A record on the same stream leaves nothing to wait for.
 static bool is_behind(const struct cpu_stream *stream, const struct cpu_point *point)
 {
     return cpu_point_is_reached(point) || point->stream == &stream->job;

@@ -10,7 +10,7 @@
 // and the thread's other jobs wait for it meanwhile. So the thread polls for nothing, and gives a
 // stream back to the workers when its turn is over.
 
-// Those that are ready, on a thread that passes jobs on; NULL: on another.
+// The jobs that are ready, on a thread that passes jobs on; NULL: on another.
 static _Thread_local struct cpu_job_list *passed;
 
 bool braid_cpu_thread_passes(void)

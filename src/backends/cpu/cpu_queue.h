@@ -27,7 +27,7 @@ struct cpu_work {
     // the largest that it may be. NULL: `blocks` has it.
     void *const *grid_from;
     braid_dim3 most;
-    _Atomic uint64_t *block_ns;    // of its last block; 0: not known. NULL: nobody asks
+    _Atomic uint64_t *block_ns;    // its last block's; 0: not known. NULL: nobody asks
     struct note *note;             // counts the calls; NULL: there is no black box
     const uint32_t *cancelled;     // see backend_task
     bool is_blocking;              // it sleeps, so no worker is to make the call
@@ -51,7 +51,7 @@ struct cpu_split {
 struct cpu_sleeper {
     sem_t wake;
     int core;                 // lock; where it ran last; -1: not known
-    struct cpu_seat *seat;    // of a worker; NULL: a thread of the program
+    struct cpu_seat *seat;    // a worker's; NULL: a thread of the program
     struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
 };
 
@@ -134,7 +134,7 @@ struct cpu_command {
     };
 };
 
-// Of a command of one kind.
+// The bytes of a command of one kind.
 #define CPU_COMMAND_BYTES(member)                                                                  \
     (offsetof(struct cpu_command, member) + sizeof(((struct cpu_command *)0)->member))
 
@@ -153,7 +153,7 @@ struct cpu_stream {
     struct cpu_chunk *chunk; // that next is in
     bool has_started;        // next has, and its ending thread goes on with the stream
     uint32_t num_in_turn;    // commands begun since the stream was made ready
-    uint64_t num_known;      // of num_queued
+    uint64_t num_known;      // the part of num_queued that it has seen
     _Atomic uint64_t num_ended;
 };
 

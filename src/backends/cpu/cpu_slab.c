@@ -9,7 +9,7 @@
 // larger than most frames, and doubling after it, keep a later frame from being the one that grows.
 enum {
     LEAST_BYTES = 64 * 1024,
-    MOST_BYTES = 1024 * 1024, // of a slab with more than one item
+    MOST_BYTES = 1024 * 1024, // a slab with more than one item has no more
 };
 
 // The items follow, on a cache line of their own.

@@ -14,7 +14,7 @@ struct cpu_slab;
 struct cpu_pool {
     void *free; // an item, which begins with the address of the next one; NULL: none
     size_t num; // free or not
-    _Alignas(CPU_LINE_BYTES) _Atomic(void *) returned; // likewise, since `free` was last empty
+    _Alignas(CPU_LINE_BYTES) _Atomic(void *) returned; // items put back since `free` was last empty
 };
 
 // An item as its last user left it, except its first word; NULL: no memory. All are of one size.

@@ -70,7 +70,8 @@ void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken)
     }
 }
 
-// Those that are about to look for work: that spin, or were woken and are on their way.
+// Counts the threads that are about to look for work: they spin, or were woken and are on their
+// way.
 uint32_t braid_cpu_num_looking(const struct cpu_backend *backend)
 {
     return backend->num_spinning + backend->num_waking;

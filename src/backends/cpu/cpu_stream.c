@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 
-enum { FEW_BYTES = 256 }; // of arguments
+enum { FEW_BYTES = 256 }; // arguments with no more bytes are few
 
 void braid_cpu_stream_init(struct cpu_stream *stream, int32_t priority)
 {
@@ -68,8 +68,8 @@ braid_status braid_cpu_stream_create(struct backend *base, int32_t priority,
     return BRAID_OK;
 }
 
-// Of a record queued now, with a reference to it that is the caller's. NULL: no memory. Issue lock
-// held.
+// Returns the point of a record queued now, with a reference that is the caller's. NULL: no memory.
+// Issue lock held.
 static struct cpu_point *record(struct cpu_backend *backend, struct cpu_stream *stream)
 {
     struct cpu_command *command =

@@ -9,8 +9,8 @@
 #include "base/inside.h"
 
 enum {
-    MAX_ALIGNMENT = 64,     // of an argument's bytes
-    PART_BYTES = 256 * 1024 // of a copy or fill, as one block of its grid
+    MAX_ALIGNMENT = 64,     // an argument's bytes have no larger one
+    PART_BYTES = 256 * 1024 // a copy or fill has blocks of so many bytes
 };
 
 // The data behind args[0] of all works except kernels.

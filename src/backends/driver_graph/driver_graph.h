@@ -18,9 +18,9 @@ struct graph_node_state {
 
 struct graph_playing {
     struct playing base;
-    struct gpu_backend *gpu; // of place 0, like the next
+    struct gpu_backend *gpu; // at place 0, like the next
     braid_device *device;
-    int32_t priority;            // of queue calls
+    int32_t priority;            // queue calls have it
     const struct places *places; // NULL: there is no other
     gpu_graph graph;             // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
@@ -40,7 +40,7 @@ struct graph_playing {
 braid_status braid_driver_graph_playing_build(const struct stage *stage,
                                               struct graph_playing *playing,
                                               const gpu_stream *capture_streams);
-// Of the place that a task runs on.
+// Returns the GPU of the place that a task runs on.
 static inline struct gpu_backend *graph_gpu_of(const struct stage *stage, uint32_t place)
 {
     return gpu_from(places_backend(stage->places, stage->device->backend, place));

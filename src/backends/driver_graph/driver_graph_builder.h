@@ -7,22 +7,22 @@
 
 struct graph_lane {
     size_t num_done;   // operations of the lane
-    size_t first_wait; // of them: the first after the lane's last node
+    size_t first_wait; // among them: the first after the lane's last node
     gpu_node last;     // NULL: none yet
     gpu_node recorded; // that of the lane's last position
-    gpu_node note;     // of the last end that was noted; NULL: none was
+    gpu_node note;     // noted the last end that was noted; NULL: none was
     bool last_is_kernel;
     uint32_t last_task; // whose node the last one is
     uint32_t island;    // the next of the program's that is on it or on a later lane
 };
 
 struct graph_builder {
-    struct gpu_backend *gpu; // of the place that nodes are added for, whose device is current
+    struct gpu_backend *gpu; // at the place that nodes are added for, whose device is current
     uint32_t place;
-    struct gpu_scope scope; // of that place, where it is another than 0
+    struct gpu_scope scope; // that place's, where it is another than 0
     const struct stage *stage;
     struct graph_playing *playing;
-    gpu_graph graph;                   // of the frame, or of a body
+    gpu_graph graph;                   // the frame's, or a body's
     const gpu_stream *capture_streams; // by place; NULL where no task needs one
     gpu_node *roots;                   // by place; NULL: none
     struct graph_lane *lanes;          // by lane

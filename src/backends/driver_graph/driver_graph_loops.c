@@ -14,7 +14,7 @@
 static const char what_loops[] = "the loops of a graph";
 
 enum {
-    FIRST_VERSION = 12040, // of CUDA: loops inside loops
+    FIRST_VERSION = 12040, // the first CUDA with loops inside loops
     ELSE_VERSION = 12080,  // one node has both arms; before it each arm has one of its own
 };
 

@@ -5,7 +5,7 @@
 
 #include "backends/gpu/gpu_backend.h"
 
-// Of a copy, a fill, a host call or nothing. The task's device is current.
+// Adds a node for a copy, a fill, a host call or nothing. The task's device is current.
 braid_status braid_driver_graph_add_plain(struct gpu_backend *gpu, const struct gpu_behind *behind,
                                           const struct backend_task *task, gpu_node *out_node);
 

@@ -12,7 +12,7 @@
 
 enum {
     LINE_BYTES = 128,
-    LEAST_SHARE = 2 << 10, // of a block: fewer blocks fetch more
+    LEAST_SHARE = 2 << 10, // a block's: fewer blocks fetch more
     MOST_SHARE = 512 << 10,
 };
 
@@ -20,8 +20,8 @@ struct graph_prefetches {
     struct gpu_backend *gpu;
     const struct tasks *tasks;
     struct gpu_kernel **kernels; // by task, those that fetch; NULL: not loaded
-    void **args; // of the launch at hand: its own, GPU_STAMP_PARAMETERS and GPU_PREFETCH_PARAMETERS
-    struct gpu_prefetch now; // of that launch
+    void **args;             // the launch's own, GPU_STAMP_PARAMETERS and GPU_PREFETCH_PARAMETERS
+    struct gpu_prefetch now; // what that launch fetches
 };
 
 braid_status braid_driver_graph_prefetches_create(const struct stage *stage,

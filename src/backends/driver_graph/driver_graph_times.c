@@ -13,7 +13,7 @@
 #include "base/store.h"
 
 enum {
-    MOST_STAMPS = 32,               // of a node; its blocks spread over them
+    MOST_STAMPS = 32,               // a node has no more; its blocks spread over them
     MOST_FRAME_BYTES = 4096 * 1024, // beyond which nodes have fewer
     KEEP_THREADS = 256,
     ROWS_A_BLOCK = KEEP_THREADS / 32,
@@ -44,8 +44,8 @@ struct graph_times {
     struct stamp_row *bodies;      // rows of its nodes, by region
     struct graph_tallies *tallies; // NULL: the program has no body
     struct gpu_kernel stamp, keep; // GPU_OWN_STAMP and GPU_OWN_KEEP
-    void **args;                   // of the launch at hand: its own and GPU_STAMP_PARAMETERS more
-    void *stamps;                  // of that launch
+    void **args;                   // the launch's own and GPU_STAMP_PARAMETERS more
+    void *stamps;                  // where that launch writes
     uint32_t mask;
     // On the device: rows, the counter, the stamps of the frame at hand, and the times kept.
     // These have one stamp a row, for `room` frames in turn.
@@ -53,7 +53,7 @@ struct graph_times {
     size_t counter_at, stamps_at, kept_at, num_bytes;
     uint32_t room;
     uint64_t num_frames; // launched
-    struct store store;  // of the arrays
+    struct store store;  // holds the arrays
 };
 
 static uint32_t spread_of(const struct backend_task *task, uint32_t most)

@@ -61,13 +61,13 @@ enum {
     GPU_EDGE_PROGRAMMATIC = 1,      // type of an edge
     GPU_EDGE_PORT_PROGRAMMATIC = 1, // the port it leaves by: all blocks have ended or say so
     GPU_EDGE_PORT_BEGUN = 2,        // all blocks have begun
-    GPU_SIGNAL_MEMORY = 2,          // of hip_signal_allocate
+    GPU_SIGNAL_MEMORY = 2,          // for hip_signal_allocate
     GPU_WAIT_FOR_AT_LEAST = 0,      // by the difference, which may wrap around
-    GPU_GRAPH_BY_NODE_PRIORITY = 8, // of graph_instantiate
+    GPU_GRAPH_BY_NODE_PRIORITY = 8, // for graph_instantiate
     GPU_NODE_COPY = 1,
     GPU_NODE_CONDITIONAL = 13, // type of a node
     GPU_CONDITION_IF = 0,      // type of such a node
-    GPU_CONDITION_WHILE = 1,   // likewise
+    GPU_CONDITION_WHILE = 1,   // type of such a node
 };
 
 typedef int gpu_device;

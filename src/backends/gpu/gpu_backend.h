@@ -77,7 +77,7 @@ struct gpu_backend {
     int attributes[GPU_NUM_ATTRIBUTES];
     int least_priority, greatest_priority;
     braid_device_info info;
-    struct disk_cache *cache; // of the run-time compiler's output; NULL: none
+    struct disk_cache *cache; // keeps the run-time compiler's output; NULL: none
 
     // Held while code is loaded or unloaded: a driver may then wait for all work on the device.
     // Threads that only give kernels back never take it. Taken before `lock`.
@@ -100,10 +100,10 @@ struct gpu_backend {
     uint64_t num_callbacks;                 // guarded by record_lock; of the queued records
     struct gpu_host_record *queued_records; // guarded by record_lock
     struct gpu_host_record *free_records;   // guarded by record_lock
-    struct blockers blockers;               // of detours; see gpu_blocking.c
+    struct blockers blockers;               // make calls of detours; see gpu_blocking.c
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 
-    struct gpu_conditional_launch *turn; // of all devices that are open in this context
+    struct gpu_conditional_launch *turn; // shared by all devices that are open in this context
     gpu_event turn_event; // guarded by its lock; NULL: not made; see gpu_conditional_launch.h
 };
 
@@ -263,8 +263,8 @@ braid_status braid_gpu_check_task(const struct gpu_backend *gpu, gpu_result resu
 braid_status braid_gpu_check_cluster(const struct gpu_backend *gpu,
                                      const struct backend_launch *launch);
 int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority);
-// Of graph_instantiate: nodes run with their own priority, and not with the stream's. 0 where no
-// node has one, or the driver has no such flag.
+// The flag for graph_instantiate that lets nodes run with their own priority, and not with the
+// stream's. 0 where no node has one, or the driver has no such flag.
 unsigned long long braid_gpu_priority_flag(const struct gpu_backend *gpu, bool has_priorities);
 
 // Why a launch was refused, as far as its numbers tell; "" when they do not.

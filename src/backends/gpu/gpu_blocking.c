@@ -17,7 +17,7 @@
 #include "backends/gpu/gpu_layouts.h"
 #include "base/error.h"
 
-// Of a task in one frame slot, also when its call changes.
+// A task has one in a frame slot, also when its call changes.
 struct gpu_flag {
     struct gpu_staging *memory; // the word, which is the driver's too
     uint32_t num_users;         // detours

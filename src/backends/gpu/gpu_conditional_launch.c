@@ -12,7 +12,7 @@ static gpu_result launch_behind(struct gpu_backend *gpu, gpu_executable executab
 {
     const struct gpu_api *api = gpu->api;
     gpu_result result = GPU_SUCCESS;
-    *out_slot = &api->event_create; // of the context that records it
+    *out_slot = &api->event_create; // in the context that records it
     if (!gpu->turn_event)
         result = api->event_create(&gpu->turn_event, GPU_EVENT_DISABLE_TIMING);
     if (result)

@@ -5,7 +5,7 @@
 
 #include "backends/gpu/gpu_backend.h"
 
-// Of a context in the process. Those of several contexts do not run at once.
+// Each context in the process has one. Launches of several contexts do not run at once.
 struct gpu_conditional_launch {
     pthread_mutex_t lock; // held while such a graph is launched
     gpu_event latest;     // guarded by lock; behind the latest such launch, or NULL

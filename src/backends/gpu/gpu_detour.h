@@ -17,10 +17,10 @@ struct gpu_staging {
 struct backend_detour {
     gpu_host_function *call;
     struct backend_task task;    // the work of the call
-    struct gpu_staging *staging; // of a copy; NULL: the host does it all
-    bool from_device;            // of a copy: the device's part comes first
+    struct gpu_staging *staging; // a copy's; NULL: the host does it all
+    bool from_device;            // for a copy: the device's part comes first
     struct gpu_backend *gpu;
-    struct gpu_flag *flag;       // of a call that blocks: gpu_blocking.c; NULL otherwise
+    struct gpu_flag *flag;       // if the call blocks: gpu_blocking.c; NULL otherwise
     struct backend_detour *next; // among spare ones
 };
 
@@ -40,7 +40,7 @@ braid_status braid_gpu_prepare_blocking(struct gpu_backend *gpu,
 // Frees the detour, or keeps it for the next one with its flag, which this hands out; NULL: none.
 void braid_gpu_finish_blocking(struct backend_detour *detour);
 struct backend_detour *braid_gpu_take_spare(const struct backend_detour *detour);
-void braid_gpu_leave_flag(const struct backend_detour *detour); // of one that was not kept
+void braid_gpu_leave_flag(const struct backend_detour *detour); // the detour was not kept
 gpu_result braid_gpu_submit_blocking(gpu_stream stream, struct backend_detour *detour,
                                      const void **out_slot);
 gpu_result braid_gpu_add_blocking(struct gpu_behind behind, struct backend_detour *detour,

@@ -8,7 +8,7 @@
 #include "base/array.h"
 
 struct gpu_edit {
-    const char *from, *to; // of the old text
+    const char *from, *to; // in the old text
     const char *with;      // lives until the edits are applied
 };
 

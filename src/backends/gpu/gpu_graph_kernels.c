@@ -3,7 +3,7 @@
 
 #include "backends/gpu/gpu_module.h"
 
-// Of two registers, the greatest of a warp.
+// Takes the greatest of two registers' values in a warp.
 #define GREATEST_OF_TWO(apart, value)                                                              \
     "    mov.b64 {%r12, %r13}, " value ";\n"                                                       \
     "    shfl.sync.bfly.b32 %r14, %r12, " apart ", 31, -1;\n"                                      \

@@ -14,7 +14,7 @@
 
 struct gpu_module {
     struct gpu_module *next;
-    struct gpu_code code; // of one of its kernels: `entry` is not the module's
+    struct gpu_code code; // as one of its kernels has it: `entry` is not the module's
     gpu_module handle;
     char *entry;         // the compiler's name for its source's expression; NULL: none
     char *text;          // PTX made from its source, once somebody asked; guarded by load_lock

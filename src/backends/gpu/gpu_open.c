@@ -186,7 +186,7 @@ static braid_status check_available(const struct backend_driver *driver, uint32_
     return BRAID_OK;
 }
 
-// Of one whose device is not open.
+// Frees a backend whose device is not open.
 static void free_backend(struct gpu_backend *gpu)
 {
     braid_blockers_finish(&gpu->blockers);

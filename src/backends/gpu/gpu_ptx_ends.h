@@ -23,7 +23,7 @@ struct ptx_ends {
     const char *begin;      // behind that; "": nothing
     const char *end;        // behind the whole kernel, from a label on; NULL: none
     const char *leave;      // the instruction that goes to that label
-    const char *version;    // of PTX, that the code needs; NULL: any
+    const char *version;    // the PTX that the code needs; NULL: any
     bool needs_sm_70;       // a device of then or later
     bool meets;             // all threads of a block meet at the end
 };

@@ -88,7 +88,7 @@ bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts)
         if (!braid_ptx_word_is((struct ptx_word){ instruction.at, length }, instructions[i].name))
             continue;
         *out_facts = instructions[i].facts | facts_of_parts(instruction, length);
-        if (*out_facts & PTX_BARRIER) // of the block: its ".sync" is none of the warp
+        if (*out_facts & PTX_BARRIER) // it is the block's: its ".sync" is none of the warp
             *out_facts &= ~(unsigned)PTX_WARP;
         if (braid_ptx_word_begins(instruction, "bar.warp"))
             *out_facts = PTX_WARP | PTX_SYNC;

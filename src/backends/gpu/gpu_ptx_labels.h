@@ -7,7 +7,7 @@
 
 struct ptx_label {
     struct ptx_word name; // length 0: the place is free
-    size_t index;         // of the statement
+    size_t index;         // the statement's
 };
 
 struct ptx_labels {

@@ -14,7 +14,7 @@ enum { GPU_NOTE_PARAMETERS = 3 };
 
 // As braid_gpu_ptx_with_ends.
 char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason);
-// Likewise, and the entries write no end.
+// The same, but the entries write no end.
 char *braid_gpu_ptx_with_begin_notes(const char *text, struct ptx_reason *out_reason);
 
 #endif

@@ -110,7 +110,7 @@ static bool is_common(struct ptx_word word)
     return begins_with_any(word, names);
 }
 
-// Of a register that nothing is assigned to nothing is known.
+// If nothing is assigned to a register, nothing is known of it.
 static bool word_differs(const struct flow *flow, struct ptx_word word)
 {
     if (is_source(word))
@@ -223,7 +223,7 @@ static void follow(struct flow *flow, size_t index)
     const char *behind = end_of_results(statement);
     bool guard = any_differs(flow, statement->begin, statement->word.at);
     bool differs = guard || is_own(statement) || any_differs(flow, behind, statement->end);
-    // Of a barrier that counts all threads get one result.
+    // All threads get one result of a barrier that counts.
     if (statement->facts & PTX_BARRIER)
         differs = guard;
     if (guard || (differs && (statement->facts & PTX_BRANCH)))

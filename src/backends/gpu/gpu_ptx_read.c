@@ -207,7 +207,7 @@ static void read_function(struct reader *reader, struct ptx_word begin, bool is_
     reader->ptx->facts |= function.facts;
 }
 
-// Of debugging information: braces with numbers.
+// Skips a section of debugging information: braces with numbers.
 static void skip_section(struct reader *reader)
 {
     struct ptx_word word = next(reader);

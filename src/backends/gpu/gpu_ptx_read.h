@@ -39,13 +39,14 @@ enum ptx_facts {
 
 enum ptx_kind { PTX_OPEN, PTX_CLOSE, PTX_LABEL, PTX_DIRECTIVE, PTX_INSTRUCTION };
 
-// Of a body: a brace, a label with its colon, a directive, or an instruction with its guard.
+// A statement of a body: a brace, a label with its colon, a directive, or an instruction with its
+// guard.
 struct ptx_statement {
     enum ptx_kind kind;
     struct ptx_word word;    // the label, directive or instruction
     const char *begin, *end; // with guard and semicolon
     unsigned facts;
-    int depth; // of blocks around it, from 1
+    int depth; // blocks around it, from 1
 };
 
 struct ptx_function {
@@ -58,8 +59,8 @@ struct ptx_function {
     const char *parameters_end; // at the parenthesis that closes them
     const char *body,
         *body_end;     // behind its brace, and at the one that closes it; NULL: declared only
-    size_t first, num; // of its statements
-    unsigned facts;    // of all of them, and of its directives
+    size_t first, num; // its statements
+    unsigned facts;    // those of all statements, and of its directives
 };
 
 // A variable of the module.
@@ -74,7 +75,7 @@ struct ptx {
     struct ptx_word version, target; // length 0: there is none
     const char *head_end;            // behind these, where declarations may begin
     struct array functions, statements, declarations;
-    unsigned facts; // of all functions
+    unsigned facts; // those of all functions
 };
 
 // False: *out_reason says why, and there is nothing to finish. The text is well-formed where a pass

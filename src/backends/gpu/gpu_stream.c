@@ -18,7 +18,7 @@ int braid_gpu_clamp_priority(const struct gpu_backend *gpu, int32_t priority)
 
 unsigned long long braid_gpu_priority_flag(const struct gpu_backend *gpu, bool has_priorities)
 {
-    enum { FIRST_VERSION = 11070 }; // of CUDA
+    enum { FIRST_VERSION = 11070 }; // CUDA's
     bool has_flag = gpu->api->node_set_attribute && gpu->version >= FIRST_VERSION;
     return has_priorities && has_flag ? GPU_GRAPH_BY_NODE_PRIORITY : 0;
 }

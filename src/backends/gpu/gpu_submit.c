@@ -177,7 +177,7 @@ static braid_status submit_other(struct gpu_backend *gpu, gpu_stream stream,
     case WORK_POST:
         return braid_gpu_post(stream, task);
     case WORK_AWAIT:
-        return BRAID_OK; // likewise: it is behind its post
+        return BRAID_OK; // its place is all there is to it: it is behind its post
     case WORK_KERNEL:
     case WORK_QUEUE:
     case WORK_LOOP:

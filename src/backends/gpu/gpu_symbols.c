@@ -3,7 +3,7 @@
 #include "backends/gpu/gpu_api.h"
 #include "backends/gpu/gpu_loader.h"
 
-// Of a row: the slot, and the names of a vendor, of which one must be there or may.
+// A row has the slot, and the names of a vendor, of which one must be there or may.
 #define SLOT(name) .offset = offsetof(struct gpu_api, name)
 #define COMPILER_SLOT(name) .offset = offsetof(struct gpu_compiler_api, name)
 #define CUDA(...) .names[GPU_CUDA] = { __VA_ARGS__ }

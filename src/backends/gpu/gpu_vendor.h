@@ -50,7 +50,7 @@ struct gpu_behind {
 
 // A new node of a graph, or one of an executable, which gets other values.
 struct gpu_site {
-    struct gpu_behind behind;  // of a new node
+    struct gpu_behind behind;  // behind a new node
     gpu_executable executable; // NULL: the node is new
     gpu_node *node;
 };
@@ -70,7 +70,7 @@ struct gpu_scope {
     int device;          // HIP: likewise
     bool changed;
     int mode;         // for other captures, where this scope has relaxed it
-    bool is_relaxed;  // likewise
+    bool is_relaxed;  // this scope has relaxed it
     gpu_result error; // HIP: the last error, of the outermost scope
 };
 
@@ -104,7 +104,7 @@ struct gpu_vendor {
     enum gpu_vendor_index index;
     const char *name;                      // "cuda"
     const char *const *libraries;          // names to try, ended by NULL
-    const char *const *compiler_libraries; // likewise
+    const char *const *compiler_libraries; // the same for the run-time compiler
     int attributes[GPU_NUM_ATTRIBUTES];    // the vendor's numbers
     const struct player *const *players;   // see backend_ops
     // While a thread waits for an event, other calls with it wait too: it is polled instead.

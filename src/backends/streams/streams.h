@@ -14,7 +14,7 @@
 #include "exec/tasks/player.h"
 
 struct stream_lane {
-    braid_device *device; // of its place
+    braid_device *device; // its place's
     braid_stream *stream; // the callers lane: the caller's, during a launch; the others: leased
     braid_event *join;    // leased; NULL where there is nothing to join
     bool needs_fork;
@@ -37,15 +37,15 @@ struct streams_times {
     braid_device *device;
     braid_stream *clock_stream; // leased, with nothing on it but
     braid_event *clock_event;   // an event with timing, for reading the clock
-    struct store store;         // of the arrays
+    struct store store;         // holds the arrays
 };
 
 enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
 
 struct streams_playing {
     struct playing base;
-    braid_device *device;             // of place 0
-    int32_t priority;                 // of the lanes' streams
+    braid_device *device;             // place 0's
+    int32_t priority;                 // the lanes' streams have it
     const struct backend_task *tasks; // the frame's
     struct stream_lane *lanes;
     uint32_t num_lanes;
@@ -65,7 +65,7 @@ struct streams_playing {
     struct backend_task going_on;
     struct backend *going_on_there;
     struct streams_times *times; // NULL: nobody asked for times
-    struct store store;          // of the arrays
+    struct store store;          // holds the arrays
 };
 
 braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
@@ -78,7 +78,7 @@ void braid_streams_played_destroy(struct streams_played *played); // NULL does n
 // Launches a loop on the lane.
 braid_status braid_streams_played_launch(struct streams_playing *streams, const braid_step *op,
                                          const struct stream_lane *lane);
-// Of the player, see player.h.
+// The player's table has these, see player.h.
 braid_status braid_streams_played_update(struct playing *playing,
                                          const struct backend_task *const *tasks, uint32_t num,
                                          uint32_t frame);

@@ -13,7 +13,7 @@ struct played_loop {
     uint32_t lane_op;
     struct places places;
     struct playing *playing;
-    uint64_t *frames; // of the latest launches, from 1; NULL: nobody asked for times
+    uint64_t *frames; // numbers of the latest launches, from 1; NULL: nobody asked for times
     uint64_t num_launches;
 };
 
@@ -188,7 +188,7 @@ uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint
     return num;
 }
 
-// Of one frame.
+// Copies the tallies of one frame.
 static void take_tallies(const struct streams_played *played, uint32_t loop,
                          const struct profile *from, uint64_t from_frame, struct profile *to,
                          uint32_t to_frame)

@@ -83,7 +83,7 @@ void braid_streams_times_destroy(struct streams_times *times)
     free(times);
 }
 
-// Of the frame begun last.
+// Returns where the frame begun last has its times.
 static size_t slot_of_last(const struct streams_times *times)
 {
     return (times->num_frames - 1) % times->room;
@@ -197,7 +197,7 @@ braid_status braid_streams_times_read(struct playing *playing, struct profile *o
 
 enum {
     READINGS = 9,         // one may meet a busy host or device: the best of them counts
-    RESOLUTION_NS = 1000, // of events, of which two are compared
+    RESOLUTION_NS = 1000, // each event has it, and two are compared
 };
 
 // The driver tells the time between two events as a float.

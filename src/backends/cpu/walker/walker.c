@@ -211,7 +211,8 @@ static braid_status launch(struct playing *playing, braid_stream *stream,
     return out_result->queued ? BRAID_OK : braid_error_no_memory("a launch");
 }
 
-// Those that the program's steps wait for, as far as it is known yet which program follows which.
+// Finds the gates that the program's steps wait for, as far as it is known yet which program
+// follows which.
 static void find_gates(struct cpu_program *program)
 {
     for (size_t i = 0; i < program->num_frame_steps; i++) {

@@ -66,8 +66,8 @@ struct cpu_lane {
 struct cpu_frame_step {
     struct cpu_step *step;
     uint64_t stride;
-    uint32_t lane;          // of the gate
-    uint32_t frames_before; // of a gate that is awaited: that of the program so many slots before
+    uint32_t lane;          // the gate's
+    uint32_t frames_before; // an awaited gate is that of the program so many slots before
 };
 
 #define CPU_NO_STEP UINT32_MAX
@@ -76,7 +76,7 @@ struct cpu_frame_step {
 struct cpu_changing {
     struct cpu_values values;
     struct cpu_program *program; // the body that the task is in, or the whole
-    uint32_t step;               // of that program; CPU_NO_STEP: it runs nothing
+    uint32_t step;               // in that program; CPU_NO_STEP: it runs nothing
     uint32_t entry;              // index in the pending patch, valid if that entry is this task's
 };
 
@@ -87,11 +87,11 @@ struct cpu_program {
     struct cpu_play play;
     struct backend *backend;
     struct cpu_lane *lanes;   // as in the program
-    struct cpu_lane **active; // those with something to do
+    struct cpu_lane **active; // the lanes with something to do
     uint32_t num_active;
     struct cpu_step *steps;
     braid_blocks *blocks;          // shapes of the steps that run
-    struct cpu_work *works;        // of the steps that share
+    struct cpu_work *works;        // the steps that share have one each
     size_t num_works;              //
     unsigned char *arena;          // argument pointers and bytes
     struct cpu_changing *changing; // a task
@@ -107,7 +107,7 @@ struct cpu_program {
         *gates; // one a lane, of which only the progress counts; NULL: no frame positions
     struct cpu_frame_step *frame_steps;
     size_t num_frame_steps;
-    struct cpu_program *before, *after; // of the slots before and after; NULL: none, or gone
+    struct cpu_program *before, *after; // in the slots before and after; NULL: none, or gone
 
     pthread_mutex_t patch_lock;     // taken before the issue lock, where both are
     struct cpu_patch *pending;      // patch_lock; changes for the next launch
@@ -115,16 +115,16 @@ struct cpu_program {
     struct cpu_profile *profile;    // NULL: nobody asked for times
     struct cpu_program **bodies;    // as in the program
     uint32_t num_bodies;
-    // Of a body, written by the thread that walks the lane of its loop:
+    // A body has these. The thread that walks the lane of its loop writes them.
     struct cpu_program *around;   // the program that has the loop; NULL: this is no body
-    _Atomic uint64_t *iterations; // of the loop, by enum iterations
+    _Atomic uint64_t *iterations; // the loop's, by enum iterations
     const uint32_t *cancelled;    // see backend_task
     bool is_entered;
     bool is_else;              // the second arm of a branch, which is not counted
-    struct cpu_program *other; // of a first arm the second; NULL: there is none
+    struct cpu_program *other; // the second arm, if this is a first one; NULL: there is none
 
     _Alignas(CPU_LINE_BYTES) atomic_uint num_unfinished; // lanes of the frame that runs
-    struct store store;                                  // of most arrays
+    struct store store;                                  // holds most arrays
 };
 
 static inline struct cpu_lane *cpu_lane_of_job(struct cpu_job *job)
@@ -199,7 +199,7 @@ void braid_cpu_patches_finish(struct cpu_program *program);
 braid_status braid_cpu_profile_create(struct cpu_program *program, const struct program *from,
                                       uint32_t num_frames, size_t num_steps,
                                       const size_t *op_of_step);
-// Of a body with times: its iteration has ended; and those of the frame that runs begin.
+// An iteration of a body with times has ended, or those of the frame that runs begin.
 void braid_cpu_profile_tally(struct cpu_program *body);
 void braid_cpu_profile_clear(struct cpu_program *body);
 void braid_cpu_profile_destroy(struct cpu_profile *profile); // NULL does nothing

@@ -65,7 +65,7 @@ struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_
     braid_cpu_patch_apply(program, patch);
     if (!program->num_active)
         return NULL;
-    go_to_start(program, then->stream ? then->stream : then); // of a body: its lane's
+    go_to_start(program, then->stream ? then->stream : then); // a body goes to its lane's
     program->then = then;
     program->frame++;
     if (program->num_active > 1)

@@ -44,7 +44,7 @@ static void enter(struct cpu_program *body, const struct cpu_step *step)
         clear_counts(step->body->other);
 }
 
-// Of a branch the arm that has been entered, or else the one that the condition says.
+// Finds the arm of a branch that has been entered, or else the one that the condition says.
 static struct cpu_program *find_body(const struct cpu_step *step, const struct work_loop *loop)
 {
     struct cpu_program *body = step->body, *other = body->other;

@@ -14,7 +14,7 @@
 
 struct entry {
     uint32_t task;
-    size_t offset; // of its bytes in the patch
+    size_t offset; // where its bytes are in the patch
     struct cpu_work work;
 };
 

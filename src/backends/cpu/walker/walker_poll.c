@@ -39,7 +39,7 @@ struct poll {
     struct open_lane at_start; // the producer
     struct open_lane stopped;  // open at the look before, though it need not wait any more
     struct cpu_lane *taken;    // that was taken over
-    bool in_the_way;           // of the producer's walker
+    bool in_the_way;           // in that of the producer's walker
 };
 
 static const struct cpu_step *step_of(const struct cpu_lane *lane, uint64_t open_at)
@@ -112,7 +112,7 @@ static bool take_over_stopped(struct poll *poll)
     }
     poll->stopped = follow(poll->step->producer);
     if (poll->stopped.open_at >> 32 != poll->open_at >> 32)
-        poll->stopped.open_at = 0; // of a later frame: this walker has lost its lane long ago
+        poll->stopped.open_at = 0; // a later frame: this walker has lost its lane long ago
     return false;
 }
 

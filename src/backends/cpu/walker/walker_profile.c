@@ -102,7 +102,7 @@ void braid_cpu_profile_destroy(struct cpu_profile *profile)
     free(profile);
 }
 
-// Of the latest frame, which has ended.
+// Ends the latest frame, whose lanes have all ended.
 static void end_frame(struct cpu_profile *profile)
 {
     if (!profile->num_frames)
@@ -131,7 +131,7 @@ struct cpu_job *braid_cpu_profile_start(struct cpu_backend *backend, struct cpu_
     return braid_cpu_program_start(backend, play, patch, then);
 }
 
-// Of the frame that runs.
+// Returns the body's tallies in the frame that runs.
 static struct profile_tally *tallies_of(const struct cpu_program *body)
 {
     const struct cpu_program *whole = body;

@@ -17,8 +17,8 @@
 struct cpu_lane_clock {
     _Alignas(CPU_LINE_BYTES) uint64_t since; // when the step at hand began; 0: nothing is at hand
     const struct cpu_step *step;             // that began then
-    struct profile_span *spans;              // of the lane's steps, in the frame that runs
-    uint64_t end;                            // of the lane in the frame that runs
+    struct profile_span *spans;              // the lane's steps, in the frame that runs
+    uint64_t end;                            // the lane's, in the frame that runs
 };
 
 // A moment by both clocks: that of the ticks, to so many of them.
@@ -26,7 +26,7 @@ struct cpu_moment {
     uint64_t ticks, ns, slip;
 };
 
-// Of a body, frames are iterations: it keeps the spans of one, and adds each to the tallies of its
+// A body's frames are iterations: it keeps the spans of one, and adds each to the tallies of its
 // steps.
 struct cpu_profile {
     const struct program *from;
@@ -38,7 +38,7 @@ struct cpu_profile {
     const size_t *op_of_step;      // SIZE_MAX: of none
     struct profile_span *spans;    // room * num_steps, in ticks
     struct profile_span *frames;   // room
-    struct cpu_lane_clock *clocks; // of the lanes
+    struct cpu_lane_clock *clocks; // the lanes'
     uint64_t num_frames;           // begun so far
     struct cpu_moment start;
 };
