@@ -95,8 +95,8 @@ struct backend_task {
     struct note *note; // the row of the black box that tells of it; NULL: there is no black box
     const uint32_t *cancelled; // with a note: an atomic; not 0: what has not begun is left out
     const uint32_t *cancelled_there; // the same in memory of the device; NULL: there is none
-    // Of a row of a lane, if the next node there does not tell of the task's end. Either the player
-    // notes the end, or the kernel does with this word of the device; NULL: it does not.
+    // In a lane's row, these note the task's end if the next node there does not tell of it. Either
+    // the player notes it, or the kernel does with this word of the device; NULL: it does not.
     bool notes_end;
     uint64_t *block_count;
     // NULL, or the backend's own form of a copy, a fill or a call that blocks. task_prepare makes

@@ -15,7 +15,7 @@ struct blocker {
     pthread_t handle;
     sem_t wake;
     bool stops;                // handed over by wake, like the next
-    void *user;                // of the call
+    void *user;                // the call's
     struct blocker *next;      // guarded by lock; of all
     struct blocker *next_idle; // guarded by lock
 };

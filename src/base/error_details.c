@@ -17,7 +17,7 @@ struct details {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_details; // constant after once
-static bool has_key;                 // likewise
+static bool has_key;                 // constant after once
 
 static void make_key(void)
 {

@@ -13,7 +13,7 @@ struct island_fit {
     bool is_empty;       // there is nothing to run
     bool is_move;        // a copy or fill
     bool runs_alone;     // no two of its blocks at once in one block of the island
-    uint32_t threads;    // of a block
+    uint32_t threads;    // in a block
     uint64_t blocks;
     uint32_t arg_bytes;
 };

@@ -24,7 +24,7 @@ struct note {
     _Atomic uint32_t ended;
 };
 
-// Of a row of a lane: the node that runs; UINT32_MAX: none does.
+// A lane's row tells the node that runs; UINT32_MAX: none does.
 static inline uint32_t note_running_node(const struct note *note)
 {
     uint32_t begun = atomic_load_explicit(&note->begun, memory_order_relaxed);
@@ -32,7 +32,7 @@ static inline uint32_t note_running_node(const struct note *note)
     return has_ended ? UINT32_MAX : begun - 1;
 }
 
-// Of a row of a node.
+// Whether the node of a node's row runs.
 static inline bool note_is_running(const struct note *note)
 {
     uint32_t ended = atomic_load_explicit(&note->ended, memory_order_acquire); // the older one

@@ -11,7 +11,7 @@
 // its only thread.
 static uint32_t number = 1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int refusal; // of the handler; constant after once
+static int refusal; // the handler's; constant after once
 
 static void count_fork(void)
 {

@@ -13,7 +13,7 @@
 // From then on each fork gives the child another number. Errors: BRAID_NO_MEMORY.
 braid_status braid_process_watch(void);
 
-// Of this process.
+// Returns the number of this process.
 uint32_t braid_process_number(void);
 
 #endif

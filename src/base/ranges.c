@@ -20,7 +20,7 @@ enum {
     NVTX_VERSION = 3,
     MODULE_CORE = 1,
     MODULE_CORE2 = 5,
-    NUM_SLOTS = 16, // of each of these modules, the first of which is none
+    NUM_SLOTS = 16, // each of these modules has so many, the first of which is none
     SLOT_DOMAIN_BEGIN = 4,
     SLOT_DOMAIN_END = 5,
     SLOT_CREATE_DOMAIN = 12,

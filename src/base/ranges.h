@@ -13,7 +13,7 @@ struct range_tool {
 
 enum { RANGE_NUM_TOOLS = 2 };
 
-// Those that listen, first ones first. A tool that is found is there until the process ends.
+// The tools that listen, first ones first. A tool that is found is there until the process ends.
 extern _Atomic(const struct range_tool *) braid_range_tools[RANGE_NUM_TOOLS];
 
 // Look once for who listens; later calls do nothing. NVTX: a library that is in the process

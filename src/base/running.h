@@ -7,21 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MOST_RUNNING = 64 }; // of which more is told than their number
+enum { MOST_RUNNING = 64 }; // from there on only their number is told
 
 struct running_node {
     uint32_t node, lane;
-    uint32_t island; // of the frame, that it is in; UINT32_MAX: it is in none, or in the only one
-    uint32_t slot;   // of the frame
+    uint32_t island; // the frame's, that it is in; UINT32_MAX: it is in none, or in the only one
+    uint32_t slot;   // the frame's
     const char *name;
 };
 
 struct running {
     struct running_node nodes[MOST_RUNNING];
     uint32_t num;                    // all of them
-    uint32_t slot;                   // of the frame that is looked at
+    uint32_t slot;                   // that of the frame that is looked at
     uint32_t num_islands, num_calls; // looked at
-    bool has_notes;                  // of nodes outside islands, too
+    bool has_notes;                  // nodes outside islands have some, too
     bool is_unknown;                 // some island takes no notes
 };
 

@@ -155,7 +155,7 @@ void braid_text_copy(const char *text, char *out, size_t size)
 
 struct text_decimal braid_text_decimal(double number, int digits)
 {
-    const double most = 1e15; // of parts, which are then exact
+    const double most = 1e15; // parts, which are then exact
     struct text_decimal decimal;
     unsigned long long unit = 1;
     for (int i = 0; i < digits; i++)

@@ -13,7 +13,7 @@ enum work_kind {
     WORK_HOST,
     WORK_QUEUE,
     WORK_EMPTY,
-    WORK_POST,   // of an operation between ranks
+    WORK_POST,   // posts an operation between ranks
     WORK_AWAIT,  // ends with it
     WORK_LOOP,   // plays its body; no backend is given one
     WORK_BRANCH, // plays one of its arms; likewise
@@ -23,10 +23,10 @@ enum { WORK_NUM_KINDS = WORK_BRANCH + 1 };
 
 // The words of drawings and messages for a kind.
 struct work_words {
-    const char *name;   // of a node that was given none
+    const char *name;   // a node's that was given none
     const char *kind;   // as an attribute of a drawing
     const char *action; // before the node, for what failed
-    const char *look;   // of a drawing's node
+    const char *look;   // a drawing's node has it
 };
 
 extern const struct work_words braid_work_words[]; // by kind
@@ -63,7 +63,7 @@ enum rank_engine_kind {
     RANK_ENGINE_NONE,
     RANK_ENGINE_HOST, // MPI: operations are begun by the communication thread
     RANK_ENGINE_NCCL, // operations are queued on streams of the device
-    RANK_ENGINE_RCCL, // likewise
+    RANK_ENGINE_RCCL, // the same, by RCCL
 };
 
 // The operation's lane goes on: on any thread, once the operation has ended.
@@ -100,11 +100,11 @@ struct work_await {
     struct work_operation *operation;
 };
 
-// Of a branch the first arm, which runs once if the condition is not 0.
+// A branch has the work of its first arm, which runs once if the condition is not 0.
 struct work_loop {
     const uint32_t *condition; // goes on while it is not 0; NULL: `most` alone ends it
     uint64_t most;             // iterations; UINT64_MAX: any number
-    uint32_t number;           // of the loop or branch, among the regions of the graph
+    uint32_t number;           // the loop's or branch's, among the regions of the graph
     bool tests_first;
 };
 

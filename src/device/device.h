@@ -14,7 +14,7 @@
 struct device_group;
 
 struct braid_device {
-    struct backend *backend;    // of a group: the first member's
+    struct backend *backend;    // a group's is the first member's
     struct device_group *group; // NULL: a device alone
     uint32_t ordinal;
     char label[48];        // "cuda:0", for messages
@@ -23,8 +23,8 @@ struct braid_device {
     pthread_mutex_t lock;
     struct pool streams; // struct braid_stream, leased to execs; guarded by lock, counts included
     struct pool events;  // struct braid_event, likewise
-    uint64_t num_timing_events; // likewise: those of execs among the events
-    uint64_t num_links;         // likewise: communicators of ranks
+    uint64_t num_timing_events; // guarded by lock: those of execs among the events
+    uint64_t num_links;         // guarded by lock: communicators of ranks
     uint64_t num_execs; // guarded by lock; what the program holds besides streams and events
     uint64_t num_allocations;
     uint64_t num_groups;
@@ -40,7 +40,7 @@ struct braid_stream {
     // another stream. Work that the program queues on its handle does not count.
     _Atomic uint64_t uses;
     atomic_bool exposed;
-    int32_t priority; // of a leased one
+    int32_t priority; // a leased one's
 };
 
 struct braid_event {

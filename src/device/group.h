@@ -11,7 +11,7 @@ struct device_group {
     struct places places;
     uint32_t speeds[MOST_PLACES];
     braid_place_link *links; // from * places.num + to
-    braid_place_model model; // of these
+    braid_place_model model; // describes these places
 };
 
 // The devices that an exec on this device runs on.

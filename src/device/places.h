@@ -21,7 +21,7 @@ static inline struct backend *places_backend(const struct places *places, struct
     return place ? places->devices[place]->backend : first;
 }
 
-// Likewise.
+// The same for devices.
 static inline braid_device *places_device(const struct places *places, braid_device *first,
                                           uint32_t place)
 {

@@ -336,7 +336,7 @@ braid_status braid_exec_cancel(braid_exec *exec)
                            box ? "other ranks wait for operations of its graph"
                                : "the exec was made without black_box");
     braid_status status = cancel(exec, box);
-    // Of a failed device the question tells more than the copy.
+    // If the device has failed, the question tells more than the copy.
     return status && !braid_exec_has_failed(exec) ? status : braid_exec_ask(function, exec);
 }
 

@@ -12,7 +12,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
                                       const braid_exec_options *options);
 // Gives the nodes of the exec's program their rows, and empties these. No frame is in flight.
 void braid_exec_assign_notes(braid_exec *exec);
-// Those of a slot; NULL: there is no black box.
+// Returns the notes of a slot; NULL: there is no black box.
 struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot);
 
 // Writes the nodes that run, and returns their number; 0: there is no black box. More than

@@ -38,7 +38,8 @@ static struct deadline *find(const braid_exec *exec)
     return (struct deadline *)braid_exec_find_part(exec->parts, &ops);
 }
 
-// Of the first frame from *frame on that has not ended; UINT64_MAX: there is none.
+// Returns the deadline of the first frame from *frame on that has not ended; UINT64_MAX: there is
+// none.
 static uint64_t find_next(const struct deadline *deadline, uint64_t *frame)
 {
     uint64_t num_ended = braid_exec_count_ended(deadline->exec);

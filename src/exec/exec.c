@@ -179,8 +179,8 @@ uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_
                                         : atomic_load(&slot->frame.iterations[loop][which]);
 }
 
-// Of the last frame. With the lock held, so that there is no launch meanwhile, and a frame that
-// counts has its end recorded. One that is left out has no number.
+// Reads the last frame's. The lock is held, so there is no launch meanwhile, and a frame that
+// counts has its end recorded. A node that is left out has no number.
 static braid_status read_iterations(const char *function, braid_exec *exec, uint32_t node,
                                     uint64_t *out_num)
 {

@@ -25,7 +25,7 @@ struct frame_slot {
     struct frame frame;
     struct playing *playing;
     braid_event *done; // leased; its latest record is behind every frame of the slot
-    uint64_t number;   // of a frame that has the versions which the tasks are given
+    uint64_t number;   // the number of a frame whose versions the tasks are given
     uint64_t seen;     // the latest change of values that it has taken
     bool is_refused;   // its last update failed
     bool is_partial;   // the last launch that queued something of it failed
@@ -54,14 +54,14 @@ struct exec_frames {
 };
 
 struct exec_arena {
-    void *memory; // of the device; NULL: there are none
+    void *memory; // on the device; NULL: there are none
     uint64_t bytes;
     unsigned char *begin; // in it, aligned
 };
 
 // The turn's lock guards all of it.
 struct exec_memory {
-    struct memory_plan plan;      // of a frame's arenas
+    struct memory_plan plan;      // for a frame's arenas
     struct exec_arena *arenas;    // by slot, then by place
     struct exec_arena versions;   // for versioned buffers without addresses
     struct exec_arena *box_words; // by place: whether the exec was cancelled; then, slot by slot
@@ -83,34 +83,34 @@ struct exec_turn {
     atomic_bool is_unrecorded;
 };
 
-// Of nodes that rest while parameters disable all that need them: exec_idle.h.
+// Nodes that rest while parameters disable all that need them: exec_idle.h.
 struct exec_idle {
     bool *needed; // by vertex of `culled.reach`; NULL: there are no such nodes
     uint32_t *room;
-    uint64_t seen; // of values.num_controls: for which of them they are found
+    uint64_t seen; // the values.num_controls for which they are found
 };
 
 struct braid_exec {
-    braid_device *device; // of place 0, on whose streams it is launched
+    braid_device *device; // at place 0, on whose streams it is launched
     struct places places;
     struct placed *placed;    // what the graph became on several places; NULL: it is as it was
-    braid_schedule *schedule; // of the graph whose handles the exec takes
+    braid_schedule *schedule; // plans the graph whose handles the exec takes
     struct tasks tasks;
-    struct extents extents; // of the graph, for copies and fills that change
+    struct extents extents; // the graph's, for copies and fills that change
     struct program program;
     const struct player *player;
     struct exec_frames frames;
-    int32_t priority; // of its streams, and of kernels without one
+    int32_t priority; // its streams have it, and kernels without one
     struct exec_memory memory;
     struct exec_part *parts; // in the order in which launches call them
     struct exec_params params;
     struct exec_values values; // guarded by the turn's lock
     struct exec_turn turn;
     struct exec_idle idle;
-    struct culled culled;  // of `own` only nodes are read once the exec is made, but by an audit
+    struct culled culled;  // only an audit reads more than the nodes of `own` once the exec is made
     braid_graph *captured; // a copy of what is planned, for captures; NULL: there are none
     braid_exec_info info;  // constant once the exec is made, but that it tells nothing of memory
-    struct store store;    // of arrays that live as long
+    struct store store;    // holds arrays that live as long
 };
 
 // The node of the exec's graph if a plan leaves it out; NULL: it has a task.
@@ -124,7 +124,7 @@ static inline const struct graph_node *exec_left_out(const braid_exec *exec, uin
 
 // exec.c: whether one of its devices has failed.
 bool braid_exec_has_failed(const braid_exec *exec);
-// Of a loop by number, in the slot's latest frame. Takes no lock.
+// Counts a loop's iterations in the slot's latest frame, by the loop's number. Takes no lock.
 uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_slot *slot,
                                      uint32_t loop, enum iterations which);
 // Whether the exec may be used: it is not NULL, its devices work, and the call would not wait for
@@ -296,7 +296,7 @@ braid_status braid_exec_add_end(braid_exec *exec, const braid_exec_options *opti
 // Does nothing if no node has a trap. Behind the tasks. Errors: BRAID_NO_MEMORY,
 // BRAID_DEVICE_ERROR.
 braid_status braid_exec_add_traps(braid_exec *exec);
-// Those of a slot, by number; NULL: there are none.
+// Returns the traps of a slot, by number; NULL: there are none.
 braid_trap *braid_exec_traps(const braid_exec *exec, uint32_t slot);
 
 #endif

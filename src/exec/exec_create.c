@@ -158,7 +158,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_plan_memory(exec, graph);
     if (!status)
         status = braid_exec_order_frames(exec, graph);
-    if (!status) // of the operations of then
+    if (!status) // it times the operations of then
         status = braid_exec_add_times(exec, options->profile);
     if (!status)
         braid_exec_assign_notes(exec);
@@ -311,7 +311,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     if (!status)
         status = check_options(graph, options);
     if (!status)
-        status = braid_graph_check_regions(graph); // of nodes that are left out, too
+        status = braid_graph_check_regions(graph); // nodes that are left out, too
     if (!status)
         status = braid_graph_cull(graph, &exec->culled);
     if (!status)

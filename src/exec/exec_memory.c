@@ -7,7 +7,7 @@
 #include "exec/exec_memory.h"
 #include "verify/verify_program.h"
 
-enum { DEVICE_ALIGNMENT = 256 }; // of what every backend allocates
+enum { DEVICE_ALIGNMENT = 256 }; // every backend allocates with it
 
 static bool has_transients(const braid_graph *graph)
 {
@@ -19,7 +19,7 @@ static bool has_transients(const braid_graph *graph)
     return false;
 }
 
-// Those of places without any are empty.
+// A place without transient buffers has an empty part.
 static uint64_t place_begin(const struct memory_plan *plan, uint32_t place)
 {
     return place < plan->num_places ? plan->begins[place] : plan->info.arena_bytes;

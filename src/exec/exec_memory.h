@@ -17,8 +17,8 @@ static inline uint32_t exec_num_places(const braid_exec *exec)
 // braid_memory_plan_create and braid_program_verify; BRAID_NO_MEMORY (says how much),
 // BRAID_DEVICE_ERROR.
 braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
-// Likewise, once the exec is made: no two transient buffers share bytes, and frames have it from
-// the next launch on.
+// Does the same once the exec is made: no two transient buffers share bytes, and frames have it
+// from the next launch on.
 braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph);
 // Has frames resolve their addresses in the arenas that they have from now on.
 void braid_exec_use_memory(braid_exec *exec);
@@ -41,7 +41,7 @@ braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *g
 // Errors: as above.
 braid_status braid_exec_allocate_box_words(braid_exec *exec);
 void braid_exec_free_box_words(braid_exec *exec);
-// Those of a slot, by place.
+// Finds the words of a slot, by place.
 void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box_words *out_words);
 // Copies the word, in memory that all devices reach, to all places. It waits for no frame. Errors:
 // BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

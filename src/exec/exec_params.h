@@ -29,7 +29,7 @@ struct value_edit {
     uint32_t bytes;
 };
 
-// Of arrays in the store. Errors: BRAID_NO_MEMORY.
+// Makes values whose arrays are in the store. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_values_create(uint32_t num_tasks, struct store *store,
                                       struct exec_values *out_values);
 
@@ -43,12 +43,12 @@ struct value_edit braid_exec_edit_of(const struct tasks *tasks, uint32_t node, u
 struct exec_params {
     uint32_t num;
     struct names names;
-    uint32_t *name;          // of each parameter: handle in names
-    uint32_t *bytes;         // of its value
+    uint32_t *name;          // each parameter's handle in names
+    uint32_t *bytes;         // the size of its value
     uint32_t *first_use;     // num + 1: those of parameter p are first_use[p] .. [p + 1]
     struct value_edit *uses; // by parameter, then by node, then as declared; `from` is not set
-    uint32_t *offsets;       // of each use: from where in the parameter
-    struct store store;      // of the arrays
+    uint32_t *offsets;       // for each use: from where in the parameter
+    struct store store;      // holds the arrays
 };
 
 // Errors: BRAID_NO_MEMORY.

@@ -81,7 +81,7 @@ braid_status braid_exec_parts_before(struct exec_part *parts, braid_exec *exec,
     return status;
 }
 
-// Of two failures the first is the cause.
+// If two parts fail, the first is the cause.
 braid_status braid_exec_parts_after(struct exec_part *parts, braid_exec *exec,
                                     const struct exec_launch *launch)
 {

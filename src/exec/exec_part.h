@@ -18,12 +18,12 @@ struct frame_slot;
 struct exec_launch {
     braid_stream *stream;              // the caller's
     braid_stream *queue;               // the frames run and end on it: the slot's, or the caller's
-    struct frame_slot *slot, *before;  // of the first frame, and of the frame before it
+    struct frame_slot *slot, *before;  // the first frame's, and that of the frame before it
     uint64_t first;                    // number of the first frame
     uint32_t num_frames, num_launched; // num_launched is 0 until the player has taken the frames
     bool queued;                       // something of the frames is queued
-    uint64_t uses;                     // of `stream`, before the launch
-    braid_status status;               // of the steps so far
+    uint64_t uses;                     // the uses of `stream`, before the launch
+    braid_status status;               // tells of the steps so far
 };
 
 struct exec_part;

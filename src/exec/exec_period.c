@@ -19,8 +19,8 @@ struct frames_clock {
     uint32_t num_slots;
     struct lane_clock *lanes;
     struct lane_clock *positions;
-    uint64_t *frame_positions; // of as many frames as there are slots
-    uint64_t *ends;            // of as many frames
+    uint64_t *frame_positions; // for as many frames as there are slots
+    uint64_t *ends;            // for as many frames
 };
 
 static uint64_t later_of(uint64_t a, uint64_t b)

@@ -27,7 +27,7 @@ static braid_status check_schedule_places(const braid_exec *exec, const braid_sc
                                exec->places.num == 1 ? "is" : "are", exec->places.num);
 }
 
-// Of a schedule that is older than a parameter.
+// Refuses a schedule that is older than a parameter.
 static braid_status check_rests(const braid_graph *graph, const struct placed *placed)
 {
     for (uint32_t i = 0; placed && i < placed->model.num_nodes; i++) {
@@ -92,7 +92,7 @@ braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
     return status || !exec->placed ? status : check_placed(options);
 }
 
-// Of all places but 0, leased, never recorded.
+// Events of all places but 0, leased, never recorded.
 struct exec_probes {
     struct exec_part part;
     braid_event *events[MOST_PLACES];

@@ -47,7 +47,7 @@ static braid_status begin_kernel(const char *function, braid_exec *exec, braid_n
     return braid_error_invalid("%s: node %s is not a kernel", function, name_node(out_setter).text);
 }
 
-// Those that the program gave.
+// Counts the arguments that the program gave.
 static uint32_t count_args(const struct setter *setter)
 {
     return setter->task->launch.num_args - setter->task->launch.grid_from;

@@ -33,8 +33,8 @@ static braid_status check_grid(const struct backend_task *task)
                                launch->grid.y, launch->grid.z);
 }
 
-// Of several places: behind a node that does nothing, no copy brings the earlier data. Of a graph
-// with outputs: no node makes it.
+// On several places, no copy brings the earlier data behind a node that does nothing. In a graph
+// with outputs, no node makes it.
 static braid_status check_rest(const braid_exec *exec, const struct backend_task *task)
 {
     const braid_graph *graph = exec->placed ? exec->placed->graph : &exec->culled.own;

@@ -19,7 +19,7 @@ struct exec_told {
     braid_lane_timing *lanes;
     braid_wait_timing *waits;
     braid_interval *intervals;
-    struct store store; // of these
+    struct store store; // holds these
 };
 
 // Guarded by the exec's lock, except its room.
@@ -31,18 +31,18 @@ struct exec_times {
     uint64_t *numbers;   // which frame of the exec each is
     // When the host launched each of the last `room` frames, in turn.
     struct profile_span *launches;
-    struct profile profile; // of a few more where slots do not share out the room evenly
-    uint64_t num_launches;  // of the exec so far
+    struct profile profile; // has a few more where slots do not share out the room evenly
+    uint64_t num_launches;  // all launches of the exec so far
     uint64_t num_read;      // launches when the profile was read
     uint64_t begun_ns;      // when the launch at hand has begun
-    // Of an empty node: the one that it ends with; SIZE_MAX: the frame's begin.
+    // An empty node has the operation that it ends with; SIZE_MAX: the frame's begin.
     size_t *op_of_node;
     uint64_t *scratch; // a number a frame
     // Which nodes are disabled, a bit each: of the last `room` frames, in turn, and now.
     uint64_t *disabled, *disabled_now;
-    uint64_t seen; // of values.num_controls: for which of them those are that are so now
+    uint64_t seen; // the values.num_controls for which disabled_now is right
     struct exec_told told;
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // How many of them each slot keeps.

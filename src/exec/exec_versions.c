@@ -21,8 +21,8 @@ static uint64_t common_multiple(uint64_t a, uint64_t b)
     return a / divisor * b;
 }
 
-// Of those whose memory is the exec's. `memory` is NULL to count, or where they are to lie. More
-// than fits into an address is UINT64_MAX.
+// Places the versions whose memory is the exec's. `memory` is NULL to count, or where they are to
+// lie. More than fits into an address is UINT64_MAX.
 static uint64_t place_all(braid_exec *exec, const braid_graph *graph, unsigned char *memory)
 {
     const struct graph_resource *resources = graph->resources.items;

@@ -139,7 +139,7 @@ static braid_status wait_for_frame(braid_exec *exec, uint64_t frame)
     braid_status status = braid_exec_await_deadline(function, exec, frame, &later);
     if (!status && !later)
         status = ask_for_frame(exec, frame, exec->device->backend->ops->event_synchronize);
-    // Of all but the last one the end is known: a launch that waits may wait for the caller.
+    // The ends of all frames but the last are known: a launch that waits may wait for the caller.
     if (!status && !later && frame + 1 >= braid_exec_num_frames(exec))
         status = braid_exec_await_launch(function, exec);
     return status ? status : braid_exec_tell_traps(exec, frame);

@@ -5,13 +5,13 @@
 
 #include "graph/graph.h"
 
-enum { GRAPH_ALIGNMENT = 256 }; // of memory that the plan chooses, where the program says nothing
+enum { GRAPH_ALIGNMENT = 256 }; // for memory that the plan chooses, where the program says nothing
 
 // Messages call the node `name`. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_node(const braid_graph *graph, const char *name,
                                     const braid_node_options *options);
 
-// Of these only the accesses. Errors: BRAID_INVALID_ARGUMENT.
+// Checks only the accesses of these. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_accesses(const braid_graph *graph, const char *name,
                                         const braid_node_options *options);
 
@@ -22,7 +22,7 @@ braid_status braid_graph_reserve_node(braid_graph *graph, const char *name,
 // Checks the common arguments of functions that declare resources. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_named(const char *function, const braid_graph *graph,
                                      const char *name, const braid_resource *out_resource);
-// Of memory that the plan chooses; `what` it is. Errors: BRAID_INVALID_ARGUMENT.
+// Checks the size of memory that the plan chooses; `what` it is. Errors: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_planned_bytes(const char *what, const char *name, uint64_t bytes);
 // A NULL name: that of `resource`. Errors: BRAID_INVALID_ARGUMENT (too many), BRAID_NO_MEMORY.
 braid_status braid_graph_append_resource(braid_graph *graph, const char *name,

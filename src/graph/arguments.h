@@ -19,8 +19,8 @@ struct graph_argument {
     uint32_t mode;           // braid_access_mode, if the address is an access as well; or 0
     size_t bytes;            // that the kernel takes
     const void *data;        // as given
-    braid_resource resource; // of an address that has data
-    const void *address;     // likewise, once it is found; NULL: each frame has its own
+    braid_resource resource; // that an address with data is in
+    const void *address;     // that address, once it is found; NULL: each frame has its own
 };
 
 // The arguments of one node, and its accesses with those of the arguments behind.

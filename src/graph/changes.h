@@ -7,7 +7,7 @@
 
 // Uses of parameters, node by node, in the order of declaring.
 struct graph_changes {
-    uint32_t *first; // of each node in `uses`; num_nodes + 1. NULL: the graph has no uses
+    uint32_t *first; // each node's first in `uses`; num_nodes + 1. NULL: the graph has no uses
     uint32_t *uses;  // in graph->uses
 };
 

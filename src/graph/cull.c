@@ -10,8 +10,8 @@ struct cull {
     braid_graph *to;
     struct reach *reach;
     bool *needed;   // by vertex
-    bool *unmade;   // likewise
-    uint32_t *room; // likewise
+    bool *unmade;   // by vertex
+    uint32_t *room; // by vertex
 };
 
 static struct graph_node *node_at(const braid_graph *graph, uint32_t node)
@@ -24,8 +24,8 @@ static bool is_left_out(const braid_graph *graph, uint32_t node)
     return graph_nodes(graph)[node].is_left_out;
 }
 
-// Of a vertex that nothing needs. An empty node leaves all data as they were. So does a vertex of
-// an access, which needs its node and the change before.
+// Whether a vertex that nothing needs leaves data unmade. An empty node leaves all data as they
+// were. So does a vertex of an access, which needs its node and the change before.
 static bool is_unmade(const struct cull *cull, uint32_t vertex)
 {
     const struct reach_list *list = &cull->reach->lists[vertex];

@@ -10,7 +10,7 @@
 struct culled {
     const braid_graph *graph; // what is planned: `own`, or the program's graph
     braid_graph own;          // shares all but some arrays with the program's graph
-    struct reach reach;       // of `own`; without lists: no parameter leaves more nodes idle
+    struct reach reach;       // that of `own`; without lists: no parameter leaves more nodes idle
 };
 
 // `graph` outlives the planning. Errors: BRAID_NO_MEMORY.

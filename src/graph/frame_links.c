@@ -8,10 +8,10 @@
 // for the last. If u conflicts with a later v, then u of frame k, v of frame k and u of frame k+1
 // follow each other. So an order with the next frame is one with all.
 //
-// Of a buffer with n versions, one memory is written in every nth frame. The frames between access
+// If a buffer has n versions, one memory is written in every nth frame. The frames between access
 // that memory as an earlier version. So the accesses to one memory are those to the current
 // version, then those of the next frame to the version before, and so on. The whole repeats with
-// the nth frame. Of other resources n is 1.
+// the nth frame. Other resources have an n of 1.
 #include "graph/frame_links.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct use {
     uint32_t segment;
     uint32_t frames_before; // which version it is of
     uint32_t num_versions;
-    uint32_t position; // of the node, in insertion order
+    uint32_t position; // the node's, in insertion order
     uint32_t node;
     uint32_t class; // enum use_class
 };

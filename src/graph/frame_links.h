@@ -6,8 +6,8 @@
 #include "graph/graph.h"
 
 struct frame_link {
-    uint32_t from;          // of an earlier frame
-    uint32_t to;            // of this frame; may be the same node
+    uint32_t from;          // in an earlier frame
+    uint32_t to;            // in this frame; may be the same node
     uint32_t frames_before; // how much earlier; 1: of the frame before
 };
 

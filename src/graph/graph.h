@@ -19,7 +19,7 @@
 #define GRAPH_NONE UINT32_MAX
 #define GRAPH_EVERYWHERE UINT32_MAX // as a home
 #define GRAPH_MOST_PLACES 64
-#define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // of nodes, resources, accesses
+#define GRAPH_MAX_ITEMS (UINT32_MAX - 1) // nodes, resources or accesses
 
 enum graph_role {
     GRAPH_MAIN, // every node that is not the next two
@@ -38,12 +38,12 @@ struct graph_node {
     uint8_t kind;         // enum work_kind
     uint8_t role;         // enum graph_role
     uint8_t place;        // 0: not named; 1 and more: the place before that. Of a main node
-    uint8_t own_kind;     // of a graph that cull.h made, if it is left out: what it was
+    uint8_t own_kind;     // its kind before cull.h left it out
     bool may_rest : 1;    // a parameter may disable it, or it has no block at first
-    bool must_run : 1;    // of several places, or of a graph that cull.h made: it writes where what
+    bool must_run : 1;    // on several places, or in a graph that cull.h made: it writes where what
                           // was there before is not
-    bool is_left_out : 1; // of a graph that cull.h made: it is empty, and was of `own_kind`
-    bool may_idle : 1;    // likewise: parameters may disable all nodes that need it
+    bool is_left_out : 1; // in a graph that cull.h made: it is empty, and was of `own_kind`
+    bool may_idle : 1;    // in such a graph: parameters may disable all nodes that need it
 };
 
 struct graph_edge {
@@ -60,13 +60,13 @@ struct graph_resource {
     uint32_t buffer; // the buffer a range is of; otherwise the resource itself
     const void *address;
     uint64_t offset, bytes; // bytes is 0 for named resources
-    uint64_t alignment;     // of a transient buffer and its ranges, and of scratch; otherwise 0
+    uint64_t alignment;     // for transient buffers and their ranges, and for scratch; otherwise 0
     // Scratch is declared once, and then there is a transient buffer for each node that uses it,
     // to which that node has an exclusive access.
     bool is_scratch;       // as declared; nobody has an access to it
-    uint32_t scratch;      // of a node's own: which scratch it is; otherwise GRAPH_NONE
+    uint32_t scratch;      // a node's own has it: which scratch it is; otherwise GRAPH_NONE
     uint32_t scratch_node; // and whose
-    // Of a versioned buffer, and of each name for an earlier frame's memory of it.
+    // A versioned buffer has these, and so has each name for an earlier frame's memory of it.
     uint32_t num_versions;  // otherwise 0
     uint32_t first_version; // in `versions`
     uint32_t versioned;     // the buffer
@@ -74,15 +74,15 @@ struct graph_resource {
     uint32_t next_earlier;  // the next name for an earlier frame's memory of it; 0: none
     uint32_t home;          // GRAPH_EVERYWHERE, or a place from 0. In a placed graph (placed.h)
                             // buffers whose memory the plan or frames choose have one, too
-    braid_communicator *communicator; // of which the graph is a user; otherwise NULL
-    uint32_t owner; // of it and of its ranges: which of the graph's owners, from 1; 0: none
+    braid_communicator *communicator; // the graph is a user of it; otherwise NULL
+    uint32_t owner; // for it and its ranges: which of the graph's owners, from 1; 0: none
 };
 
-enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // of a kernel, for it to be a call inside an island
+enum { GRAPH_MOST_ARGS_INSIDE = 1024 }; // a kernel with more is no call inside an island
 
 struct graph_kernel {
     const braid_kernel *kernel;
-    uint64_t arg_offset; // of the first argument's bytes in arg_bytes; each is aligned to 16
+    uint64_t arg_offset; // where the first argument's bytes are in arg_bytes; each is aligned to 16
     uint32_t first_arg, num_args;
     braid_dim3 grid, block; // no zeros
     uint8_t cluster[3];     // all zero: none
@@ -110,7 +110,7 @@ static inline bool graph_kernel_has_text(const struct graph_kernel *kernel)
 
 struct graph_parameter {
     uint32_t name;  // handle in names
-    uint32_t bytes; // of its value
+    uint32_t bytes; // its value has so many
 };
 
 // Bytes of a parameter that go to a node.
@@ -118,7 +118,7 @@ struct graph_parameter_use {
     uint32_t parameter, node;
     uint32_t target;                    // enum braid_target
     uint32_t argument, argument_offset; // where that is an argument; otherwise 0
-    uint32_t offset, bytes;             // of the parameter
+    uint32_t offset, bytes;             // a part of the parameter
 };
 
 // The address of a resource in a node; of a transient buffer frames know it.
@@ -146,14 +146,14 @@ struct braid_graph {
     struct array works;             // union work, of nodes that are neither kernels nor empty
     struct array arg_sizes;         // uint32_t
     struct array arg_bytes;         // unsigned char
-    struct pointer_map first_nodes; // of each kernel the first node that launches it
+    struct pointer_map first_nodes; // by kernel, the first node that launches it
     struct array parameters;        // struct graph_parameter
     struct array uses;              // struct graph_parameter_use
     struct array outputs;           // uint32_t: resources, in order; see cull.h
-    uint32_t num_left_out;          // of a graph that cull.h made
+    uint32_t num_left_out;          // nodes that cull.h left out
     bool is_culled;                 // it is such a graph
     struct array addresses;         // struct graph_address, by node
-    struct array given;        // likewise, of buffers whose addresses were known: the bytes hold
+    struct array given;        // struct graph_address of buffers with addresses: the bytes hold
                                // them already
     struct array traps;        // struct graph_trap, by node
     struct array unchecked;    // uint32_t: arguments, as in arg_sizes, that the program says to be
@@ -165,7 +165,7 @@ struct braid_graph {
     uint32_t num_bundled;             // nodes that are preludes or epilogues
     const struct place_model *places; // NULL: nodes have none yet; see placed.h
     struct array regions;             // struct graph_region, inner ones first; see regions.h
-    struct array open;                // likewise, of loops that have not ended; outer ones first
+    struct array open;                // struct graph_region, not ended yet; outer ones first
     struct array measured;            // struct graph_measured, by node; perhaps of fewer nodes
 };
 

@@ -17,7 +17,8 @@ struct graph_ranks_ops {
     braid_status (*end_task)(braid_graph *graph, const struct owner_task *task,
                              const braid_node_options *options, braid_status status,
                              braid_node *out_node);
-    // Of a graph that has all of the other but this. False: no memory, and the clone has none.
+    // Clones this for a graph that has all of the other but this. False: no memory, and the clone
+    // has none.
     bool (*clone)(const braid_graph *graph, braid_graph *clone);
     void (*finish)(braid_graph *graph);
     // Makes an exec, as all ranks do together, or tells them of an error `status`, and returns it.

@@ -47,11 +47,11 @@ struct walk {
     uint32_t node;         // the node walked now
     uint32_t resource;     // and the resource it touches
     uint32_t access;       // by the how manieth access walked
-    uint32_t buffer;       // of that resource
+    uint32_t buffer;       // the buffer of that resource
     uint32_t linked_whole; // readers of the whole after this one are linked to this access
     uint32_t linked_from;  // and so are those from this one on, up to linked_end
     uint32_t linked_end;
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // Links an earlier node to the one walked now. Of several reasons data flow wins, else the first.

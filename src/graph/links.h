@@ -37,7 +37,7 @@ struct graph_units {
     uint32_t *members;  // num_nodes
     uint32_t *index_of; // num_nodes: where a node stands in members
     uint32_t *unit_of;  // num_nodes
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // The node that runs right before a node in its bundle, and the one right after; GRAPH_NONE at the

@@ -15,9 +15,9 @@
 // own.
 struct names {
     struct array blocks; // char *
-    size_t used;         // of the last block
-    size_t capacity;     // of the last block
-    size_t bytes;        // of all blocks
+    size_t used;         // bytes in the last block
+    size_t capacity;     // the last block's
+    size_t bytes;        // the bytes of all blocks
 };
 
 void braid_names_finish(struct names *names);

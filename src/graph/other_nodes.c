@@ -72,7 +72,7 @@ static braid_status check_amount(const char *name, const struct work_node *node)
     return BRAID_OK;
 }
 
-// Of memory that frames choose, the bits that its addresses can have.
+// Finds the bits that addresses can have in memory that frames choose.
 static uintptr_t find_bits(const braid_graph *graph, const struct graph_resource *resource)
 {
     void *const *versions = graph->versions.items;

@@ -60,7 +60,7 @@ static const struct target targets[] = {
     [BRAID_TARGET_NUM_VALUES] = { "num_values", OF_FILLS, sizeof(uint64_t), false },
     [BRAID_TARGET_USER] = { "user", OF_CALLS, sizeof(void *), false },
     [BRAID_TARGET_ENABLED] = { "enabled", OF_ALL, sizeof(uint32_t), true },
-    [BRAID_TARGET_COPY] = { "copy", OF_COPIES, 0, false }, // of several values: of no parameter
+    [BRAID_TARGET_COPY] = { "copy", OF_COPIES, 0, false }, // has several values: no parameter's
     [BRAID_TARGET_FILL] = { "fill", OF_FILLS, 0, false },
     [BRAID_TARGET_TIMES] = { "times", OF_LOOPS, sizeof(uint64_t), false },
 };

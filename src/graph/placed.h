@@ -13,8 +13,8 @@
 // A place model with nothing left out.
 struct place_model {
     uint32_t num_places;
-    uint32_t num_nodes;      // of the program: those behind them are copies
-    uint32_t *speeds;        // of each
+    uint32_t num_nodes;      // the program's: those behind them are copies
+    uint32_t *speeds;        // by place
     braid_place_link *links; // from * num_places + to
 };
 

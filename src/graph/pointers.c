@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node that is given a pointer into a buffer, and declares no access to that, would race unseen.
 //
-// Of a kernel's arguments no types are known: those of a pointer's size whose value is an address
+// No types are known of a kernel's arguments: those of a pointer's size whose value is an address
 // inside a declared buffer count as pointers. The address right behind a buffer that the node
 // accesses counts as the end of that buffer, although the next buffer may begin there.
 #include "graph/extents.h"
@@ -67,7 +67,7 @@ static bool is_unchecked(struct pointers *pointers, uint32_t arg)
     const struct array *unchecked = &pointers->graph->unchecked;
     const uint32_t *args = unchecked->items;
     while (pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] < arg)
-        pointers->next_unchecked++; // of nodes that this graph has not: it is a part of another
+        pointers->next_unchecked++; // this graph, a part of another, lacks their nodes
     return pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] == arg;
 }
 
@@ -129,7 +129,7 @@ static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint3
     return status;
 }
 
-// Of a copy or fill, all of whose bytes are known.
+// Checks a copy or fill, all of whose bytes are known.
 static braid_status check_end(const struct pointers *pointers, uint32_t node, const char *end,
                               const void *address, uint64_t bytes)
 {

@@ -19,10 +19,10 @@ struct walk {
     size_t *edge_to;      // by node: 1 + the first of the edges that lead to it; 0: none
     size_t *edge_after;   // by edge: 1 + the next one
     bool *is_old;         // by segment: the latest change is of the frame before
-    size_t begin;         // of the range of needs at hand
+    size_t begin;         // where the range of needs at hand begins
     uint32_t num_changes; // vertices of accesses so far
     bool is_second;       // the second walk
-    struct store store;   // of the arrays
+    struct store store;   // holds the arrays
 };
 
 // All versions of a buffer count as one.

@@ -26,7 +26,7 @@ struct reach_crossing {
 // once made.
 struct reach {
     uint32_t num_nodes, num_vertices;
-    struct reach_list *lists; // of each node, of the frame's end, and of such accesses
+    struct reach_list *lists; // for each node, the frame's end, and such accesses
     struct array needs;       // uint32_t: vertices
     struct array crossings;   // struct reach_crossing
 };

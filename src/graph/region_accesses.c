@@ -21,7 +21,7 @@ static int compare_resources(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-// Of several that are equal always the same one is found.
+// If several are equal, it always finds the same one.
 static uint32_t *find(const struct list *list, uint32_t resource)
 {
     const uint32_t *found =
@@ -126,7 +126,7 @@ static void put(braid_graph *graph, const struct graph_region *open, const struc
         nodes[i].first_access = nodes[i].first_access - had + own->num;
 }
 
-// Those that the region's node, its bodies and its condition touch.
+// Sorts the resources that the region's node, its bodies and its condition touch.
 static void sort_resources(const braid_graph *graph, const struct graph_region *open,
                            uint32_t *known, size_t num)
 {

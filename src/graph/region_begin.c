@@ -137,7 +137,7 @@ braid_status braid_graph_begin_region(braid_graph *graph, const struct region_be
     return BRAID_OK;
 }
 
-// Those that ended since the body was begun are inside.
+// The regions that ended since the body was begun are inside.
 static void surround(braid_graph *graph, const struct graph_region *body)
 {
     struct graph_region *regions = graph->regions.items;

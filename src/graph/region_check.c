@@ -39,7 +39,7 @@ static braid_status check_bundles(const braid_graph *graph)
     return BRAID_OK;
 }
 
-// Of an edge whose ends are one node where they meet.
+// Refuses an edge whose ends are one node where they meet.
 static braid_status refuse_edge(const braid_graph *graph, const struct graph_edge *edge,
                                 uint32_t node)
 {

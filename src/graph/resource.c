@@ -63,7 +63,7 @@ braid_status braid_graph_check_planned_bytes(const char *what, const char *name,
                                (unsigned long long)bytes);
 }
 
-// Of memory that the plan chooses.
+// Checks memory that the plan chooses.
 static braid_status check_planned(const char *what, const char *name, uint64_t bytes,
                                   uint64_t *alignment)
 {

@@ -9,9 +9,9 @@
 // Two resources conflict exactly if they share a segment. A named resource is one segment.
 struct graph_segments {
     uint32_t num_segments;
-    uint32_t *first;   // of each resource
+    uint32_t *first;   // each resource's first segment
     uint32_t *end;     // one past its last
-    uint64_t *offsets; // of each segment, where it begins in its buffer; of the end, where that is
+    uint64_t *offsets; // where each segment begins in its buffer; for the end, where that is
 };
 
 // Errors: BRAID_NO_MEMORY.

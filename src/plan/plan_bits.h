@@ -11,7 +11,7 @@
 struct plan_bits {
     uint64_t *words;     // level after level, members first
     uint64_t *level[6];  // into words; 64^6 members exceed 32 bits
-    size_t num_words[6]; // of each level
+    size_t num_words[6]; // by level
     int num_levels;
 };
 

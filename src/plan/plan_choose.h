@@ -34,7 +34,7 @@ struct plan_ask {
 // A place of the lister, which is a device, and the units that run there now.
 struct site {
     uint32_t num_lanes, num_idle;
-    uint32_t share;            // of the device, taken by the units that run
+    uint32_t share;            // the part of the device that running units have taken
     struct plan_bits ready;    // ranks
     struct plan_bits sleepers; // ranks of ready units that take no place; where there are such
     uint32_t num_sleeping;     // lanes that run one of them

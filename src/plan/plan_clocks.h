@@ -20,7 +20,7 @@ struct plan_clocks {
     struct array counts;  // struct plan_clock_count, one a version
     struct array unused;  // uint32_t, versions to use again
     struct array retired; // struct plan_clock_retired, in the order in which lanes left them
-    size_t num_settled;   // of the retired
+    size_t num_settled;   // so many of the retired are
     uint32_t *current;    // per lane its version
     bool is_full;         // so many lanes may not have another version
 };

@@ -13,7 +13,7 @@
 
 struct plan_costs {
     braid_cost_model model; // default_cost_ns and max_concurrent without their special zeros
-    uint64_t wait_busy_ns;  // of struct plan_room; 0 outside of islands
+    uint64_t wait_busy_ns;  // as in struct plan_room; 0 outside of islands
     const struct place_model *places; // NULL: there is one place
     uint64_t *node_ns;                // per node, where it is
     uint64_t *offset_ns;    // per node: from the start of its unit to its own, where nothing holds

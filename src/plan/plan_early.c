@@ -25,7 +25,7 @@ struct early_walk {
     struct plan_early_node *nodes;
     bool adjacent;
     uint32_t num_lanes;          // that run at once
-    uint32_t room, most_waiting; // of each lane
+    uint32_t room, most_waiting; // each lane's
     uint32_t num_early;
 };
 

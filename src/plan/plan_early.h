@@ -29,7 +29,7 @@ struct plan_early_node {
     bool can;              // the kernel waits by itself for the kernels before it
     bool tells;            // the kernel says by itself when the next one may start
     bool fetches;          // the kernel can be changed to fetch inputs of the next one
-    uint32_t share;        // of PLAN_EARLY_ROOM, the room that its blocks take; at most that
+    uint32_t share;        // the part of PLAN_EARLY_ROOM that its blocks take; at most that
     enum plan_early early; // the result,
     uint32_t behind;       // the node before it on its lane; PLAN_NONE: none
 };

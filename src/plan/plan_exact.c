@@ -26,7 +26,7 @@ struct exact {
     // The part of a plan that is visited.
     uint64_t start_ns[PLAN_MOST_EXACT_UNITS];
     uint32_t lane_of[PLAN_MOST_EXACT_UNITS], sequence[PLAN_MOST_EXACT_UNITS];
-    struct arrival arrivals[PLAN_MOST_EXACT_UNITS]; // of those that are ready
+    struct arrival arrivals[PLAN_MOST_EXACT_UNITS]; // for the units that are ready
     uint64_t free_ns[PLAN_MOST_EXACT_UNITS];        // per lane
     uint32_t on_lane[PLAN_MOST_EXACT_UNITS];        // per lane the set of its units
 
@@ -38,7 +38,7 @@ struct exact {
 // Where a visit is. Sets have a bit for each unit.
 struct visit {
     uint32_t placed, ready;
-    uint32_t awaited; // those placed whose lane matters to one that is not
+    uint32_t awaited; // placed units whose lane matters to one that is not
     uint32_t num_placed, num_lanes;
     bool is_late;                          // it leads to no shorter plan
     uint64_t start_ns, length_ns, left_ns; // the last start, the last end, work to come

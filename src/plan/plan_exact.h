@@ -20,7 +20,7 @@ struct plan_exact_units {
 // Whether a graph is small, on one place, and has neither bundles nor hints, nor nodes of no time.
 bool braid_plan_is_exact(const struct plan_graph *plan, const struct plan_costs *costs);
 
-// Of such a graph, whose units are its nodes.
+// Finds the facts of such a graph, whose units are its nodes.
 void braid_plan_exact_units(const struct plan_graph *plan, const struct plan_costs *costs,
                             struct plan_exact_units *out_units);
 

@@ -16,7 +16,7 @@ uint64_t braid_plan_issue_ns(const braid_cost_model *model, uint64_t num_nodes, 
 uint64_t braid_plan_expected_ns(const braid_cost_model *model, uint64_t makespan_ns,
                                 uint64_t num_nodes, uint64_t num_waits)
 {
-    const uint64_t one = 1024; // of fixed point
+    const uint64_t one = 1024; // in fixed point
     uint64_t issue_ns = braid_plan_issue_ns(model, num_nodes, num_waits);
     uint64_t more = makespan_ns > issue_ns ? makespan_ns : issue_ns;
     uint64_t less = makespan_ns > issue_ns ? issue_ns : makespan_ns;

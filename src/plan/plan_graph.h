@@ -54,7 +54,7 @@ struct plan_graph {
     struct graph_link *links; // edges from accesses, between nodes
     size_t num_links;
     struct graph_access *accesses; // as declared; NULL without any
-    uint32_t *access_first;        // of each node in accesses; num_nodes + 1
+    uint32_t *access_first;        // each node's first in accesses; num_nodes + 1
     struct graph_resource *resources;
     uint32_t num_resources;
     bool *left_out; // by node: no output needs it; NULL: all stay

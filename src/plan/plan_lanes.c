@@ -43,7 +43,7 @@ uint32_t braid_plan_lane_limit(const struct plan_graph *plan, const struct plan_
     return limit ? limit : 1;
 }
 
-// Of all candidates the one with the best lower bound, the fewest lanes on a tie.
+// Guesses the candidate with the best lower bound, and the fewest lanes on a tie.
 static uint32_t guess_lanes(const struct plan_tries *tries, uint32_t limit)
 {
     const struct plan_costs *costs = tries->costs;
@@ -66,7 +66,7 @@ static uint32_t guess_lanes(const struct plan_tries *tries, uint32_t limit)
 struct choice {
     struct plan_tries *tries;
     struct array kept;    // struct plan_kept, by lanes, the first with the fewest
-    uint64_t least_ns;    // of the shortest
+    uint64_t least_ns;    // the shortest's
     uint32_t least_lanes; // and its lanes
     uint32_t most_lanes;  // more change nothing: a plan left a lane unused
 };

@@ -146,7 +146,7 @@ static bool has_home(const struct lister *lister)
     return false;
 }
 
-// Of several that start now, units with a home choose first, so that no other takes it.
+// If several units start now, those with a home choose first, so that no other takes it.
 static bool put_batch(struct lister *lister, uint32_t num)
 {
     uint32_t num_left = 0;

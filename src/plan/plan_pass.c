@@ -137,8 +137,8 @@ static uint64_t start_on(const struct plan_pass *pass, const struct arrival *arr
     return free_ns > seen_ns ? free_ns : seen_ns;
 }
 
-// Of lanes where a unit starts as early, the better one was idle for the shortest time, since the
-// others may be of use before. On a tie it is that of the predecessor that ended last.
+// If a unit starts as early on two lanes, the better one was idle for a shorter time: the other may
+// be of use before. On a tie it is that of the predecessor that ended last.
 static bool is_better(const struct plan_pass *pass, const struct arrival *arrival, uint32_t lane,
                       uint32_t than)
 {

@@ -20,7 +20,7 @@ struct pass_lane {
 // When a unit may start: that depends on its lane only by the waits that it is spared.
 struct arrival {
     uint64_t first_ns;  // after all that it comes after
-    uint32_t lane;      // of the last one of these
+    uint32_t lane;      // where the last of these runs
     uint64_t second_ns; // after all on other lanes
 };
 
@@ -45,7 +45,7 @@ enum pass_mode { PASS_BY_KEY, PASS_BY_START, PASS_BY_BOTH, NUM_PASS_MODES };
 struct plan_pass {
     const struct plan_graph *plan;
     const struct plan_costs *costs;
-    uint32_t max_lanes; // of each place
+    uint32_t max_lanes; // each place's
     bool is_plain;      // units are nodes, and there is one place
 
     uint64_t *length_ns; // per unit

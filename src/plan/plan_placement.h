@@ -24,7 +24,7 @@ struct plan_placement {
     uint32_t *issued;     // nodes in issue order, in which every edge and every lane goes forward
     uint64_t makespan_ns; // with the cost of lanes beyond the first
     struct array waits;   // uint32_t: nodes waited for, in issue order of the nodes that wait
-    uint32_t *wait_first; // of the i-th issued node in waits; num_nodes + 1
+    uint32_t *wait_first; // where the i-th issued node's begin in waits; num_nodes + 1
     struct array delays;  // struct plan_delay
     bool given_up;        // there are no arrays; num_placed nodes had been placed
     uint32_t num_placed;

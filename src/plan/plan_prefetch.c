@@ -12,8 +12,8 @@
 
 enum {
     LEAST_BLOCK_BYTES = 24 << 10, // that a block of the second kernel reads
-    MOST_BYTES = 8 << 20,         // of a range that is fetched whole
-    PART_BYTES = 2 << 20,         // of a larger one
+    MOST_BYTES = 8 << 20,         // a range with no more is fetched whole
+    PART_BYTES = 2 << 20,         // the part of a larger range that is fetched
 };
 
 struct prefetch_plan {

@@ -23,8 +23,8 @@ struct plan_prefetch {
     uint32_t node;       // the next kernel, which reads them
     uint32_t before;     // which kernel fetches for this one; PLAN_NONE: none
     uint32_t resource;   // the input
-    uint32_t argument;   // of the next kernel, which is the address
-    const void *address; // of the first byte
+    uint32_t argument;   // the next kernel's, which is the address
+    const void *address; // the first byte's
     uint64_t bytes;      // 0: it fetches nothing
     const char *why_not; // NULL: it fetches, or no input of the next kernel is worth it
     uint32_t culprit;    // the node that the reason is about; PLAN_NONE: no node

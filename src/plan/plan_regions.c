@@ -13,12 +13,12 @@
 #include "plan/plan_islands.h"
 #include "plan/plan_limit.h"
 
-#define MOST_COST_NS (UINT64_MAX >> 8) // of a loop: costs of several still add up
+#define MOST_COST_NS (UINT64_MAX >> 8) // a loop's: costs of several still add up
 
 // The nodes directly in a region.
 struct part {
     braid_graph graph;         // shares all but nodes, edges, accesses and sequence with the whole
-    struct place_model places; // of several: the whole's, with the number of its own nodes
+    struct place_model places; // if several: the whole's, with the number of its own nodes
     struct array nodes;        // uint32_t: of the whole
     braid_schedule *schedule;
 };
@@ -26,7 +26,7 @@ struct part {
 struct planner {
     const braid_graph *graph;
     const struct plan_order *order;
-    braid_schedule_options options; // of parts
+    braid_schedule_options options; // for parts
     struct part *parts;             // a region each, and the root last
     uint32_t num_parts;
     uint32_t *index_in; // by node: in its part
@@ -304,7 +304,7 @@ static bool fill_whole(struct planner *planner, struct braid_schedule *whole)
     whole->program = from->program; // with all bodies
     whole->program.kinds = kinds;
     from->program = (struct program){ 0 };
-    for (uint32_t i = 0; i + 1 < planner->num_parts; i++) // those that were not handed on
+    for (uint32_t i = 0; i + 1 < planner->num_parts; i++) // the others were handed on
         planner->parts[i].schedule->program.kinds = NULL;
     if (!done)
         return false;

@@ -17,7 +17,7 @@ struct plan_order {
 // the region, and the times of its first run. Errors: of braid_schedule_create.
 braid_status braid_plan_regions(const struct plan_order *order, braid_schedule **out_schedule);
 
-// Of a graph without regions all of whose nodes stay.
+// Plans a graph without regions all of whose nodes stay.
 braid_status braid_schedule_create_whole(const struct plan_order *order,
                                          braid_schedule **out_schedule);
 

@@ -26,7 +26,7 @@
 #define USUAL_EDGES 8
 // Where the number of lanes is chosen, many numbers are tried, each with this part of the visits.
 #define PART_IF_CHOSEN 16 // one part in
-#define PART_OF_EXACT 32  // likewise, of the visits to all plans
+#define PART_OF_EXACT 32  // one part in, for the visits to all plans
 // The search ends after so many steps without a shorter plan, and one more for each so many pairs
 // of units. In larger graphs steps find shorter plans later.
 #define STEPS_IN_VAIN 16
@@ -40,11 +40,11 @@ struct search {
     struct plan_tries *tries;
     struct plan_pass pass;
     struct plan_placement *best;
-    uint64_t length_ns; // of the plan that the search is at, as the pass has it
-    uint64_t least_ns;  // of all plans, likewise
+    uint64_t length_ns; // the length of the plan that the search is at, as the pass has it
+    uint64_t least_ns;  // the least of all plans, as a pass has it
     uint32_t num_equals;
-    uint64_t *keys;    // of that plan: when units start at the latest
-    uint32_t *lane_of; // likewise
+    uint64_t *keys;    // when that plan's units start at the latest
+    uint32_t *lane_of; // by unit, in that plan
     uint32_t *order;   // units as that plan has them, so that chance asks for no index
     uint32_t num_starts, num_ahead, num_steps;
     uint32_t patience; // steps in vain that end the search

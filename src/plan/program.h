@@ -44,22 +44,22 @@ struct program_lane {
     bool needs_fork;
     bool needs_join;
     bool has_work;            // it does more than run nodes without work
-    size_t first_op, num_ops; // of lane_ops
+    size_t first_op, num_ops; // in lane_ops
 };
 
 // A stretch of a lane that is one kernel, where the player makes islands. All its operations run
 // nodes, of which those with work are its calls.
 struct program_island {
     uint32_t lane;
-    size_t first_op, num_ops; // of lane_ops
+    size_t first_op, num_ops; // in lane_ops
     const uint32_t *calls;    // nodes, in program.island_calls
     uint32_t num_calls;
 };
 
 struct tasks;
 
-// Of the frame, or of a region inside it: that has lanes and positions of its own, and ends when
-// all its lanes have ended. Nodes have the numbers of the graph everywhere.
+// The program of the frame, or of a region inside it. A region's has lanes and positions of its
+// own, and ends when all its lanes have ended. Nodes have the numbers of the graph everywhere.
 struct program {
     braid_step *ops; // in issue order
     size_t num_ops;
@@ -70,7 +70,7 @@ struct program {
     uint32_t num_positions;
     uint8_t *kinds; // by node: enum work_kind; a body's are the frame's
     uint32_t num_nodes;
-    uint32_t region;    // of the graph; GRAPH_NONE: the frame
+    uint32_t region;    // the graph's number for it; GRAPH_NONE: the frame
     uint32_t node;      // that a region is from outside
     uint64_t expected;  // how often the plan expects that it is played
     uint64_t most;      // how often it is played when it is entered, and whether its condition ends

@@ -19,12 +19,12 @@
 struct plan_division {
     uint32_t *island_of;      // per node, or PLAN_NONE; NULL: the plan was not divided
     const char **why_outside; // per node, a constant or one of `texts`; NULL: it is inside
-    char **texts;             // of reasons, each once
+    char **texts;             // reasons, each once
     size_t num_texts;
     uint64_t *plain_start_ns; // the plan's times without islands
     uint64_t *plain_cost_ns;
     uint64_t plain_makespan_ns;
-    uint64_t expected_ns; // of a frame, with islands or without, whichever it is
+    uint64_t expected_ns; // a frame's, with islands or without, whichever it is
 };
 
 // Nodes are named by index, units (a main node with its preludes and epilogues) by unit index; see

@@ -8,8 +8,8 @@
 struct unroll {
     const braid_graph *graph;
     braid_graph *to;
-    braid_resource *resources; // of the frame at hand
-    braid_resource *versions;  // of all versioned buffers, as in the graph
+    braid_resource *resources; // the frame's at hand
+    braid_resource *versions;  // by versioned buffer, as in the graph
     braid_access *accesses;    // as many as any node has
     uint32_t frame;
 };

@@ -21,7 +21,7 @@ struct reader {
 
 struct verify_accesses {
     const braid_graph *graph;
-    const struct verify *verify; // of the node at hand
+    const struct verify *verify; // at the node at hand
     struct graph_segments parts;
     struct segment *segments;
     uint32_t *wholes;     // per buffer, first of all readers of the whole, 1 + index; 0: none
@@ -175,7 +175,7 @@ static braid_status check_write(struct verify_accesses *accesses, uint32_t node,
     return BRAID_OK;
 }
 
-// Those that accumulate stand behind the readers that come before all of them, or the writer.
+// Accumulating accesses stand behind the readers that come before all of them, or the writer.
 static void begin_adding(struct verify_accesses *accesses, struct segment *segment, uint32_t latest)
 {
     if (segment->readers || segment->wholes != latest)

@@ -152,7 +152,7 @@ static uint32_t merge_trees(struct verify_clocks *clocks, uint32_t into, uint32_
         return replace(clocks, into, from, words, height);
     }
     if (*users_of(clocks, into) > 1)
-        keep_all(clocks, words, height); // those of `into` stay with it
+        keep_all(clocks, words, height); // the blocks of `into` stay with it
     for (uint32_t i = 0; i < VERIFY_BLOCK; i++)
         words[i] = merge_trees(clocks, words[i], verify_block(clocks, from)[i], height - 1);
     return replace(clocks, into, from, words, height);

@@ -21,15 +21,15 @@ typedef uint32_t verify_clock; // a block; 0: nothing has ended
 #define VERIFY_BLOCK_BITS 6
 
 struct verify_clocks {
-    uint32_t num_words;  // of a block
-    uint32_t word_mask;  // of numbers of words in a block
-    uint32_t height;     // of the tree, without its leaves
+    uint32_t num_words;  // a block's
+    uint32_t word_mask;  // takes the number of a word in a block
+    uint32_t height;     // the tree's, without its leaves
     struct array blocks; // num_words uint32_t each; the first is all zeros and never changes
     struct array users;  // uint32_t, of each block
     uint32_t unused;     // a block to use again, whose first word is the next; 0: none
     size_t most_words;
     bool is_full;   // most_words were not enough: what clocks say is of no use any more
-    bool no_memory; // likewise
+    bool no_memory; // memory ran out, with the same result
 };
 
 // Clocks of `num_lanes` lanes; false when memory runs out.

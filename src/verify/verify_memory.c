@@ -20,7 +20,7 @@ struct buffer {
     uint32_t resource;
     uint32_t uses_left;    // accesses by nodes that have not been walked
     uint32_t last_user;    // into users; NO_USER: none yet
-    uint32_t first_before; // of the buffers that it takes cells from, in `before`
+    uint32_t first_before; // in `before`, for the buffers that it takes cells from
     uint32_t end_before;
 };
 
@@ -40,7 +40,7 @@ struct verify_memory {
     uint32_t *owners;    // per cell; NO_BUFFER: nobody has used it yet
     struct array before; // uint32_t
     struct array users;  // struct user
-    struct store store;  // of the arrays
+    struct store store;  // holds the arrays
 };
 
 static void count_uses(struct verify_memory *memory)
@@ -222,7 +222,7 @@ static braid_status check_before(const struct verify_memory *memory, const struc
     return BRAID_OK;
 }
 
-// Of the users on one lane the last stands for all.
+// The last user on a lane stands for all there.
 static bool add_user(struct verify_memory *memory, struct buffer *buffer, uint32_t node,
                      uint32_t lane)
 {

@@ -23,7 +23,7 @@ struct proof {
     const struct placed *placed;
     const braid_graph *program, *graph;
     struct place_cells cells;
-    struct graph_units units; // of the placed graph
+    struct graph_units units; // the placed graph's
 };
 
 static struct node_text name_of(const struct proof *proof, uint32_t node)

@@ -21,11 +21,11 @@ struct place_buffer {
 struct place_cells {
     const braid_graph *program, *placed;
     struct place_buffer *buffers; // per resource of the placed graph
-    uint64_t *cuts;               // of all of the program's buffers, buffer by buffer
+    uint64_t *cuts;               // in all of the program's buffers, buffer by buffer
     uint32_t *first_cut;          // per resource of the program; one more at the end
     uint32_t *current;            // per cut: the last write so far
     uint32_t *held;               // per cell of a buffer: the write that it has
-    struct store store;           // of the arrays
+    struct store store;           // holds the arrays
 };
 
 // Errors: BRAID_INTERNAL (a buffer would stand for two), BRAID_NO_MEMORY.

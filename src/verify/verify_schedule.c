@@ -57,7 +57,7 @@ static braid_status check_body(const braid_schedule *schedule, const struct prog
     return status;
 }
 
-// Of an island that is a loop or branch nothing is outside of that.
+// If an island is a loop or branch, nothing is outside of that.
 static braid_status check_bodies(const braid_schedule *schedule, const struct program *program,
                                  bool *has_begun)
 {

@@ -27,7 +27,7 @@ struct verify_spot {
 // Shared by the proofs of a graph's regions, each of its own nodes: no proof of one looks at all
 // nodes of the graph. Between proofs the spots and accesses are as they were made.
 struct verify_whole {
-    const braid_graph *graph; // of all frames
+    const braid_graph *graph; // has all frames
     uint32_t num_nodes;
     uint32_t *region_of;          // per node; NULL: the graph has none
     struct verify_spot *spots;    // per node
@@ -45,11 +45,11 @@ void braid_verify_whole_destroy(struct verify_whole *whole);
 // first_known on. If clocks of all lanes would take too much memory, there are several walks.
 struct verify {
     const struct program *program;
-    const braid_graph *graph; // of all frames
+    const braid_graph *graph; // has all frames
     uint32_t num_frames;
     uint32_t region; // whose nodes are proved; those inside them are proved by themselves
     uint32_t first_node, end_node;                // where these are
-    uint32_t num_nodes, num_lanes, num_positions; // of all frames
+    uint32_t num_nodes, num_lanes, num_positions; // in all frames
     uint32_t first_known, num_known;
     struct verify_clocks clocks;
     verify_clock *lane_clocks; // per lane

@@ -82,7 +82,8 @@ struct cpu_backend {
     _Alignas(CPU_LINE_BYTES) atomic_uint epoch; // changes whenever there may be something to do
     _Alignas(CPU_LINE_BYTES) atomic_uint num_ready;
     atomic_uint num_active; // num_heads + num_helpers
-    // Of the seats. A thread at work reads the count of its own core only, so each has a line.
+    // The seats have these. A thread at work reads the count of its own core only, so each has a
+    // line.
     _Alignas(CPU_LINE_BYTES) _Atomic uint64_t moved_ns; // when a thread was last moved
     _Atomic uint64_t move_pause_ns;                     // how long none is moved after that
     int num_cores;                                      // on the machine, up to CPU_MAX_CORES

@@ -20,7 +20,7 @@ struct cpu_pool {
 // An item as its last user left it, except its first word; NULL: no memory. All are of one size.
 void *braid_cpu_pool_take(struct cpu_pool *pool, struct cpu_slab **slabs, size_t item_bytes);
 void braid_cpu_pool_put(struct cpu_pool *pool, void *item); // any thread
-// Of all pools whose slabs these are.
+// Frees the items of all pools whose slabs these are.
 void braid_cpu_slabs_finish(struct cpu_slab **slabs);
 
 #endif

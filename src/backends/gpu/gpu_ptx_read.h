@@ -60,7 +60,7 @@ struct ptx_function {
     const char *body,
         *body_end;     // behind its brace, and at the one that closes it; NULL: declared only
     size_t first, num; // its statements
-    unsigned facts;    // those of all statements, and of its directives
+    unsigned facts;    // the facts of all statements, and of its directives
 };
 
 // A variable of the module.
@@ -75,7 +75,7 @@ struct ptx {
     struct ptx_word version, target; // length 0: there is none
     const char *head_end;            // behind these, where declarations may begin
     struct array functions, statements, declarations;
-    unsigned facts; // those of all functions
+    unsigned facts; // the facts of all functions
 };
 
 // False: *out_reason says why, and there is nothing to finish. The text is well-formed where a pass

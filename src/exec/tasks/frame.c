@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
-enum { NOTE_ARGUMENTS = 3 }; // of a kernel that notes its begin: see backend.h
+enum { NOTE_ARGUMENTS = 3 }; // for a kernel that notes its begin: see backend.h
 
 static const void *address_of(const struct tasks *tasks, const struct frame *frame,
                               const struct task_address *address, uint64_t number)
@@ -218,7 +218,7 @@ static void finish_detour(const struct frame *frame, struct backend_task *task)
     backend->ops->task_finish(backend, task);
 }
 
-// Of a task that no frame uses.
+// Finishes a task that no frame uses.
 static void finish_task(struct frame *frame, struct backend_task *task)
 {
     if (task->detour)
@@ -374,7 +374,7 @@ braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame,
         if (*out_changed)
             status = resolve_host(frame, work.host, &made);
     } else {
-        made.work = work; // of queue calls also where it is the same: they are captured again
+        made.work = work; // also where it is the same: queue calls are captured again
     }
     if (!status)
         take(frame, &made);

@@ -15,31 +15,31 @@
 enum iterations { ITERATIONS_OF_FRAME, ITERATIONS_SINCE_ENTRY, NUM_ITERATIONS };
 
 struct frame {
-    unsigned char *arguments;   // of all kernels, laid out as in the master copy
+    unsigned char *arguments;   // all kernels', laid out as in the master copy
     unsigned char *room;        // for the arguments of any one task
-    void **args;                // of all kernels, node by node: pointers into arguments
+    void **args;                // all kernels', node by node: pointers into arguments
     struct backend_task *tasks; // by node index, ready to be submitted
     struct note *notes; // as many, and a last row whose first word says whether the exec was
                         // cancelled; NULL: there is no black box
     braid_trap *traps;  // by number
     uint32_t num_tasks;
-    struct backend *backend;            // of place 0
+    struct backend *backend;            // at place 0
     const struct places *places;        // as those of its tasks
     unsigned char *arenas[MOST_PLACES]; // by place; NULL: there is none
-    uint64_t num_launches;              // of this frame's slot, begun so far
+    uint64_t num_launches;              // this slot's launches, begun so far
     // By loop, of the frame at hand, or of the last one.
     _Atomic uint64_t (*iterations)[NUM_ITERATIONS];
     struct host_calls host_calls;
     struct backend_task *replaced; // whose detours and host calls frames in flight may still use
     uint32_t num_replaced, room_replaced;
     uint64_t *changed_at; // by task: num_launches when it was replaced; NULL: none was
-    struct store store;   // of the arrays
+    struct store store;   // holds the arrays
 };
 
 // The words of a black box on a place. NULL: there are none.
 struct box_words {
     uint32_t *cancelled;    // see backend_task
-    uint64_t *block_counts; // of the frame's tasks
+    uint64_t *block_counts; // for the frame's tasks
 };
 
 // `arenas` are the memory of each place for the frame's transient buffers, which outlives it; NULL

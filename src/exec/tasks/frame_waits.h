@@ -26,7 +26,7 @@ struct source {
 // A wait of a task, for a source of an earlier frame.
 struct awaited {
     uint32_t task, source, distance;
-    uint32_t next; // of the same task; FRAME_NONE
+    uint32_t next; // the same task's next one; FRAME_NONE
 };
 
 struct frame_waits {
@@ -34,20 +34,20 @@ struct frame_waits {
     const struct program_frame_link *links; // by `to`
     struct program_frame_link *sorted;
     size_t num_links;
-    size_t *first_link;  // of each task, and one more
+    size_t *first_link;  // for each task, and one more
     uint32_t *source_of; // a task; FRAME_NONE
     struct source *sources;
     uint32_t num_sources;
-    uint32_t *known;     // of each source, what its lane knows when it has ended: a count a lane
-    uint32_t *lanes;     // a clock a lane
-    uint32_t *positions; // and for each position
-    struct awaited *awaited; // of each link kept, by distance and then in issue order of `to`
+    uint32_t *known;         // by source, what its lane knows when it has ended: a count a lane
+    uint32_t *lanes;         // a clock a lane
+    uint32_t *positions;     // and for each position
+    struct awaited *awaited; // one for each link kept, by distance and then in issue order of `to`
     size_t num_awaited;
-    uint32_t *first_awaited; // of each task; FRAME_NONE
-    uint32_t *island_of;     // of each task; FRAME_NONE
-    uint32_t distance;       // of the frames at hand
+    uint32_t *first_awaited; // by task; FRAME_NONE
+    uint32_t *island_of;     // by task; FRAME_NONE
+    uint32_t distance;       // how far apart the frames at hand are
     uint32_t most_distance;
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // Finds the waits; `program`, `links` and their number are given. Returns false if memory ran out.

@@ -16,7 +16,7 @@ struct host_call {
     _Atomic uint64_t num_run; // written last by the call
 };
 
-// Those that no frame uses.
+// The calls that no frame uses.
 struct host_calls {
     struct host_call *first;
 };

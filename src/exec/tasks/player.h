@@ -25,16 +25,16 @@ struct playing {
 // A program and the objects to play it with. Device, program and frame outlive the playing.
 struct stage {
     const struct player *player;
-    braid_device *device;        // of place 0
+    braid_device *device;        // at place 0
     const struct places *places; // NULL: there is no other
     const struct program *program;
     const struct frame *frame;
-    int32_t priority;         // of kernels that have none, and of streams
+    int32_t priority;         // for kernels that have none, and for streams
     uint32_t num_profiled;    // how many of its last frames' times are kept; 0: none
     bool must_have_islands;   // one that cannot be made is an error, not left out
     uint32_t slot, num_slots; // which of the frames in flight it plays
-    struct playing *first;    // of slot 0, for the others; NULL: this is it
-    struct playing *beside;   // of other tasks of the frame, and lives longer; NULL: none
+    struct playing *first;    // plays slot 0, for the others; NULL: this is it
+    struct playing *beside;   // plays other tasks of the frame, and lives longer; NULL: none
 };
 
 // The state after a launch, also after a failed one. Zeroed before.

@@ -35,7 +35,7 @@ braid_status braid_player_queue_call(braid_device *device, const struct backend_
                               : call(&made_call);
     if (!status)
         return BRAID_OK;
-    bool has_message = braid_error_count() != num_errors; // of a call of Braid's
+    bool has_message = braid_error_count() != num_errors; // a call of Braid's left it
     char why[64] = "";
     if (made_call.made)
         snprintf(why, sizeof(why), "its queue call returned %s%s", braid_status_name(status),

@@ -52,14 +52,14 @@ struct profile {
     struct profile_clock clock;
     uint32_t room;                 // frames
     uint32_t num_frames;           // that are there
-    size_t num_ops;                // of the program
+    size_t num_ops;                // the program's
     struct profile_span *ops;      // room * num_ops; those of publishing stay zero
     struct profile_span *frames;   // room
-    uint32_t num_nodes;            // of the graph, where it has loops or branches; else 0
+    uint32_t num_nodes;            // the graph's, where it has loops or branches; else 0
     struct profile_tally *tallies; // room * num_nodes; zero of a node that is in none
     uint8_t *timers;               // enum profile_timer, by operation
-    uint8_t *tally_timers;         // likewise, by node
-    struct store store;            // of the arrays
+    uint8_t *tally_timers;         // enum profile_timer, by node
+    struct store store;            // holds the arrays
 };
 
 // Errors: BRAID_NO_MEMORY.

@@ -97,7 +97,7 @@ static braid_target target_of(const struct tasks *tasks, const struct graph_addr
     return is_from ? BRAID_TARGET_FROM : BRAID_TARGET_TO;
 }
 
-// Those of the node, which come next in the graph's list.
+// Binds the addresses of the node, which come next in the graph's list.
 static void bind_addresses(const braid_graph *graph, struct tasks *tasks, uint32_t node)
 {
     const struct graph_address *addresses = graph->addresses.items;
@@ -293,7 +293,7 @@ void braid_tasks_set_offsets(struct tasks *tasks, const braid_graph *graph, cons
         uint32_t buffer = resources[address->resource].buffer;
         address->place = tasks->places ? resources[buffer].home : 0;
         uint64_t offset = offsets[address->resource];
-        address->arena_offset = offset == UINT64_MAX ? 0 : offset; // of a node that is left out
+        address->arena_offset = offset == UINT64_MAX ? 0 : offset; // UINT64_MAX: it is left out
     }
 }
 

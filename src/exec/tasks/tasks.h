@@ -11,14 +11,14 @@
 
 // Where values of tasks stand in the master copy.
 enum task_slot {
-    TASK_SLOT_ARGUMENTS, // of kernels, as in the graph; then as set for later launches
-    TASK_SLOT_WORKS,     // of other nodes, likewise: one union work each
-    TASK_SLOT_CONTROLS,  // of all nodes, by index: one struct task_control each
+    TASK_SLOT_ARGUMENTS, // kernels' values, as in the graph; then as set for later launches
+    TASK_SLOT_WORKS,     // other nodes' values in the same way: one union work each
+    TASK_SLOT_CONTROLS,  // all nodes' states, by index: one struct task_control each
     TASK_NUM_SLOTS,
 };
 
 struct task_control {
-    braid_dim3 grid; // of a kernel; with a 0 in it the task is disabled
+    braid_dim3 grid; // a kernel's; with a 0 in it the task is disabled
     uint32_t enabled;
     uint32_t rests; // nothing needs it in frames with these values
 };
@@ -31,22 +31,22 @@ struct task_address {
     bool is_set;           // the program has put a constant in its place
     uint64_t offset;       // in the slot
     uint32_t num_versions; // 0: the address of a transient buffer or of scratch
-    // Of a place in an arena:
+    // An address in an arena has these:
     uint32_t resource;
     uint32_t place; // whose arena the buffer lies in
     uint64_t arena_offset;
-    // Of a version:
-    uint32_t first; // of version_memory
+    // A version has these:
+    uint32_t first; // its index in version_memory
     uint32_t frames_before;
-    uint64_t memory_offset; // of a part of a replica
-    // Of a trap, which counts as a version, too:
+    uint64_t memory_offset; // where a part of a replica begins
+    // A trap, which counts as a version, too, has this:
     uint32_t trap; // its number, from 1; 0: it is none
 };
 
 // Where a node notes that it runs, and that it has ended: a row of notes.
 struct task_note {
     uint32_t row;
-    bool ends; // of a row of a lane: see backend_task.notes_end
+    bool ends; // for a row of a lane: see backend_task.notes_end
 };
 
 // A kernel that was loaded, and for which place.
@@ -56,9 +56,9 @@ struct task_kernel {
 };
 
 struct tasks {
-    struct backend *backend;     // of place 0
+    struct backend *backend;     // at place 0
     const struct places *places; // NULL: there is no other
-    int32_t priority;            // of kernels whose nodes have none
+    int32_t priority;            // kernels whose nodes have none get it
     struct backend_task *items;  // one a node, by node index; arguments and works: in frames only
     uint32_t num;
     uint64_t *offsets;              // by node: of its arguments or its work in their slot
@@ -67,16 +67,16 @@ struct tasks {
     uint32_t *first_address; // num + 1: those of a node are first_address[node] .. [node + 1]
     void **version_memory;   // as in the graph; the exec puts in what is NULL there
     size_t num_version_memory;
-    uint32_t *arg_sizes;                       // of all arguments, node by node
+    uint32_t *arg_sizes;                       // all arguments', node by node
     unsigned char *slot_bytes[TASK_NUM_SLOTS]; // the master copy, which setters write
     size_t num_slot_bytes[TASK_NUM_SLOTS];
-    uint32_t num_args, max_args;            // of all nodes together, and of any
-    uint32_t num_regions;                   // of the graph
+    uint32_t num_args, max_args;            // all nodes' together, and any one's
+    uint32_t num_regions;                   // the graph's
     const struct plan_prefetch *prefetches; // by node, the schedule's; NULL: nobody fetches
     struct task_note *notes;                // by node; NULL: there is no black box
     struct task_kernel *kernels;            // loaded, each once for each place
     size_t num_kernels;
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // Loads the kernels of all nodes and copies their arguments. Names live in the schedule. `places`
@@ -109,7 +109,7 @@ static inline struct task_control *tasks_control(const struct tasks *tasks, uint
     return (struct task_control *)(void *)tasks->slot_bytes[TASK_SLOT_CONTROLS] + node;
 }
 
-// Of a loop or branch, which keeps it: the values behind it may change meanwhile.
+// A loop or branch keeps its number: the values behind it may change meanwhile.
 static inline uint32_t tasks_loop_number(const struct tasks *tasks, uint32_t node)
 {
     const unsigned char *works = tasks->slot_bytes[TASK_SLOT_WORKS];

@@ -22,10 +22,10 @@ struct lifetimes {
     uint64_t *bytes;     // rounded up to the alignment
     uint64_t *alignments;
     uint64_t *first, *last; // positions in issue order of the first and last use
-    uint64_t *settled;      // likewise: set by braid_settle
+    uint64_t *settled;      // in issue order: set by braid_settle
     uint32_t *ended;        // per block and lane: 1 + position of the last user there; 0: none
     uint32_t *known;    // per block and lane: the fewest nodes there known to have ended at a use
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // Errors: BRAID_INVALID_ARGUMENT (a block is read before it is written), BRAID_NO_MEMORY.

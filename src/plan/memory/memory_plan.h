@@ -16,7 +16,7 @@ struct memory_info {
     uint64_t arena_bytes;    // what a frame needs
     uint64_t unshared_bytes; // what it would need if no buffers shared memory
     uint64_t bound_bytes; // no packing needs less: the most alive at one place of the issue order
-    uint64_t alignment;   // of the arena: the largest of its buffers'
+    uint64_t alignment;   // the arena's: the largest of its buffers'
 };
 
 // Two buffers share bytes only if the schedule's lanes and waits order every access of one before

@@ -31,13 +31,13 @@
 struct clashes {
     const struct lifetimes *lifetimes;
     uint64_t *rows;
-    size_t words; // of a row
+    size_t words; // in a row
 };
 
 // Where a placed block starts or ends.
 struct edge {
     uint64_t at;
-    uint64_t cost; // of pushing it out
+    uint64_t cost; // what pushing it out costs
 };
 
 struct pack {
@@ -50,8 +50,8 @@ struct pack {
     uint32_t num_placed;
     uint32_t *waiting; // the other blocks
     uint32_t num_waiting;
-    struct edge *starts; // of the placed blocks that clash with the one to place, rising
-    struct edge *ends;   // likewise
+    struct edge *starts; // for placed blocks that clash with the one to place, rising
+    struct edge *ends;   // for the same blocks, rising
     uint32_t num_edges;
     uint64_t limit;       // bytes to fit into
     uint64_t round_steps; // that a round may take

@@ -139,7 +139,7 @@ static braid_status add_copy(struct build *build, const struct part *part)
     return BRAID_OK;
 }
 
-// Of the places that have a segment, the one that it comes from soonest.
+// Finds the place that a segment comes from soonest, among those that have it.
 static uint32_t find_source(const struct build *build, uint64_t valid, uint32_t to, uint64_t bytes)
 {
     uint32_t best = 0;

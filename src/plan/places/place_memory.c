@@ -85,7 +85,7 @@ static braid_status add_replica(struct place_memory *memory, uint32_t buffer, ui
     return append(memory, name, replica, out_index);
 }
 
-// Of a buffer.
+// Finds the resource that a buffer is there.
 static braid_status find_whole(struct place_memory *memory, uint32_t buffer, uint32_t place,
                                uint32_t *out_index)
 {

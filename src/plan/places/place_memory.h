@@ -7,7 +7,7 @@
 
 struct place_memory {
     braid_graph *graph;     // to which replicas are added
-    uint32_t num_resources; // of the program
+    uint32_t num_resources; // the program's
     uint32_t num_places;
     uint32_t *replicas; // resource * num_places + place: which resource it is there, or GRAPH_NONE
 };

@@ -6,7 +6,7 @@
 
 #include "plan/plan_costs.h"
 
-#define MOST_LEVELS 4096 // of these the later half is kept: a unit that is early seldom finds room
+#define MOST_LEVELS 4096 // then the later half is kept: a unit that is early seldom finds room
 
 static struct slot_level *levels_of(const struct place_slots *slots)
 {

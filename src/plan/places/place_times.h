@@ -32,7 +32,7 @@ struct place_task {
     uint64_t *allowed;       // per unit
     uint32_t *share;         // per unit
     uint64_t *edge_bytes;    // per edge: what flows along it
-    struct store store;      // of the arrays
+    struct store store;      // holds the arrays
 };
 
 // `plan` is of `units`, in which loops and branches are bundles.
@@ -50,7 +50,7 @@ struct place_times {
     uint8_t *place_of;  // per unit
     uint64_t *since_ns; // segment * num_places + place: since when it is there; UINT64_MAX: not
     struct place_slots *slots; // per place
-    struct store store;        // of the arrays
+    struct store store;        // holds the arrays
 };
 
 // Errors: BRAID_NO_MEMORY.
