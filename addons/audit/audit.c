@@ -24,7 +24,7 @@ static braid_status run_node(void *context, uint32_t node)
                                                     "the work of its call is not seen");
 }
 
-// Of this thread: it would wait for the end of its own audit.
+// Whether this thread audits: it would wait for the end of its own audit.
 static _Thread_local bool is_auditing;
 
 static braid_status judge_frame(struct auditing *auditing)

@@ -17,7 +17,7 @@ struct audit_count {
     uint64_t num;
     uintptr_t lowest, highest;
     uintptr_t first;     // in time; 0: not known
-    uint64_t num_opened; // of those that opened pages behind many others, on the CPU
+    uint64_t num_opened; // accesses that opened pages behind many others, on the CPU
 };
 
 struct audit_buffer {
@@ -27,7 +27,7 @@ struct audit_buffer {
     struct audit_count counts[2]; // its reads, and its writes
 };
 
-// Of a resource whose address is known; otherwise it has no bytes.
+// A resource without a known address has no bytes here.
 struct audit_access {
     uintptr_t begin, end;
     bool may_write;
@@ -42,7 +42,7 @@ struct audit_extent {
 
 struct audit_memory {
     struct audit_buffer *buffers;  // by address
-    struct audit_extent *extents;  // likewise
+    struct audit_extent *extents;  // by address
     struct audit_access *accesses; // as in the graph
     size_t num_buffers, num_extents, num_accesses;
 };
@@ -50,10 +50,10 @@ struct audit_memory {
 struct audit_finding {
     braid_audit_kind kind;
     uint32_t node, resource; // GRAPH_NONE: of all nodes, and of no resource
-    uintptr_t begin;         // of the buffer's memory
+    uintptr_t begin;         // where the buffer's memory begins
     struct audit_count count;
-    const char *reason; // of one that is not seen; it outlives the findings
-    uint32_t line;      // of the table's; 0: not known
+    const char *reason; // why it is not seen; it outlives the findings
+    uint32_t line;      // the table's; 0: not known
     char *file;         // its name, once all are found; NULL: not known
 };
 
@@ -82,7 +82,7 @@ void braid_audit_findings_report(const struct audit_findings *findings,
 
 // audit_waits.c: how many waits the plan loses without declared accesses that were never made.
 struct audit_waits {
-    uint64_t num, num_left; // of the exec's plan, and without such accesses
+    uint64_t num, num_left; // the waits of the exec's plan, and without such accesses
 };
 static inline bool audit_waits_are_fewer(const struct audit_waits *waits)
 {
@@ -107,7 +107,7 @@ struct auditing {
     struct audit_findings findings;
     struct audit_reach reach;
     struct audit_memory *memory; // the way's
-    void *own;                   // likewise
+    void *own;                   // the way's
     struct array orders;         // struct audit_order_finding
 };
 

@@ -11,7 +11,7 @@
 
 struct by_contents {
     struct audit_memory memory;
-    void *block;              // of `memory`
+    void *block;              // that of `memory`
     struct audit_state state; // AUDIT_START: before the node at hand
 };
 

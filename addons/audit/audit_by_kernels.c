@@ -26,7 +26,7 @@ struct by_kernels {
     struct backend *backend;
     uint32_t most_threads; // of a block of any launch
     struct audit_memory memory;
-    void *block;          // of `memory`
+    void *block;          // that of `memory`
     struct array kernels; // struct audited
     // The same bytes of both: a word that is set by a kernel that has made an undeclared access,
     // all buffers' table, others. The host has room for two copies.
@@ -34,7 +34,7 @@ struct by_kernels {
     size_t bytes;
     size_t *tables;  // by node: where its table begins; 0: it has none
     uintptr_t *room; // for the borders of accesses
-    void **args;     // of a launch
+    void **args;     // a launch's
 };
 
 // ---- kernels ----
@@ -168,7 +168,7 @@ static braid_status write_tables(struct auditing *auditing)
     return braid_audit_reach_copy(&auditing->reach, way->device, way->host, way->bytes);
 }
 
-// Of a node that has ended. Its own table counts on.
+// Takes the undeclared accesses of a node that has ended. Its own table counts on.
 static braid_status take_undeclared(struct auditing *auditing, uint32_t node)
 {
     struct by_kernels *way = auditing->own;

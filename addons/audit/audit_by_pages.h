@@ -18,7 +18,7 @@ enum {
     AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
     AUDIT_SAME_OPENED = 256,       // further ones open as many pages, and the next ones twice
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
-    AUDIT_STACK_BYTES = 64 * 1024, // of the handlers
+    AUDIT_STACK_BYTES = 64 * 1024, // each stack of a handler
 };
 
 struct audit_step {
@@ -28,20 +28,20 @@ struct audit_step {
 
 // Who had faults at a page. It opens for one instruction of a thread, and so for all threads.
 struct audit_user {
-    uint32_t node; // of those begun
+    uint32_t node; // its number among those begun
     int thread;    // the first
     bool is_shared, has_stepped;
 };
 
 // All of it lies in pages of its own, which nobody closes.
 struct audit {
-    size_t bytes; // of these pages
+    size_t bytes; // all of these pages
     struct audit_memory memory;
     struct audit_pages pages;
 
     // The node that runs.
     bool runs;
-    struct audit_access *declared; // of the memory's accesses
+    struct audit_access *declared; // its accesses in `memory`
     uint32_t num_declared;
     uint32_t *noted; // buffers
     uint32_t num_noted;

@@ -91,7 +91,7 @@ static bool declares(const struct audit *audit, uintptr_t begin, uintptr_t end, 
     return true;
 }
 
-// Likewise, to all bytes of buffers among these.
+// Whether it declares such accesses to all bytes of buffers among these.
 static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
 {
     const struct audit_extent *extents = audit->memory.extents;

@@ -16,7 +16,7 @@ enum audit_act { AUDIT_READS, AUDIT_WRITES, AUDIT_UPDATES, AUDIT_NUM_ACTS };
 // A line of source is a number: its file's, then its own. Numbers of files begin with 1.
 enum { AUDIT_LINE_BITS = 19, AUDIT_NO_LINE = (1 << 26) - 1 };
 
-// Those of one kind that are not allowed.
+// The accesses of one kind that are not allowed.
 struct audit_tally {
     uint64_t num;
     uint64_t lowest, highest; // first byte and last one in the segment

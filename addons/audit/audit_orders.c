@@ -20,8 +20,8 @@ struct audit_runs {
     struct audit_scopes scopes; // with the orders
     struct audit_state state;
     struct audit_loops loops;
-    uint32_t endless;                   // of the first run
-    struct audit_difference difference; // of the latest run that had one
+    uint32_t endless;                   // the first run's
+    struct audit_difference difference; // the latest run's that had one
 };
 
 enum { SPARE_ITERATIONS = 1000 };
@@ -161,8 +161,8 @@ static void set_scopes(struct search *search, uint32_t num)
     }
 }
 
-// Of the scope at hand the first so many elements of the last order, and then the others as in the
-// first one.
+// The trial of the scope at hand begins with the first so many elements of the last order. The
+// others follow as in the first order.
 static void make_trial(struct search *search, uint32_t num)
 {
     struct audit_scope *scope = &search->runs.scopes.items[search->scope];
@@ -247,8 +247,8 @@ static void take_pair(struct search *search, uint32_t one, uint32_t other,
     };
 }
 
-// Of the first order and the last one, whose results differ: the scope and the prefix. It counts
-// places by which the element behind moves until they differ.
+// Finds the scope and the prefix from which the first order and the last one have other results. It
+// counts places by which the element behind moves until they differ.
 static braid_status find_moves(struct search *search, uint32_t *out_num)
 {
     uint32_t trial = 0;
@@ -285,7 +285,8 @@ static void set_head(struct search *search, uint32_t num)
     braid_audit_scopes_use(&search->runs.scopes, 0, search->runs.scopes.items[0].first, num);
 }
 
-// Of the frame's first order. If results seldom differ, it finds no node.
+// Finds the node in the frame's first order that does not repeat its results. If results seldom
+// differ, it finds none.
 static braid_status find_unrepeatable(struct search *search,
                                       struct audit_order_finding *out_finding)
 {

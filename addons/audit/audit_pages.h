@@ -19,7 +19,7 @@ struct audit_span {
     size_t first, num; // their numbers
 };
 
-enum { AUDIT_SHARED = 64 }; // of own rights: with other processes
+enum { AUDIT_SHARED = 64 }; // among own rights: the page is shared with other processes
 
 // Rights are a mask of PROT_READ, PROT_WRITE and PROT_EXEC.
 struct audit_pages {

@@ -24,7 +24,7 @@ struct audit_poset {
     uint64_t *after; // by element: the set of those behind it in every order
     uint64_t *met;   // by element: those, all before it, and all behind it in an order so far
     uint64_t *open, *room;
-    uint32_t *next, *previous;    // of its chain
+    uint32_t *next, *previous;    // neighbours in its chain
     uint32_t *forward, *backward; // orders: of the elements that may come next, the lowest or the
                                   // highest one comes next
     uint32_t *numbers, *queue;    // room

@@ -15,7 +15,7 @@ struct audit_scope {
     const struct program *program; // NULL: no frame plays it
     uint32_t num;
     uint32_t *units;          // by element
-    struct audit_poset poset; // of elements
+    struct audit_poset poset; // orders the elements
     uint32_t *first, *last;   // two orders of elements
     uint32_t *trial;          // an order between them
 };

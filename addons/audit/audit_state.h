@@ -20,14 +20,14 @@ enum audit_copy { AUDIT_START, AUDIT_END };
 struct audit_state {
     const struct audit_reach *reach;
     struct array parts; // struct audit_part, resource by resource
-    uint64_t bytes;     // of a copy
+    uint64_t bytes;     // a copy's
     unsigned char *copies;
 };
 
 // Bytes of one buffer that differ; or how a node ends.
 struct audit_difference {
     uint32_t resource, node;     // one is GRAPH_NONE
-    const unsigned char *memory; // of the buffer
+    const unsigned char *memory; // the buffer's
     uint64_t first, last, num;
 };
 
@@ -41,7 +41,7 @@ void braid_audit_state_finish(struct audit_state *state);
 // Bytes of a part.
 struct audit_piece {
     unsigned char *memory, *kept;
-    const unsigned char *now; // of the memory, until it is written
+    const unsigned char *now; // `memory` as it is, until it is written
     uint64_t begin, bytes;    // in the buffer or version
 };
 typedef braid_status audit_visitor(const struct audit_state *state, const struct audit_piece *piece,

@@ -60,7 +60,7 @@ static void set_trap(ucontext_t *thread, bool is_set)
 // get its signal afterwards.
 static union {
     struct {
-        pthread_rwlock_t lock;           // of braid_audit_lock
+        pthread_rwlock_t lock;           // braid_audit_lock takes it
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
         struct audit_behind fault, trap, call;

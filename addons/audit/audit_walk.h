@@ -24,9 +24,9 @@ struct audit_loops {
 
 struct audit_walk {
     const struct audit_reach *reach;
-    const struct audit_order *orders; // of the frame, then of each region; NULL: in issue order
+    const struct audit_order *orders; // the frame's, then each region's; NULL: in issue order
     struct audit_loops *loops;        // NULL: iterations have no limits of their own
-    // Of each node that works in this frame.
+    // Called for each node that works in this frame.
     braid_status (*run)(void *context, uint32_t node);
     void *context;
 };

@@ -8,11 +8,11 @@
 
 struct ptx_access {
     enum audit_act act;
-    struct ptx_word base;   // of the address: a register, variable or number
+    struct ptx_word base;   // the address: a register, variable or number
     struct ptx_word offset; // a number to add; length 0: there is none
     uint32_t bytes;         // 0: `size` says it
     struct ptx_word size;   // an operand
-    uint32_t rows; // of so many bytes each, by all threads of a warp together; 0: it is one
+    uint32_t rows;          // so many bytes each, by all threads of a warp together; 0: it is one
     struct ptx_word stride; // an operand, how many bits of `stride_bits` lie from row to row
     uint32_t stride_bits;   // without an operand: how many bits themselves
 };

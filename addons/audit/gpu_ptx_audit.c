@@ -30,11 +30,11 @@ struct auditor {
     const struct ptx *ptx;
     struct gpu_edits edits;
     struct array texts;                         // char *, of the edits
-    struct ptx_origins origins;                 // of the function
+    struct ptx_origins origins;                 // the function's
     struct ptx_access caches[PTX_CHECK_CACHES]; // an access of each, with its origin as base
     uint32_t num_caches;
     bool *in_loop; // by statement of the function
-    uint32_t line; // of the statement at hand
+    uint32_t line; // where the statement at hand is
     struct ptx_reason *reason;
     bool is_refused; // and the reason is set
 };

@@ -87,9 +87,9 @@ _Static_assert(sizeof(struct audit_tally) == 32, "likewise");
     "\tmin.u64 %to, %to, %end;\n"                                                                  \
     "\tbra braid_told;\n"
 
-// Of a segment that allows the access: notes the first one. If it has the whole access, the first
-// and the last address of others that it has are the result, and the table knows it. All threads
-// store the same there. A multiprocessor sees at least its own stores, so few store twice.
+// If a segment allows the access, this notes the first one. If the segment has the whole access,
+// the first and the last address of others in it are the result. Then the table knows it. All
+// threads store the same there. A multiprocessor sees at least its own stores, so few store twice.
 #define ALLOWED                                                                                    \
     "\tcvt.u64.u32 %t, %act;\n"                                                                    \
     "\tadd.u64 %t, %t, %own;\n"                                                                    \
@@ -202,7 +202,7 @@ static void write_size(FILE *file, const struct ptx_access *access)
                 (int)access->size.length, access->size.at);
 }
 
-// Of several rows: the first thread of the warp checks one after another.
+// If there are several rows, the first thread of the warp checks one after another.
 static void write_rows_begin(FILE *file, const struct ptx_access *access)
 {
     fprintf(file,

@@ -9,7 +9,7 @@
 
 #include "audit/gpu_ptx_access.h"
 
-enum { PTX_CHECK_CACHES = AUDIT_NUM_KNOWN }; // of a function: each takes registers
+enum { PTX_CHECK_CACHES = AUDIT_NUM_KNOWN }; // a function's: each takes registers
 
 // A variable for the address of the table, and the function that looks into the table.
 extern const char braid_ptx_checker[];

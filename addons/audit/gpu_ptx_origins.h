@@ -14,7 +14,7 @@ struct ptx_origin {
 
 struct ptx_origins {
     struct ptx_origin *slots; // by the hash of the name
-    size_t num_slots;         // of the function at hand: a power of two
+    size_t num_slots;         // the function's at hand: a power of two
 };
 
 // Room for the registers of any function of the text. False: memory ran out.

@@ -15,7 +15,7 @@ struct capture {
     struct capture_file file;
     struct array kernels; // const braid_kernel *: each once
     uint32_t *kernel_of;  // by node: in `kernels`
-    uint32_t *order;      // of the nodes, one after another
+    uint32_t *order;      // nodes, one after another
     uint32_t num_ordered; // while it is found
     braid_stream *stream; // leased, to read buffers
     void *staging;        // host memory, likewise

@@ -43,7 +43,8 @@ braid_status braid_capture_check_resources(const struct capture *capture)
     return BRAID_OK;
 }
 
-// Of a buffer the one whose memory ends where it begins, so that copies may span both.
+// Finds the buffer whose memory ends where this buffer begins, so that copies may span both; else
+// this one.
 static uint32_t buffer_of(const struct capture *capture, uint32_t resource)
 {
     const struct graph_resource *declared = graph_resource_at(capture->graph, resource);

@@ -45,7 +45,7 @@ struct capture_file {
     FILE *stream;   // NULL: it is counted
     uint64_t at;    // the next byte
     uint64_t sum;   // FNV-1a (Fowler, Noll, Vo) of all before
-    uint64_t bytes; // of the file, once counted
+    uint64_t bytes; // the file's, once counted
     uint64_t section_bytes[CAPTURE_MOST_SECTIONS];
     uint64_t section_at; // where the one at hand begins
     uint32_t num_sections;
@@ -53,7 +53,7 @@ struct capture_file {
 
 void braid_capture_begin(struct capture_file *file, FILE *stream);
 void braid_capture_end(struct capture_file *file);
-void braid_capture_begin_section(struct capture_file *file, const char *tag); // of 4 characters
+void braid_capture_begin_section(struct capture_file *file, const char *tag); // 4 characters
 void braid_capture_end_section(struct capture_file *file);
 
 void braid_capture_put(struct capture_file *file, const void *bytes, uint64_t num);

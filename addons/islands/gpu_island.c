@@ -109,7 +109,7 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     return status;
 }
 
-// Those that only some islands have. Returns how many there are in all.
+// Adds the parameters that only some islands have. Returns how many there are in all.
 static uint32_t add_parameters(struct gpu_island *island)
 {
     const struct island_layout *layout = &island->layout;

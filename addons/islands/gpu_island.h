@@ -108,7 +108,7 @@ gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_i
 braid_status braid_gpu_island_notes_take(struct gpu_backend *gpu, size_t num, uint32_t **out_notes);
 // The same for each lane of an island, which gives them back.
 braid_status braid_gpu_island_take_notes(struct gpu_backend *gpu, struct gpu_island *island);
-// Of an island of one lane, before its first launch: a note that others give back.
+// Gives an island of one lane a note that others give back, before its first launch.
 void braid_gpu_island_set_note(struct gpu_island *island, uint32_t *note);
 // Adds the nodes that the lanes were at when the device stopped, by their notes, with their lanes
 // or with the island's index.

@@ -10,7 +10,7 @@
 enum { ISLAND_MOST_SHARED = 8 << 10 };
 
 struct gpu_callable {
-    const char *text;    // of its module
+    const char *text;    // its module's
     const char *entry;   // there
     const char *why_not; // it cannot be inside; NULL: it can. Lives as long as the kernel
     struct ptx_callable needs;

@@ -13,7 +13,7 @@ enum {
     // Entry, threads, blocks, whether the grid varies, grid, block, two words that nobody reads.
     SHAPE_UNITS = 3,
     MOST_SHAPES = 1 << 16,
-    MOST_WAITS = 1 << 15, // of one call
+    MOST_WAITS = 1 << 15, // one call's
     WAIT_LANE_SHIFT = 20,
     NO_ENTRY = 1 << 16, // more than there are
 };

@@ -19,7 +19,7 @@ struct island_wait {
 struct island_call {
     const struct backend_task
         *task; // a kernel, copy or fill; NULL: nothing to run, only to wait or publish
-    uint32_t first_wait, num_waits; // of island_lists.waits
+    uint32_t first_wait, num_waits; // in island_lists.waits
     bool publishes;
     bool fences;     // its blocks, were they several, might wait for each other
     braid_dim3 grid; // with which the island was made
@@ -60,13 +60,13 @@ struct island_range braid_island_range(const struct island_lists *lists, uint32_
 
 // How the lanes are laid out on the device.
 struct island_layout {
-    uint32_t group_threads; // of a lane, whole warps
+    uint32_t group_threads; // each lane's, whole warps
     uint32_t num_groups;    // in a block
     uint32_t num_blocks;
-    uint32_t num_at_once; // of the blocks, that a multiprocessor has room for: one at least
-    uint32_t num_threads; // of a block: those of its groups, and perhaps some that only load
-    uint32_t num_args;    // of a frame, in 16 bytes
-    uint32_t most_units;  // of any block's list, in 16 bytes
+    uint32_t num_at_once; // blocks that a multiprocessor has room for: one at least
+    uint32_t num_threads; // each block's: those of its groups, and perhaps some that only load
+    uint32_t num_args;    // a frame's, in 16 bytes
+    uint32_t most_units;  // the most in any block's list, in 16 bytes
     uint32_t span;        // by how much each lane's progress grows in a frame, or step
     bool chain;
     bool flat;      // all blocks are one-dimensional
@@ -77,7 +77,7 @@ struct island_layout {
     bool cancels;   // the host may cancel its frame
     uint32_t small; // bytes: each call has so many of arguments, 4, 8 or 16, and one block; 0: no
     uint32_t lane_shared; // bytes of shared memory that kernels have in a lane
-    uint32_t numbers;     // of kernels' barriers: bits
+    uint32_t numbers;     // kernels' barriers: bits
     bool whole;           // every call that runs something takes all threads of its group
     bool apart; // kernels' barriers are others than their groups': fewer threads may meet there
     bool grids_vary; // every call's grid of now is in front of its arguments; (0, 0, 0): skipped
@@ -86,7 +86,7 @@ struct island_layout {
 // All that the island's kernel reads: for each block a head, then its shapes, lists and waits.
 struct island_words {
     uint32_t *words;
-    size_t num_units; // of 16 bytes
+    size_t num_units; // each has 16 bytes
 };
 
 // Whether each step can run to its end: each lane in its order, each wait for something that is

@@ -11,11 +11,11 @@
 #include "islands/gpu_island_move.h"
 
 enum {
-    MOST_BARRIERS = 14, // of groups of more than a warp, which each have one or two of 16
+    MOST_BARRIERS = 14, // for groups of more than a warp, which each have one or two of 16
     MOST_WARPS = 32,
     MOST_SMALL = 30000,     // bytes of all such arguments
     LEAST_THREADS = 128,    // that load the lists and arguments
-    LISTS_BYTES = 64 << 10, // of shared memory, that lists and arguments may have
+    LISTS_BYTES = 64 << 10, // shared memory that lists and arguments may have
     OTHER_PARAMETERS = 80,  // bytes that the kernel's other parameters take at most
     MOST_ARGUMENTS = 32764,
     MOST_ARGUMENTS_BEFORE_12_1 = 4096,
@@ -96,7 +96,7 @@ static braid_status read_call(struct gpu_island_maker *maker, uint32_t index)
     struct island_move move;
     const struct gpu_callable *callable;
     const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
-    maker->island->cancelled = call->task->cancelled_there; // of all tasks
+    maker->island->cancelled = call->task->cancelled_there; // the same for all tasks
     braid_status status =
         braid_gpu_find_callable(maker->gpu, gpu_kernel_from(launch->kernel), &callable);
     const char *reason = status ? NULL : braid_gpu_callable_refuse(callable, launch);

@@ -24,7 +24,7 @@ struct gpu_island {
     void *rows, *rows_now;     // on the device; those of the launch at hand, or NULL
     unsigned char *host_rows;  // their source on the host
     uint32_t most_rows;        // for how many frames there is room
-    uint32_t num_rows;         // of the next launch that are there
+    uint32_t num_rows;         // rows that are there for the next launch
     uint32_t *notes;           // in host memory that the device writes to; NULL: it takes none
     uint32_t *own_notes;       // the same, where nobody else gives them back
     const uint32_t *cancelled; // on the device: not 0 ends the frame; NULL: it cannot be cancelled
@@ -46,7 +46,7 @@ struct gpu_island_maker {
     const struct gpu_kernel **loaded; // whose code each kernel is
     uint32_t num_kernels;
     uint32_t *entry_of;                  // by call
-    bool barriers, is_partial, is_plain; // of some kernel, of some, of all: see ptx_callable
+    bool barriers, is_partial, is_plain; // some kernel has, some, all are: see ptx_callable
     uint32_t most_threads, least_threads, most_blocks, most_arg_bytes;
 };
 

@@ -14,9 +14,9 @@ struct maker {
     const struct island_layout *layout;
     const struct island_kernel *kernels;
     struct island_parts *parts;
-    struct ptx_symbols symbols; // of the module at hand
+    struct ptx_symbols symbols; // the module's at hand
     struct ptx_site site;
-    char prefix[32]; // of the names of the module at hand
+    char prefix[32]; // before the names of the module at hand
 };
 
 static bool close_text(FILE *file, char **text, bool written)

@@ -9,7 +9,7 @@
 // only in islands that are timed, and those with an exclamation mark in islands that loop. Lines
 // with an ampersand are in islands that are both.
 extern const char *const braid_island_walker_text[];
-// Likewise, its functions for the work between calls.
+// The kernel's functions for the work between calls, in the same form.
 extern const char *const braid_island_steps_text[];
 // The part of it that depends on the device.
 extern const char *const braid_island_device_text[];

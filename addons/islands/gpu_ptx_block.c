@@ -183,7 +183,7 @@ bool braid_ptx_block_put_memory(struct ptx_block *block, struct ptx_word word, b
 
 // ---- special registers ----
 
-// Those that tell of the whole launch, of which the kernel is a part only.
+// Whether the register tells of the whole launch, of which the kernel is a part only.
 static bool is_of_launch(struct ptx_word word)
 {
     static const char *const names[] = { "%tid",        "%ntid",        "%ctaid",

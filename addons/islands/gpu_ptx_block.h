@@ -28,7 +28,7 @@ struct ptx_block {
     const struct ptx_function *function;
     bool is_entry; // it is the kernel, not a function that it calls
     bool reads[PTX_NUM_SPECIALS];
-    bool asks_threads; // of its block
+    bool asks_threads; // it reads how many its block has
     bool copies;       // has copies that end later
     bool loads_word;   // the statement at hand loads 32 or 64 bits of a parameter
     bool failed;

@@ -15,7 +15,7 @@ struct ptx_callable {
     bool counts;           // meets at a barrier in another way than bar.sync
     bool is_partial;       // fewer threads than those of its block may meet at a barrier
     bool is_plain;         // reads its parameters in words at known places
-    uint32_t numbers;      // of its barriers: bits
+    uint32_t numbers;      // its barriers: bits
     bool is_open;          // has dynamic shared memory
     uint32_t shared_bytes; // static, behind which the dynamic begins
     uint32_t num_args, arg_bytes[PTX_MOST_PARAMETERS];
@@ -23,13 +23,13 @@ struct ptx_callable {
 
 // Where it is called.
 struct ptx_site {
-    uint32_t group_threads; // of a lane; 32: it is a warp
+    uint32_t group_threads; // each lane's; 32: it is a warp
     uint32_t num_groups;    // lanes of the block
     bool flat;              // blocks have one dimension
     bool whole;             // each call takes all threads of its lane
     uint32_t small;         // bytes of its arguments, in registers; 0: they are in memory
-    uint32_t numbers;       // of the barriers of all kernels: bits
-    const char *prefix;     // of the module's names there
+    uint32_t numbers;       // the barriers of all kernels: bits
+    const char *prefix;     // before the module's names there
 };
 
 #endif

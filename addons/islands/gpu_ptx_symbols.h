@@ -9,7 +9,7 @@
 struct ptx_symbol {
     struct ptx_word name;
     const struct ptx_function *function;       // or
-    const struct ptx_declaration *declaration; // of .global, .const or .shared
+    const struct ptx_declaration *declaration; // a .global, .const or .shared one
     bool is_needed;
     bool is_closed; // what it names is needed, too
 };

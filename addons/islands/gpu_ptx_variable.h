@@ -11,7 +11,7 @@ struct ptx_variable {
     struct ptx_word name;
     uint32_t align;
     uint64_t bytes;
-    bool is_open;     // of no length: the launch says it
+    bool is_open;     // its length is open: the launch says it
     const char *rest; // at the comma, semicolon, parenthesis or equals sign behind it
 };
 

@@ -12,8 +12,8 @@
 
 struct island_graph;
 
-// Of a launch whose arguments are read again when they have changed. NULL: the driver has no such
-// graphs. The device is current. Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
+// Makes the graph of a launch whose arguments are read again when they have changed. NULL: the
+// driver has no such graphs. The device is current. Errors: BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
 braid_status braid_island_graph_create(struct gpu_backend *gpu, const struct backend_launch *launch,
                                        struct island_graph **out_graph);
 // Nothing of it is in flight; NULL is destroyed to no effect. If the device is not current, the

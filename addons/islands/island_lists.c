@@ -16,7 +16,7 @@ struct list_builder {
     struct island_lists *lists;
     uint32_t *call_of;
     uint32_t lane;
-    uint32_t step, scope; // those at hand
+    uint32_t step, scope; // at hand
     uint32_t first_wait;
     bool may_publish; // the lane's last call can
 };

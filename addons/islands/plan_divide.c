@@ -17,8 +17,8 @@
 #include "plan/plan_times.h"
 
 enum {
-    MOST_THREADS = 1024, // of the island's block
-    LEAST_GAIN = 3,      // of 100
+    MOST_THREADS = 1024, // in the island's block
+    LEAST_GAIN = 3,      // in a hundred
 };
 
 static const char not_alone[] = "no neighbour on its lane can be inside with it";

@@ -40,7 +40,7 @@ static bool is_guess(const struct braid_schedule *schedule, uint32_t node)
 
 enum { MOST_GUESSED = 4 }; // nodes of unknown cost with several blocks
 
-enum { SCOPE_BYTES = 64 }; // of arguments, for each arm
+enum { SCOPE_BYTES = 64 }; // arguments, for each arm
 
 // The needs of a loop or branch in an island.
 struct body_needs {

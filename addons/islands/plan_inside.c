@@ -4,8 +4,8 @@
 
 enum {
     WARP = 32,           // threads
-    MOST_THREADS = 1024, // of a block of the island
-    MOST_GROUPS = 14,    // of more than a warp, which each have one of 16 barriers
+    MOST_THREADS = 1024, // in a block of the island
+    MOST_GROUPS = 14,    // groups of more than a warp, which each have one of 16 barriers
     LEAST_A_BLOCK = 64,  // threads that a block counts for, as in plan_costs.c
 };
 

@@ -20,7 +20,7 @@
 enum { RANK_OPERATION_BARRIER = 100 }; // besides braid_rank_operation
 
 struct rank_transfer {
-    void *communicator; // of the engine; NULL: all ranks, for what Braid itself says
+    void *communicator; // the engine's; NULL: all ranks, for what Braid itself says
     uint32_t operation; // braid_rank_operation or RANK_OPERATION_BARRIER
     uint32_t element, reduction;
     uint32_t peer, tag;
@@ -51,7 +51,7 @@ struct rank_engine {
                   size_t size);
     // Moves operations on, and writes those that have ended; their numbers may be used again.
     uint32_t (*poll)(struct rank_ended *out_ended, uint32_t most);
-    // Of a receive: ends it.
+    // Ends a receive.
     void (*cancel)(uint32_t request);
 };
 

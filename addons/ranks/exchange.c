@@ -6,14 +6,14 @@
 #include "base/array.h"
 #include "ranks/ranks.h"
 
-#define MOST_BYTES ((uint64_t)1 << 30) // of one rank
+#define MOST_BYTES ((uint64_t)1 << 30) // from one rank
 
 struct exchange {
     const void *bytes;
     uint64_t num_bytes;
     rank_judge_function *judge;
     struct rank_verdict *verdict;
-    uint64_t *sizes; // of all ranks
+    uint64_t *sizes; // by rank
     void **received; // rank 0: of all ranks
 };
 

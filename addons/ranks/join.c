@@ -23,7 +23,7 @@ struct joining {
     uint32_t group;     // counts from 1
     struct array posts; // uint32_t: nodes of the group
     bool is_forward;    // all edges lead to units added later
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 uint32_t braid_graph_queued_with(const braid_graph *graph, uint32_t post)

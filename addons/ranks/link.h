@@ -44,8 +44,8 @@ struct rank_watch {
     // Whether all frames have ended, or failed. With the lock of ranks held, on any thread.
     bool (*has_ended)(void *of);
     void *of;
-    const char *label;                 // of the device
-    struct rank_operation *operations; // of a frame
+    const char *label;                 // the device's
+    struct rank_operation *operations; // a frame's
     uint32_t num_operations;
     // Guarded by the lock of the ranks.
     bool is_launching; // their end is not asked for

@@ -6,7 +6,7 @@
 
 #include "ranks/engine.h"
 
-static MPI_Comm world = MPI_COMM_NULL; // of Braid's own, and so are the communicators of split
+static MPI_Comm world = MPI_COMM_NULL; // Braid's own, from which split makes communicators
 static bool is_ours;                   // MPI was initialised here
 static MPI_Request *requests;          // by number; MPI_REQUEST_NULL: free
 static int *ended_indices;

@@ -13,7 +13,7 @@
 struct rank_description {
     braid_communicator *communicator;
     uint64_t count;
-    uint64_t key; // of a transfer of what a rank owns: what it is of, the same on both ends; else 0
+    uint64_t key; // names what a rank owns, if that is transferred, the same on both ends; else 0
     uint32_t peer, tag;
     uint8_t operation, element, reduction; // as in braid_communication
     // On a device: queued together with the next one of the exec; and how many are with this one.

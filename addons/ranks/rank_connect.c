@@ -13,9 +13,9 @@ struct showing {
     struct rank_apart *apart;
     const struct rank_link *link;
     uint32_t num;
-    uint32_t failed; // of operations
+    uint32_t failed; // the operation that did
     nccl_result result;
-    braid_status status; // of the device
+    braid_status status; // the device's
     char words[ERROR_MESSAGE_BYTES];
     struct rank_operation operations[];
 };

@@ -16,7 +16,7 @@ struct search {
     uint32_t *first, *next_of, *targets;
     uint32_t num_edges;
     uint32_t *stack;
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 typedef void edge_function(struct search *search, uint32_t from, uint32_t to);
@@ -89,7 +89,7 @@ static uint32_t take_away(struct search *search)
     return left;
 }
 
-// Of every vertex that is left some predecessor is left, too: `before` has one. Going back along
+// Each vertex that is left has a predecessor that is left, too: `before` has one. Going back along
 // them must come round.
 static uint32_t find_round(struct search *search, uint32_t *before)
 {
@@ -107,7 +107,8 @@ static uint32_t find_round(struct search *search, uint32_t *before)
     return start;
 }
 
-// Of an operation's vertex, "rank 1 'right'"; false: it is another node, or a vertex of matching.
+// Writes the name of an operation's vertex, "rank 1 'right'"; false: it is another node, or a
+// vertex of matching.
 static bool name_vertex(const struct search *search, uint32_t vertex, char *text, size_t size)
 {
     uint32_t rank = 0;

@@ -16,14 +16,14 @@ struct rank_exec_communicator {
 struct rank_exec {
     struct exec_part part; // the first of its exec
     braid_ranks *ranks;
-    struct rank_exec_communicator *communicators; // of the graph
+    struct rank_exec_communicator *communicators; // the graph's
     uint32_t num_communicators;
-    struct rank_operation *operations; // of posts, in the graph's order
+    struct rank_operation *operations; // posts', in the graph's order
     uint32_t num_operations;
     bool is_linked;          // a device makes the operations
     bool has_met;            // all ranks have said whether operations can be connected
     braid_status parted;     // why not
-    struct rank_watch watch; // of frames on a device
+    struct rank_watch watch; // watches frames on a device
     bool is_watched;
 };
 

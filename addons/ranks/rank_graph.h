@@ -9,7 +9,7 @@
 #include "graph/graph_ranks.h"
 #include "ranks/operation.h"
 
-// Of an owned buffer.
+// Owns a buffer.
 struct graph_owner {
     uint32_t communicator; // resource
     uint32_t rank;
@@ -20,7 +20,7 @@ struct graph_owner {
 struct graph_copy {
     uint64_t begin, end;
     uint32_t rank;
-    uint32_t next; // of the buffer, or of those that are free
+    uint32_t next; // the buffer's next one, or the next free one
 };
 
 struct rank_graph {
@@ -28,7 +28,7 @@ struct rank_graph {
     struct array communications; // struct rank_description
     struct array owners;         // struct graph_owner
     struct array copies;         // struct graph_copy
-    struct pointer_map owned;    // of each owned buffer's name, by its hash, which of `owners`
+    struct pointer_map owned;    // by the hash of each owned buffer's name, which of `owners`
     uint32_t free_copies;        // the first, from 1
 };
 

@@ -53,7 +53,7 @@ static bool check_engines(const struct rank_plan *plans, uint32_t num, struct ra
     return true;
 }
 
-// Of one communicator of a rank: whether all its ranks connect it now, or none.
+// Checks a communicator of a rank: either all its ranks connect it now, or none.
 static bool check_link(const struct rank_plan *plans, uint32_t rank,
                        const struct rank_plan_communicator *communicator,
                        struct rank_verdict *verdict)

@@ -13,7 +13,7 @@ struct invitation {
     char why[RANK_WHY_BYTES / 2]; // empty: it could
 };
 
-// Of the thread that connects, which may be left behind with it.
+// The connecting thread has it, and may be left behind with it.
 struct connecting {
     struct rank_apart *apart;
     struct rank_link link;

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SHOWN = 4 }; // of an order, from the one before the difference on
+enum { MOST_SHOWN = 4 }; // operations of an order, from the one before the difference on
 
 // A send or receive, with the values that its other half must have.
 struct half {
     uint32_t number, from, to, tag;
     uint32_t is_receive;
-    uint32_t rank, index; // of the plan, and in its operations
+    uint32_t rank, index; // the plan, and the place in its operations
 };
 
 static bool is_collective(const struct rank_plan_operation *operation)
@@ -100,7 +100,8 @@ static bool join_vertex(struct rank_match *match, const struct rank_plan *plans,
            add_edge(match, vertex, first + operation->await);
 }
 
-// Of one member beside the first of a communicator: the same operations in the same order.
+// Matches one more member of a communicator with the first: both have the same operations in the
+// same order.
 static bool match_member(const struct rank_plan *plans, uint32_t first, uint32_t member,
                          uint32_t number, struct rank_match *match, struct rank_verdict *verdict)
 {
@@ -242,7 +243,7 @@ static bool match_pair(const struct rank_plan *plans, const struct half *send,
            braid_rank_has_no_memory(verdict);
 }
 
-// Of one pair of ranks and tag: sends, then as many receives.
+// Counts the group of one pair of ranks and tag: sends, then as many receives.
 static size_t count_group(const struct half *halves, size_t num, size_t *out_num_sends)
 {
     size_t end = 0, sends = 0;

@@ -90,7 +90,7 @@ void braid_rank_news_hear(braid_ranks *ranks)
 struct late {
     uint64_t since_ns;                      // 0: nothing waits
     const braid_communicator *communicator; // NULL: a call
-    const struct rank_watch *watch;         // of frames
+    const struct rank_watch *watch;         // if frames are late
 };
 
 static struct late find_late(braid_ranks *ranks)
@@ -107,7 +107,7 @@ static struct late find_late(braid_ranks *ranks)
     return late;
 }
 
-// Those that do not answer, and those that have done less. False: there are none.
+// Describes the ranks that do not answer, and those that have done less. False: there are none.
 static bool describe_ranks(const braid_ranks *ranks, const braid_communicator *communicator,
                            char *text, size_t size)
 {

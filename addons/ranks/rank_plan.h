@@ -12,10 +12,10 @@
 // Vertices are the rank's nodes. Ranks are numbered as in the job, in every communicator.
 struct rank_plan_operation {
     uint64_t count, key;                    // as in rank_description
-    uint32_t number;                        // of its communicator
+    uint32_t number;                        // its communicator's
     uint32_t operation, element, reduction; // as in braid_communication
     uint32_t peer, tag;
-    uint32_t own_tag;     // of both ends the same; `tag` may be left out
+    uint32_t own_tag;     // the same on both ends; `tag` may be left out
     uint32_t post, await; // vertices
     uint32_t name;        // in the text
 };

@@ -18,7 +18,7 @@
 #include "ranks/operation.h"
 
 enum {
-    RANK_TAG_NEWS = 1, // of messages on the engine's communicator of all ranks
+    RANK_TAG_NEWS = 1, // on messages of the engine's communicator of all ranks
     RANK_TAG_BYTES = 2,
     RANK_WHY_BYTES = 400,
 };

@@ -17,7 +17,7 @@ static uint32_t combine(uint32_t a, uint32_t b)
         return BRAID_EXCLUSIVE;
     if (a == b)
         return a;
-    return BRAID_READ_WRITE; // of different ones each leaves both a read and a write
+    return BRAID_READ_WRITE; // two different modes leave both a read and a write
 }
 
 // The access of a node to a resource: of several accesses the strongest; 0: none.

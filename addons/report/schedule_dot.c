@@ -148,7 +148,7 @@ static void write_lane(struct drawing *drawing, uint32_t lane)
     fputs("    }\n", drawing->file);
 }
 
-// Those that no edge between lane neighbours shows.
+// Draws the serialisations that no edge between lane neighbours shows.
 static void write_serialisations(struct drawing *drawing)
 {
     const braid_schedule *schedule = drawing->schedule;

@@ -5,18 +5,18 @@
 
 #include "report/timeline.h"
 
-#define SVG_WIDTH 1600.0 // of the picture, in pixels
+#define SVG_WIDTH 1600.0 // the picture's, in pixels
 #define SVG_LEFT 110.0   // where time 0 is
 #define SVG_WIDE 1470.0  // what the whole frame takes
-#define SVG_TOP 104.0    // of the first lane
-#define SVG_LAUNCH 95.0  // of the host's launch, which is so high:
+#define SVG_TOP 104.0    // where the first lane is
+#define SVG_LAUNCH 95.0  // where the host's launch is, which is so high:
 #define SVG_LAUNCH_HIGH 5.0
 
 struct svg {
     const struct timeline *timeline;
     FILE *file;
-    double row_height, row_pitch; // of a lane, and from one to the next
-    double bottom;                // of the last lane
+    double row_height, row_pitch; // a lane's, and from one to the next
+    double bottom;                // the last lane's
 };
 
 // Where a time of the first frame is.

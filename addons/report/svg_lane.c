@@ -53,7 +53,7 @@ static void write_label(const struct svg *svg, const char *name, double x, doubl
 static void write_body(const struct svg *svg, const struct program *body, double top,
                        double height);
 
-// Of a branch one arm below the other.
+// Draws the arms of a branch, one below the other.
 static void write_bodies(const struct svg *svg, const struct program *body, double top,
                          double height)
 {
@@ -116,7 +116,7 @@ static void write_node(const struct svg *svg, uint32_t node, const braid_interva
         write_label(svg, name, x, y, width);
     fputc('\n', svg->file);
     const struct program *body = braid_program_find_body(&timeline->schedule->program, node);
-    if (body && !timeline->options.intervals) // of a plan
+    if (body && !timeline->options.intervals) // it draws a plan
         write_bodies(svg, body, y + svg->row_height / 3, svg->row_height * 2 / 3);
 }
 

@@ -19,7 +19,7 @@ struct timeline {
     const braid_schedule *schedule;
     braid_timeline_options options; // without its special zeros, but for `unit`
     uint32_t num_nodes, num_lanes;
-    uint64_t span_ns; // of the first frame, from time 0 to its last end
+    uint64_t span_ns; // the first frame's, from time 0 to its last end
     struct timeline_wait *waits;
     size_t num_waits;
     bool *is_critical;      // per node; of times that were measured: in the first frame
@@ -27,7 +27,7 @@ struct timeline {
     uint32_t *last_waited;  // per node: of those it waits for, the one that ends last, or PLAN_NONE
     uint64_t *frame_origin; // per frame: its first start
     uint64_t zero_ns;   // where time 0 is: the first frame's first start, or its launch if known
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 // Errors: BRAID_INVALID_ARGUMENT (an interval ends before it starts), BRAID_NO_MEMORY.

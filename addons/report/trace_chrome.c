@@ -31,7 +31,7 @@ struct chrome {
     struct array slices, further;   // struct slice, struct row
     uint32_t *of_node;              // per frame and node: its thread
     uint32_t *of_frame, *of_launch; // per frame
-    struct store store;             // of the arrays
+    struct store store;             // holds the arrays
 };
 
 // A slice without length breaks no other: readers see it begin and end at once, also inside others.

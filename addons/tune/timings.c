@@ -106,7 +106,7 @@ static const braid_timed_by timers[] = { [PROFILE_AROUND] = BRAID_TIMED_AROUND,
                                          [PROFILE_INSIDE] = BRAID_TIMED_INSIDE,
                                          [PROFILE_NOT] = BRAID_TIMED_NOT };
 
-// Of a node in a loop or branch.
+// Adds up the times of a node in a loop or branch.
 static braid_node_timing add_tallies(const braid_exec *exec, uint32_t node)
 {
     const struct exec_times *times = braid_exec_get_times(exec);
@@ -132,7 +132,7 @@ static braid_node_timing add_tallies(const braid_exec *exec, uint32_t node)
     };
 }
 
-// Of a node in none, and its operation.
+// Adds up the times of a node in none, and its operation.
 static braid_node_timing add_spans(const braid_exec *exec, uint32_t node, size_t op)
 {
     const struct exec_times *times = braid_exec_get_times(exec);
@@ -197,7 +197,7 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
     return timing;
 }
 
-// Of the operation at an index in lane_ops, lane by lane.
+// Describes the operation at an index in lane_ops, lane by lane.
 static braid_wait_timing describe_wait(const braid_exec *exec, size_t index)
 {
     const struct program *program = &exec->program;

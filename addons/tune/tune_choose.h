@@ -5,11 +5,11 @@
 
 #include "tune/tune_trials.h"
 
-// Those still timed come first, the fastest of them foremost; each knows the spread of its times,
-// which are sorted too.
+// The trials still timed come first, the fastest of them foremost; each knows the spread of its
+// times, which are sorted too.
 void braid_tune_sort(struct tune_trials *trials);
 
-// Of sorted trials, the one with the fewest lanes of those that may be as fast as the fastest.
+// Chooses among sorted trials that may be as fast as the fastest the one with the fewest lanes.
 size_t braid_tune_choose(const struct tune_trials *trials);
 
 #endif

@@ -15,7 +15,7 @@ struct measuring {
     braid_device *device;
     braid_graph *graph;
     uint64_t budget_ns;
-    uint64_t frame_ns; // of the last exec
+    uint64_t frame_ns; // the last exec's
     bool has_others;   // its nodes have others beside them, or are inside an island
     bool has_time;     // for all frames
 };

@@ -12,7 +12,7 @@
 
 enum {
     FRAMES_A_TURN = 3, // one behind the other, as a program queues them, where there is time
-    DROPS = 2,         // of the slower half, after each half of the budget that is left
+    DROPS = 2,         // the slower half goes so often, after each half of the budget that is left
 };
 
 #define DEFAULT_BUDGET_NS UINT64_C(2000000000)
@@ -50,7 +50,7 @@ static braid_status run_round(struct tune_trials *trials, size_t round)
     return status;
 }
 
-// Of so many ways the faster half, and three at least.
+// The faster half of so many ways stays, and three at least.
 static size_t num_kept(size_t num)
 {
     enum { LEAST_LEFT = 3 };

@@ -187,8 +187,8 @@ static braid_status add_depths(struct tune_trials *trials, const braid_exec_opti
     return status;
 }
 
-// Of the plan that promises most: with more frames in flight, without early starts, and without
-// islands.
+// Adds variants of the plan that promises most: with more frames in flight, without early starts,
+// and without islands.
 static braid_status add_variants(struct tune_trials *trials, size_t first)
 {
     size_t best = find_best(trials, first);

@@ -23,7 +23,7 @@ struct tune_trials {
     braid_device *device;
     const braid_graph *graph;
     uint32_t max_lanes;   // as the program says; 0: it does not
-    uint32_t max_frames;  // likewise
+    uint32_t max_frames;  // as the program says; 0: it does not
     braid_stream *stream; // that frames are launched on; NULL: the default stream
     uint32_t width;       // how many nodes may run at once, so that more lanes have no work
     uint32_t frames_a_turn;
