@@ -31,13 +31,13 @@ typedef enum braid_audit_kind {
 // All accesses of one kind by a node to a buffer; or bytes of one that differ between runs.
 typedef struct braid_audit_finding {
     braid_audit_kind kind;
-    braid_node node;         // of graph 0: all, or unknown, if a frame seldom differs
-    braid_node other;        // of BRAID_AUDIT_ORDER
+    braid_node node;         // its graph is 0: all, or unknown, if a frame seldom differs
+    braid_node other;        // for BRAID_AUDIT_ORDER
     braid_resource resource; // the buffer, or as declared
     const char *buffer;  // its name; NULL: a node is unseen, waits, or iterations or a trap differ
     const char *kernel;  // NULL: the node is none
     const char *text;    // "node 3 'scatter' reads byte 128 of 'vel', which it does not declare"
-    const void *address; // of the first access (on devices the lowest), or byte; NULL: none
+    const void *address; // the first access's (on devices the lowest), or byte's; NULL: none
     uint64_t begin,
         end;          // in the buffer; on the CPU, of first undeclared bytes; or bytes that differ
     uint64_t num;     // of accesses, at least; or of these bytes; or of waits

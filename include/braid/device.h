@@ -76,11 +76,11 @@ typedef struct braid_device_info {
     uint64_t memory_bytes;          // total memory of the device
     uint32_t num_units;             // multiprocessors, or CPU workers
     uint32_t max_threads_per_block; // 0: no limit
-    uint32_t num_members;           // of a group; 1: a device alone
-    // Of a group, as long as it lives: the default of braid_schedule_options.places
+    uint32_t num_members;           // a group's; 1: a device alone
+    // A group's, as long as it lives: the default of braid_schedule_options.places
     // (docs/places.md). NULL: a device alone.
     const struct braid_place_model *place_model;
-    // Of a device alone, by braid_exec_mode: the cost models of braid_exec_create. NULL: a group.
+    // A single device's, by braid_exec_mode: the cost models of braid_exec_create. NULL: a group.
     const struct braid_cost_model *costs;
     // Streams and events of the device: all that Braid has created; those it holds now, pooled and
     // wrapped ones; those that execs lease.

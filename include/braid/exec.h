@@ -61,9 +61,9 @@ typedef struct braid_running_node {
     braid_node node;
     const char *name;
     uint64_t frame;
-    uint64_t iteration; // of the innermost loop around it, from 0
+    uint64_t iteration; // the innermost loop's around it, from 0
     uint32_t lane, place, rank;
-    uint32_t num_words; // of a kernel's arguments, each of which begins a word; 0: not known
+    uint32_t num_words; // a kernel's arguments, each of which begins a word; 0: not known
     uint64_t arguments[16];
 } braid_running_node;
 
@@ -75,7 +75,7 @@ typedef void braid_deadline_function(uint64_t frame, const braid_running_node *n
 // Options of braid_exec_create.
 typedef struct braid_exec_options {
     braid_exec_mode mode;
-    const braid_schedule *schedule; // of this graph, copied; NULL: plan here, with `plan` and,
+    const braid_schedule *schedule; // for this graph, copied; NULL: plan here, with `plan` and,
                                     // where its costs are all zero, the device's own
     braid_schedule_options plan;
     // CUDA: no kernel starts early (docs/cuda.md), also not with braid_kernel.programmatic.
@@ -98,7 +98,7 @@ typedef struct braid_exec_options {
     uint64_t deadline_ns;    // after its launch a frame that has not ended is late; 0: none is
     braid_deadline_function *on_deadline; // called once for each late frame; NULL: not called
     void *on_deadline_user;               // as on_frame_end_user
-    int32_t priority;                     // of streams and kernels (docs/book/concepts.md)
+    int32_t priority;                     // streams and kernels have it (docs/book/concepts.md)
 } braid_exec_options;
 
 // Makes an exec: plans the graph, proves the plan, loads kernels, and leases and allocates all that
@@ -232,12 +232,12 @@ typedef struct braid_exec_info {
     braid_exec_mode mode;      // never BRAID_MODE_AUTO
     char reason[256];          // why this mode
     uint32_t num_streams;      // leased while the exec lives
-    uint32_t num_events;       // likewise
-    uint64_t argument_bytes;   // of all kernels
+    uint32_t num_events;       // leased while the exec lives
+    uint64_t argument_bytes;   // all kernels' together
     uint32_t num_early_starts; // kernels launched while their lane predecessor still runs
     uint32_t num_island_nodes; // nodes that are calls inside an island
     // Device memory in bytes. Each frame in flight has its own transient buffers.
-    uint64_t transient_bytes;          // of the transient buffers of one frame
+    uint64_t transient_bytes;          // one frame's transient buffers
     uint64_t unshared_transient_bytes; // the same if no two shared memory
     uint64_t memory_bytes;             // all that was allocated for the exec
     uint32_t num_islands;              // kernels that are islands

@@ -91,7 +91,7 @@ typedef struct braid_node_options {
     braid_node prelude_of;  // this node runs just before that one, on its lane
                             // (docs/book/preludes.md)
     braid_node epilogue_of; // this node runs just after that one, likewise
-    uint32_t place; // of several devices: BRAID_PLACE(i), the one it runs on; 0: the planner
+    uint32_t place; // with several devices: BRAID_PLACE(i), the one it runs on; 0: the planner
                     // chooses
 } braid_node_options;
 
@@ -287,26 +287,26 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_graph_add_parameter(braid_graph *g
 // A value of a node, and its type, for braid_graph_use_parameter and braid_exec_set. A 0 in a grid
 // is no block: the kernel does nothing until it has another grid (docs/book/buffers.md).
 typedef enum braid_target {
-    BRAID_TARGET_ARGUMENT = 0, // of a kernel: an argument, of its own type; a parameter may go to a
+    BRAID_TARGET_ARGUMENT = 0, // a kernel's: an argument, of its own type; a parameter may go to a
                                // part of one
-    BRAID_TARGET_GRID = 1,     // of a kernel: a braid_dim3, with .grid_from the largest grid; a y
+    BRAID_TARGET_GRID = 1,     // a kernel's: a braid_dim3, with .grid_from the largest grid; a y
                                // and z that are both 0 mean 1
-    BRAID_TARGET_GRID_X = 2,   // of a kernel: a uint32_t
-    BRAID_TARGET_GRID_Y = 3,   // likewise
-    BRAID_TARGET_GRID_Z = 4,   // likewise
-    BRAID_TARGET_TO = 5,       // of a copy or fill: a pointer (void *), not NULL
-    BRAID_TARGET_FROM = 6,     // of a copy: a pointer (const void *), not NULL
-    BRAID_TARGET_BYTES = 7,    // of a copy: a uint64_t, not 0
-    BRAID_TARGET_VALUE = 8,    // of a fill: an integer of its value_bytes; of a parameter also a
+    BRAID_TARGET_GRID_X = 2,   // a kernel's: a uint32_t
+    BRAID_TARGET_GRID_Y = 3,   // a kernel's: a uint32_t
+    BRAID_TARGET_GRID_Z = 4,   // a kernel's: a uint32_t
+    BRAID_TARGET_TO = 5,       // a copy's or fill's: a pointer (void *), not NULL
+    BRAID_TARGET_FROM = 6,     // a copy's: a pointer (const void *), not NULL
+    BRAID_TARGET_BYTES = 7,    // a copy's: a uint64_t, not 0
+    BRAID_TARGET_VALUE = 8,    // a fill's: an integer of its value_bytes; of a parameter also a
                                // uint32_t
-    BRAID_TARGET_NUM_VALUES = 9, // of a fill: a uint64_t, not 0
-    BRAID_TARGET_USER = 10,      // of a host or queue call: a pointer (void *)
-    BRAID_TARGET_ENABLED = 11, // of any node but a communication, a loop or a branch: a bool; of a
-                               // parameter also a uint32_t. A disabled node keeps its edges, and
-                               // writes nothing
-    BRAID_TARGET_COPY = 12,    // of a copy: a braid_copy_values, by braid_exec_set only
-    BRAID_TARGET_FILL = 13,    // of a fill: a braid_fill_values, by braid_exec_set only
-    BRAID_TARGET_TIMES = 14,   // of a loop: a uint64_t, not 0; the most iterations that run
+    BRAID_TARGET_NUM_VALUES = 9, // a fill's: a uint64_t, not 0
+    BRAID_TARGET_USER = 10,      // a host or queue call's: a pointer (void *)
+    BRAID_TARGET_ENABLED = 11,   // any node's but a communication, a loop or a branch: a bool; of a
+                                 // parameter also a uint32_t. A disabled node keeps its edges, and
+                                 // writes nothing
+    BRAID_TARGET_COPY = 12,      // a copy's: a braid_copy_values, by braid_exec_set only
+    BRAID_TARGET_FILL = 13,      // a fill's: a braid_fill_values, by braid_exec_set only
+    BRAID_TARGET_TIMES = 14,     // a loop's: a uint64_t, not 0; the most iterations that run
 } braid_target;
 
 // Values of a copy that change together. NULL and 0 leave the node's own.
@@ -326,8 +326,8 @@ typedef struct braid_fill_values {
 // A use of a parameter: which of its bytes a node takes, and for which target.
 typedef struct braid_parameter_use {
     braid_node node;
-    size_t argument;          // of BRAID_TARGET_ARGUMENT: which of the kernel's arguments
-    uint64_t argument_offset; // of BRAID_TARGET_ARGUMENT: where in it, in bytes
+    size_t argument;          // for BRAID_TARGET_ARGUMENT: which of the kernel's arguments
+    uint64_t argument_offset; // for BRAID_TARGET_ARGUMENT: where in it, in bytes
     uint64_t offset;          // from where in the parameter
     uint64_t bytes; // how many; 0: all from `offset` on, but no more than a target has that is no
                     // argument

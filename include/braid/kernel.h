@@ -24,7 +24,7 @@ typedef struct braid_dim3 {
 typedef struct braid_blocks {
     uint64_t begin, end;
     braid_dim3 grid;  // zeros already replaced by 1
-    braid_dim3 block; // likewise
+    braid_dim3 block; // zeros already replaced by 1
     void *user;       // the kernel's
 } braid_blocks;
 

@@ -49,7 +49,7 @@ BRAID_API braid_status braid_ranks_close(braid_ranks *ranks);
 
 // A rank's number and the number of ranks: of all, or of a communicator.
 typedef struct braid_ranks_info {
-    uint32_t rank; // of this process, from 0
+    uint32_t rank; // this process's, from 0
     uint32_t num_ranks;
 } braid_ranks_info;
 
@@ -73,7 +73,7 @@ BRAID_API void braid_communicator_get_info(const braid_communicator *communicato
 typedef enum braid_rank_operation {
     BRAID_RANK_SEND = 1,       // `count` elements at `from` go to `peer`
     BRAID_RANK_RECEIVE = 2,    // as many come from `peer` to `to`
-    BRAID_RANK_BROADCAST = 3,  // those at `to` of rank `peer` come to `to` of all others
+    BRAID_RANK_BROADCAST = 3,  // elements at `to` of rank `peer` come to `to` of all others
     BRAID_RANK_ALL_REDUCE = 4, // `to` of each is the reduction of all `from`, element by element
     BRAID_RANK_ALL_GATHER = 5, // `to` of each is `count` elements of every rank, in their order
     BRAID_RANK_REDUCE_SCATTER = 6, // `from` has `count` for every rank, each is given its own sums
@@ -106,15 +106,15 @@ typedef enum braid_reduction {
 typedef struct braid_communication {
     braid_node_options node; // neither a prelude nor an epilogue
     braid_rank_operation operation;
-    braid_resource communicator; // of braid_graph_add_communicator
+    braid_resource communicator; // from braid_graph_add_communicator
     const void *from;
     void *to;
     braid_resource from_resource, to_resource;
-    uint64_t count; // of elements, 1 to 2^31 - 1
+    uint64_t count; // elements, 1 to 2^31 - 1
     braid_element element;
     braid_reduction reduction;
-    uint32_t peer; // of a send or receive, or a broadcast's root: its rank in the communicator
-    uint32_t tag;  // of a send or receive, up to 32,767
+    uint32_t peer; // for a send or receive, or a broadcast's root: its rank in the communicator
+    uint32_t tag;  // for a send or receive, up to 32,767
 } braid_communication;
 
 // Declares a communicator in a graph, which uses it until the graph is destroyed. A second

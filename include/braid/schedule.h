@@ -46,7 +46,7 @@ typedef struct braid_cost_model {
     // further round, if blocks of a call do not all run side by side.
     uint64_t island_start_ns;
     uint64_t island_round_ns;
-    uint64_t iteration_ns; // of a loop, beyond its nodes
+    uint64_t iteration_ns; // a loop's, beyond its nodes
 } braid_cost_model;
 
 // The costs of copies and waits from one place to another.
@@ -61,7 +61,7 @@ typedef struct braid_place_link {
 // are multiplied by 1000 / speed.
 typedef struct braid_place_model {
     uint32_t num_places;           // up to 64; 0 or 1: one device, and nothing else counts
-    const uint32_t *speeds;        // of each; 1000: the costs as given; NULL: all 1000
+    const uint32_t *speeds;        // by place; 1000: the costs as given; NULL: all 1000
     const braid_place_link *links; // from * num_places + to; NULL: `link` is any of them
     braid_place_link link;
 } braid_place_model;
@@ -175,7 +175,7 @@ typedef struct braid_schedule_info {
     uint64_t issue_ns;
     uint64_t expected_ns;
     braid_limit limit;
-    // Of several devices: their number, the copies between them (nodes behind the graph's), their
+    // With several devices: their number, the copies between them (nodes behind the graph's), their
     // bytes, and the makespan on the best device alone (0: none).
     uint32_t num_places;
     uint32_t num_copies;
@@ -186,9 +186,9 @@ typedef struct braid_schedule_info {
     uint32_t num_serialisations;
     const braid_serialisation *serialisations; // in a stable order
     const braid_planned_copy *copies;          // num_copies
-    const braid_step *steps;                   // of all lanes, in issue order
+    const braid_step *steps;                   // all lanes', in issue order
     size_t num_steps;
-    uint32_t num_left_out; // those without a step
+    uint32_t num_left_out; // nodes without a step
 } braid_schedule_info;
 
 // Writes the info of a schedule.
@@ -204,7 +204,7 @@ typedef struct braid_placement {
     uint32_t place; // the device
 } braid_placement;
 
-// Of a node that is left out, and of one in no island.
+// The lane of a node that is left out, and the island of a node in none.
 #define BRAID_NO_LANE UINT32_MAX
 #define BRAID_NO_ISLAND UINT32_MAX
 

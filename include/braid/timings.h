@@ -48,7 +48,7 @@ typedef enum braid_timed_by {
 // frame, and `time` is of these means.
 typedef struct braid_node_timing {
     braid_spread time;
-    uint64_t mean_ns;        // of all runs
+    uint64_t mean_ns;        // the mean of all runs
     uint64_t num_runs;       // in the frames kept
     braid_timed_by timed_by; // in the frames kept
 } braid_node_timing;
@@ -77,7 +77,7 @@ typedef struct braid_wait_timing {
 // The times of the frames kept.
 typedef struct braid_timings {
     uint32_t num_frames; // kept; 0: none was launched yet, and all times are 0
-    uint32_t num_nodes;  // of the graph as it was when the exec was made
+    uint32_t num_nodes;  // the graph's when the exec was made
     uint32_t num_lanes;
     uint64_t num_waits; // in a frame, between lanes and for frames before
     braid_spread frame; // from its begin on the device to its end

@@ -44,7 +44,7 @@ typedef struct braid_tune_options {
     uint32_t max_frames; // in flight, to try: up to 3; 0 or 1: one. More are right only if nodes
                          // declare all that they access
     braid_tune_report *report;     // NULL: none
-    void *user;                    // of both functions
+    void *user;                    // for both functions
     braid_tune_progress *progress; // NULL: none
 } braid_tune_options;
 

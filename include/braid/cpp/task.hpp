@@ -73,7 +73,7 @@ class task
         options_.lane_hint = hint;
         return *this;
     }
-    task &on(std::uint32_t place) // of several devices: BRAID_PLACE(i)
+    task &on(std::uint32_t place) // with several devices: BRAID_PLACE(i)
     {
         options_.place = place;
         return *this;
@@ -133,7 +133,7 @@ struct shape {
     std::int32_t priority = 0;
     braid_dim3 cluster = {};
     const void *grid_from = nullptr;        // as in braid_kernel_node
-    braid_resource grid_from_resource = {}; // likewise
+    braid_resource grid_from_resource = {}; // as in braid_kernel_node
 
     shape() = default;
     shape(std::uint32_t blocks) : grid(blocks)
