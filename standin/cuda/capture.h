@@ -14,13 +14,13 @@ struct capture {
     int references;
     CUgraph graph;
     bool graph_is_callers; // it was there before the capture and stays after a failed one
-    size_t first_node;     // of the graph's nodes, the first that this capture may have added
+    size_t first_node;     // the first of the graph's nodes that this capture may have added
     CUstreamCaptureMode mode;
     bool invalid, ended;
     cuuint64_t id;
     CUstream origin;
     pthread_t owner;      // the thread that began it
-    struct capture *next; // of the list of captures going on
+    struct capture *next; // in the list of captures going on
 };
 
 // All of these expect the world's lock.

@@ -7,6 +7,6 @@
 
 void capture_list_add(struct capture *capture);
 void capture_list_remove(struct capture *capture);                   // streams let go of it
-CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode); // of this thread
+CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode); // for this thread
 
 #endif

@@ -14,8 +14,8 @@
 
 // Guarded by the world's lock. Clones of a node share the condition.
 struct condition {
-    struct condition *next;          // of all
-    struct condition *next_in_graph; // of those that the same graph holds
+    struct condition *next;          // among all
+    struct condition *next_in_graph; // among those that the same graph holds
     uint64_t handle;                 // never used again
     CUgraph graph;                   // that it was made for, while that lives
     int references;                  // the graph's, and one of each node
@@ -188,7 +188,7 @@ static CUresult add_conditional(CUgraphNode *out_node, CUgraph graph, const CUgr
     return CUDA_SUCCESS;
 }
 
-// Of the nodes that this call adds, loops and branches alone.
+// This call adds only loops and branches.
 CUresult cuGraphAddNode_v2(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                            const CUgraphEdgeData *edges, size_t num_after,
                            CUgraphNodeParams *params)

@@ -12,7 +12,7 @@ struct condition;
 // These expect the world's lock.
 struct condition *condition_hold(struct condition *condition);
 void condition_drop(struct condition *condition);
-void conditions_drop_of(CUgraph graph); // those that it holds
+void conditions_drop_of(CUgraph graph); // drops those that it holds
 // A launch begins: conditions in it have the default value, or none yet.
 void conditions_begin(CUgraph plan);
 // The body that it chooses: the first if it is not 0, else the second. One that nobody has set is a

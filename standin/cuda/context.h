@@ -12,16 +12,16 @@
 struct CUctx_st {
     CUdevice device;
     bool primary, alive;
-    unsigned retains; // of a primary context
+    unsigned retains; // a primary context's
     unsigned flags;
     unsigned long long id;
     CUresult fault;        // sticky: every later call returns it
     CUstream null_stream;  // made at its first use
     unsigned peers;        // bit per device whose memory it may access
-    struct CUctx_st *next; // of the list of all contexts
+    struct CUctx_st *next; // in the list of all contexts
 };
 
-CUcontext context_current(void);              // of this thread, or NULL
+CUcontext context_current(void);              // this thread's, or NULL
 CUcontext context_of_device(CUdevice device); // its primary context's record; NULL: no such device
 
 // All of these expect the world's lock.

@@ -11,7 +11,7 @@
 struct CUevent_st {
     CUcontext context;
     unsigned flags;
-    struct ticket *ticket;     // of the latest record; NULL: never recorded
+    struct ticket *ticket;     // the latest record's; NULL: never recorded
     struct capture *capture;   // the latest record was captured; NULL: it was not
     struct node_list frontier; // what the captured record stands for
 };

@@ -34,7 +34,7 @@ struct CUgraph_st {
     uint64_t next_id;
     int references;
     bool public;                  // a program holds it: it and its nodes are in the set of handles
-    bool is_body;                 // of a conditional node, which is destroyed with that
+    bool is_body;                 // a conditional node has it, and it is destroyed with that
     struct condition *conditions; // made for it; see condition.h
 };
 

@@ -169,7 +169,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *out_node, CUgraph graph, const CUgraphN
     return result;
 }
 
-// Of one operation, a wait.
+// The node has one operation, a wait.
 CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out_node, CUgraph graph, const CUgraphNode *after,
                                   size_t num_after, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {

@@ -80,7 +80,7 @@ struct scope {
     uint64_t left, sum;
 };
 
-// Of a call's runs in one frame, which counts from 1.
+// A call's runs in one frame, which counts from 1.
 struct tally {
     uint64_t frame, num, sum, begun;
 };
@@ -88,26 +88,26 @@ struct tally {
 struct walk {
     CUcontext context;
     CUmodule module;
-    const unsigned char *arguments; // of this frame
+    const unsigned char *arguments; // this frame's
     uint32_t *told;                 // per lane
-    uint64_t *stamps;               // of this frame; NULL: it has none
+    uint64_t *stamps;               // this frame's; NULL: it has none
     struct tally *tallies;          // the same; an island with scopes has these instead
     struct tally *scope_tallies;    // behind them
-    uint64_t frame;                 // of those
-    uint32_t num_in_lane;           // of stamps, two numbers each, or of tallies
+    uint64_t frame;                 // which frame has them
+    uint32_t num_in_lane;           // stamps, two numbers each, or tallies
     _Atomic uint32_t *notes;        // per lane; NULL: none are taken
     const uint32_t *cancelled;      // a word of the host; NULL: there is none
-    struct scope *scopes;           // of the launch; NULL: it has none
+    struct scope *scopes;           // the launch's; NULL: it has none
     uint32_t step;                  // at hand
     bool failed;
-    CUresult trap; // of some lane's kernel: the others go no further
+    CUresult trap; // some lane's kernel met it: the others go no further
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
 
 struct lane {
     struct walk *walk;
-    const uint32_t *units, *waits; // of its block
+    const uint32_t *units, *waits; // its block's
     uint32_t index, next, end, first;
 };
 

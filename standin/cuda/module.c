@@ -59,7 +59,7 @@ standin_kernel module_find_body(const char *name)
     return body != NULL ? body : moves_find_body(name);
 }
 
-// Of Braid's kernel that only waits, which is not the body's to do.
+// Stands for Braid's kernel that only waits, which is not the body's to do.
 static void do_nothing(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                        void **arguments)
 {

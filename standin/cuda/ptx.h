@@ -22,8 +22,8 @@ struct ptx_entry {
     bool notes_end;       // it reads the last of these
     bool reads_grid;      // its last parameter is braid_grid_from
     bool returns;         // blocks beyond what is there
-    bool sets_conditions; // of loops: it calls cudaGraphSetConditional
-    int num_clock_reads;  // of %globaltimer, in its body
+    bool sets_conditions; // it calls cudaGraphSetConditional for loops
+    int num_clock_reads;  // reads of %globaltimer, in its body
 };
 
 // PTX begins with .version and has .target; anything else is another kind of image, or none.

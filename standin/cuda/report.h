@@ -6,7 +6,7 @@
 // One line to stderr, for misuse that an error code alone would hide.
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 
-// Of a kernel that is queued. Expects the world's lock.
+// Reports a kernel that is queued. Expects the world's lock.
 void report_priority(const char *kernel, int priority);
 
 #endif

@@ -8,10 +8,10 @@
 enum setting {
     SETTING_DEVICES,         // how many devices there are
     SETTING_MEMORY,          // bytes of memory a device has
-    SETTING_SEED,            // of every random choice
+    SETTING_SEED,            // starts every random choice
     SETTING_SLOW_US,         // mean delay before a work item, in microseconds
     SETTING_GRAPH_THREADS,   // how many nodes of one graph may run at once
-    SETTING_MULTIPROCESSORS, // of each device
+    SETTING_MULTIPROCESSORS, // each device has so many
     SETTING_CLOCK_NS,        // a step of the clock of events; 0: it is the host's
     SETTING_PEERS,           // whether devices can be given access to each other's memory
     SETTING_PTX,             // whether entries without a host function run as PTX

@@ -29,10 +29,10 @@ struct CUstream_st {
     bool closing;
     pthread_cond_t arrived;
     struct item *first, **last; // the first one may be running
-    struct ticket *latest;      // of the item queued last
+    struct ticket *latest;      // the ticket of the item queued last
     struct capture *capture;    // that the stream takes part in, or NULL
     struct node_list frontier;  // while capturing: what the next node comes after
-    struct CUstream_st *next;   // of the list of all streams
+    struct CUstream_st *next;   // in the list of all streams
 };
 
 // Without the lock: resolve, queue, release what could not be queued. Takes the work over.
@@ -51,7 +51,7 @@ CUresult stream_submit(CUstream stream, struct work *work, struct ticket *ticket
 CUresult stream_submit_wait(CUstream stream, struct ticket *ticket); // NULL or done: nothing
 
 bool stream_is_null(CUstream stream);
-CUstream stream_first(void);             // of the list of all streams
+CUstream stream_first(void);             // in the list of all streams
 void stream_wait_all(CUcontext context); // for everything queued in the context until now
 void stream_close_null(CUcontext context);
 

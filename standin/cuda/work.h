@@ -22,7 +22,7 @@ enum work_kind {
     WORK_EVENT_WAIT,   // in a graph only
     WORK_CHILD,        // a graph within a graph
     WORK_CONDITIONAL,  // graphs within a graph: one again and again, or one of them or none
-    WORK_LAUNCH,       // of an instantiated graph
+    WORK_LAUNCH,       // launches an instantiated graph
     WORK_ARRIVE,       // memory allocated in stream order
     WORK_BURY,         // memory freed in stream order
 };
@@ -39,7 +39,7 @@ struct copy {
     size_t to_pitch, from_pitch, to_slice, from_slice; // bytes from row to row, slice to slice
     size_t width, height, depth;
     bool in_graph;  // not staged through the host: the node's device must reach both sides
-    char *snapshot; // of pageable memory that was read at submission; owned; NULL: none
+    char *snapshot; // pageable memory as it was read at submission; owned; NULL: none
 };
 
 struct kernel_call {
@@ -98,7 +98,7 @@ void work_finish(struct work *work);
 // Checks what can be checked at submission. Expects the world's lock.
 CUresult work_check(const struct work *work);
 
-// Of a loop or branch; of other work 0.
+// Counts the bodies of a loop or branch; other work has 0.
 unsigned work_num_bodies(const struct work *work);
 
 // Does it, without the lock. A poisoned context runs callbacks and bookkeeping only. ticket: of

@@ -136,7 +136,7 @@ static bool arguments_usable(CUcontext context, const struct kernel_call *call)
     return usable;
 }
 
-static _Thread_local CUresult trap; // of the kernel that this thread runs
+static _Thread_local CUresult trap; // the trap of the kernel that this thread runs
 
 void standin_trap(int error)
 {
@@ -164,7 +164,7 @@ static bool find_grid(const struct kernel_call *call, void *const *arguments, un
     return grid[0] && grid[1] && grid[2];
 }
 
-static _Thread_local CUcontext fetching; // of the kernel that runs
+static _Thread_local CUcontext fetching; // the context of the kernel that runs
 static atomic_long fetched;
 
 static void fetch(uint64_t address, uint64_t bytes)

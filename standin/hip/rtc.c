@@ -57,7 +57,7 @@ static const char *const library_names[] = { "libnvrtc.so.13", "libnvrtc.so.12",
 
 static pthread_once_t open_once = PTHREAD_ONCE_INIT;
 static struct nvrtc nvrtc; // constant after open_once
-static bool nvrtc_found;   // likewise
+static bool nvrtc_found;   // constant after open_once
 
 static void open_nvrtc(void)
 {

@@ -41,7 +41,7 @@ struct ncclComm {
     atomic_bool aborted, at_work;
     bool is_connected;
     _Atomic int error;       // asynchronous
-    struct launch *launches; // of all captures and streams, freed with it
+    struct launch *launches; // all captures' and streams', freed with it
     pthread_mutex_t lock;
 };
 
@@ -76,7 +76,7 @@ struct part {
 
 static _Thread_local int depth;
 static _Thread_local struct launch group;
-static _Thread_local int group_error; // of a call in it: then nothing of it is queued
+static _Thread_local int group_error; // a call in it failed so: then nothing of it is queued
 
 // For calls that may stand in a group.
 #define OPERATION_FAULT(function)                                                                  \
@@ -345,7 +345,7 @@ NCCL_API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ftruncate(file, sizeof(struct shared)) ? ncclSystemError : ncclSuccess;
 }
 
-// Of the process that made the id, once all have opened it.
+// The process that made the id closes it, once all have opened it.
 static void close_id(const ncclUniqueId *id)
 {
     int process, file;

@@ -17,13 +17,13 @@ struct reader {
     const char *file;
     struct text *ptx, *log;
     bool failed;
-    int depth;      // of braces, not counting those of extern "C" blocks
+    int depth;      // in braces, not counting those of extern "C" blocks
     int c_blocks;   // extern "C" { blocks around here
     bool c_linkage; // the declaration began with extern "C"
     bool is_template;
     struct tokens template_parameters;
     const char *expression; // that names a kernel, or NULL
-    struct text markers;    // of calls
+    struct text markers;    // where calls are
 };
 
 static bool token_begins(struct token token, const char *text)

@@ -15,7 +15,7 @@ struct token {
 struct tokens {
     const char *at;
     int line;
-    int error_line;         // of the first #error; 0: none so far
+    int error_line;         // where the first #error is; 0: none so far
     const char *error_text; // the rest of that line
 };
 

@@ -18,7 +18,7 @@ struct types {
     struct {
         struct token name;
         size_t value;
-    } constants[MAX_CONSTANTS]; // of enums, where the value is written down
+    } constants[MAX_CONSTANTS]; // enums' constants, where the value is written down
     size_t num_constants;
 };
 

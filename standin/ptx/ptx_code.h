@@ -16,7 +16,7 @@ enum {
     CODE_WORD = 256,
     CODE_GLOBAL_BYTES = 1 << 16,
     CODE_MOST_PARAMS = 8,
-    CODE_MOST_CALLS = 16,       // of functions in each other
+    CODE_MOST_CALLS = 16,       // functions in each other
     CODE_FIRST_LOCAL = 1 << 24, // addresses of .param from here on are in local memory
 };
 
@@ -38,7 +38,7 @@ enum operand_kind {
 struct operand {
     enum operand_kind kind;
     size_t index;
-    uint64_t value; // of [index + value] too
+    uint64_t value; // also the one in [index + value]
     bool negated;   // !%p
     size_t num_parts;
     size_t parts[CODE_MOST_VECTOR]; // registers; SIZE_MAX: _
@@ -47,13 +47,13 @@ struct operand {
 enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM };
 
 struct instruction {
-    int operation; // of the table
+    int operation; // its index in the table
     int line;
-    char parts[CODE_MOST_PARTS][12]; // of the opcode behind its first
+    char parts[CODE_MOST_PARTS][12]; // the opcode's, behind its first
     size_t num_parts;
     struct type type, other; // the last and the one before it
     enum space space;
-    int width;    // of .v2 and .v4, or 1
+    int width;    // that in .v2 or .v4, or 1
     size_t guard; // SIZE_MAX: none
     bool guard_negated;
     struct operand operands[CODE_MOST_OPERANDS];
@@ -62,7 +62,8 @@ struct instruction {
     bool takes_result; // the first operand of a call
 };
 
-// Of the module. Its registers and parameters have one place, so it does not call itself.
+// A function of the module. Its registers and parameters have one place, so it does not call
+// itself.
 struct function {
     char name[CODE_WORD];
     size_t first;      // instruction; SIZE_MAX: it is not read yet

@@ -16,7 +16,7 @@ struct thread {
     size_t calls[CODE_MOST_CALLS], num_calls; // that it is in: their instructions
     enum state state;
     size_t barrier; // that it waits at
-    uint32_t mask;  // of the warp's threads that it waits for
+    uint32_t mask;  // the warp's threads that it waits for
     unsigned index; // in its block
     unsigned tid[3];
     struct block *block;

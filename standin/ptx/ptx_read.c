@@ -6,7 +6,7 @@
 #include "operations.h"
 #include "ptx_reader.h"
 
-enum { MOST_DEPTH = 32 }; // of blocks
+enum { MOST_DEPTH = 32 }; // blocks in each other
 
 int operations_find(const char *name)
 {
@@ -176,7 +176,7 @@ static void read_directive(struct reader *reader, const char *word)
         reader_variable(reader, NAME_SHARED, &reader->code->shared_bytes);
     else if (strcmp(word, ".local") == 0)
         reader_variable(reader, NAME_LOCAL, &reader->code->local_bytes);
-    else if (strcmp(word, ".param") == 0) // of a call
+    else if (strcmp(word, ".param") == 0) // a call's
         reader_variable(reader, NAME_CALL, &reader->code->local_bytes);
     else if (strcmp(word, ".loc") == 0)
         reader->at += strcspn(reader->at, "\n");

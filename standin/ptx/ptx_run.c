@@ -73,7 +73,7 @@ static void leave(const struct run *run, struct thread *thread)
     thread->at++;
 }
 
-// Of the copies in bulk only those into the cache.
+// The stand-in has only copies in bulk into the cache.
 static void fetch(struct run *run, struct thread *thread, const struct instruction *instruction)
 {
     uint64_t address = machine_read(run, thread, &instruction->operands[0]);

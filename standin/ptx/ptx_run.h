@@ -8,8 +8,8 @@
 struct grid {
     unsigned grid[3], block[3], shared_bytes;
     const void *arguments;                                  // packed, as the entry's parameters lie
-    uint64_t seed;                                          // of the order in which threads run
-    bool (*set_condition)(uint64_t handle, unsigned value); // of a loop; false: there is none
+    uint64_t seed;                                          // orders the threads that run
+    bool (*set_condition)(uint64_t handle, unsigned value); // sets a loop's; false: there is none
     void (*fetch)(uint64_t address, uint64_t bytes);        // into the cache; NULL: nothing may be
 };
 

@@ -26,9 +26,9 @@ struct request {
     struct rank_transfer transfer;
     struct communicator *communicator;
     uint32_t tag;
-    uint32_t message;         // of a send
-    bool sent[RANKS_MOST];    // of a collective, by rank in the communicator
-    bool arrived[RANKS_MOST]; // likewise
+    uint32_t message;         // a send's
+    bool sent[RANKS_MOST];    // a collective's, by rank in the communicator
+    bool arrived[RANKS_MOST]; // a collective's, by rank in the communicator
     char *parts;              // what arrived, by rank
     uint64_t part_bytes;
 };

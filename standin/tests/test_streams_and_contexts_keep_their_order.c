@@ -130,7 +130,7 @@ static void contexts_stack_and_end(void **state)
     assert_ptr_equal(popped, second);
     must(cuCtxGetDevice(&ordinal));
     assert_int_equal(ordinal, 0);
-    CUevent event = make_event(); // of the first context: the stream is the second's
+    CUevent event = make_event(); // in the first context: the stream is the second's
     must_be(cuEventRecord(event, stream), CUDA_ERROR_INVALID_HANDLE);
     must(cuEventRecord(event, NULL));
     must(cuStreamWaitEvent(stream, event, 0)); // waits may cross

@@ -16,7 +16,7 @@ enum argument_kind {
     ARGUMENT_IS_FLAG,   // none: bool
     ARGUMENT_IS_TEXT,   // const char *
     ARGUMENT_IS_NUMBER, // whole, from `least` to `most`: uint64_t
-    ARGUMENT_IS_COUNT,  // likewise: uint32_t
+    ARGUMENT_IS_COUNT,  // a whole number, too: uint32_t
     ARGUMENT_IS_FACTOR, // greater than 0: double
     ARGUMENT_IS_READ,   // by a function
     ARGUMENT_IS_CALL,   // none: a function is called with NULL
@@ -33,7 +33,7 @@ struct argument {
     argument_reader *read;
 };
 
-// Of a cost, in units of the file.
+// The most that a cost may be, in units of the file.
 #define ARGUMENT_MOST_COST ((uint64_t)1 << 30)
 
 // Rows of a table. `member` is of the struct that the command keeps its options in.

@@ -21,13 +21,13 @@ enum capture_resource_kind { CAPTURE_NAME, CAPTURE_BUFFER, CAPTURE_TRANSIENT, CA
 struct capture_resource {
     const char *name;
     enum capture_resource_kind kind;
-    uint32_t buffer; // of a range; of a buffer itself, or the one right before it
+    uint32_t buffer; // the buffer that a range is in; a buffer itself, or the one right before it
     uint32_t next;   // the one right behind a buffer; CAPTURE_NONE: there is none
     bool is_reached; // from a buffer that stands behind none
     bool is_glued;   // a node uses bytes of the one before and this one together
     uint64_t offset, bytes;
     uint32_t alignment;
-    const unsigned char *contents; // of a buffer
+    const unsigned char *contents; // a buffer's
 };
 
 enum capture_node_kind {
@@ -69,9 +69,10 @@ struct capture_node {
     uint32_t shared_bytes;
     int32_t priority;
     bool has_grid_from;          // the last argument
-    uint64_t num;                // of a copy its bytes, of a fill its values
-    uint32_t value, value_bytes; // of a fill
-    // Of a loop or branch. Its body or first arm begins behind it, the second arm behind that.
+    uint64_t num;                // a copy's bytes, a fill's values
+    uint32_t value, value_bytes; // a fill's
+    // A loop or branch has these. Its body or first arm begins behind it, the second arm behind
+    // that.
     uint32_t condition; // a resource; CAPTURE_NONE: there is none
     uint64_t most, expected;
     bool tests_first;
@@ -98,7 +99,7 @@ struct capture_file {
     braid_kernel *kernels;
     struct capture_node *nodes;
     struct capture_edge *edges;
-    uint32_t *order; // of the nodes, one after another; bodies come right behind their node
+    uint32_t *order; // nodes, one after another; bodies come right behind their node
     uint32_t num_resources, num_kernels, num_nodes, num_edges;
     struct array accesses, arguments, words; // struct capture_access and so on, by node
     struct array values;                     // unsigned char; each begins at a multiple of 8

@@ -7,7 +7,7 @@
 
 struct capture_reader {
     struct capture_file *file;
-    size_t at, end; // of the section
+    size_t at, end; // in the section
     char section[5];
     enum exit_status status; // once it failed, pieces are zeros
 };

@@ -206,7 +206,7 @@ static enum exit_status compare_tasks(const json_t *before, const json_t *after)
     struct change *changes =
         done ? calloc(json_object_size(old_tasks) + 1, sizeof(*changes)) : NULL;
     size_t num = 0, num_gone = 0, num_new = 0;
-    double parts = parts_of(before); // of both
+    double parts = parts_of(before); // both files have so many
     const char *key;
     if (!changes) {
         json_decref(old_tasks);
@@ -242,7 +242,7 @@ static bool is_more(double a, double b, double c, double d)
 
 static bool is_past_limit(double before, double after, double limit)
 {
-    const double parts = 1e6; // of a percent: as decimals, limits are no binary fractions
+    const double parts = 1e6; // in a percent: as decimals, limits are no binary fractions
     return is_more(after - before, 100 * parts, rint(limit * parts), before);
 }
 

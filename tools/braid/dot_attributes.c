@@ -314,7 +314,7 @@ static enum exit_status read_unit(struct dot_file *file, const char *text)
     return file->cost_unit ? EXIT_DONE : dot_text_no_memory(&file->text);
 }
 
-// Of the graph, in the order in which they are read.
+// The graph's attributes, in the order in which they are read.
 static const struct {
     char name[16];
     enum exit_status (*read)(struct dot_file *file, const char *text);

@@ -75,7 +75,7 @@ static void take_defaults(struct dot_build *build, uint32_t node)
 {
     struct dot_given *given = &build->file->given;
     uint64_t num = 0;
-    // Those inside and those given later win: what is given first stays.
+    // Inner and later defaults win: what is given first stays.
     for (uint32_t at = dot_build_level(build)->subgraph; at != DOT_NONE;
          at = build->subgraphs[at].parent) {
         uint32_t i = build->subgraphs[at].last_default;
@@ -193,7 +193,7 @@ void dot_build_close(struct dot_build *build)
     build->num_levels--;
 }
 
-// Of several settings of one attribute the last one counts.
+// If one attribute is set several times, the last one counts.
 static void put_setting(struct dot_build *build, struct dot_setting setting)
 {
     uint32_t *at = &build->file->given.attributes[setting.attribute].setting;

@@ -11,7 +11,7 @@
 
 // One end of an edge: a list of nodes, or a subgraph.
 struct dot_end {
-    uint32_t first_node, num_nodes; // of the list
+    uint32_t first_node, num_nodes; // the list's
     uint32_t subgraph;              // DOT_NONE: a list
     uint32_t position;              // in the text, of its first token
 };
@@ -19,7 +19,7 @@ struct dot_end {
 // A subgraph, or the graph itself, whose '}' is still to come, and its statement so far.
 struct dot_level {
     uint32_t subgraph;
-    uint32_t first_end, first_node; // of the statement
+    uint32_t first_end, first_node; // the statement's
     int state;                      // the parser's
 };
 
@@ -27,7 +27,7 @@ struct dot_subgraph {
     uint32_t parent; // DOT_NONE: it is the whole graph, number 0
     uint32_t num_nodes;
     uint32_t last_member;  // a list that goes backwards; the graph has none
-    uint32_t last_default; // likewise
+    uint32_t last_default; // a list that goes backwards
 };
 
 // An attribute of the statement at hand.
@@ -37,7 +37,7 @@ struct dot_setting {
 
 enum dot_defaults { DOT_OF_NODES, DOT_OF_EDGES, DOT_OF_GRAPHS };
 
-// Of nodes or edges that a subgraph makes.
+// A default for the nodes or edges that a subgraph makes.
 struct dot_default {
     enum dot_defaults kind;
     struct dot_setting setting;
@@ -56,12 +56,12 @@ struct dot_build {
     struct dot_names subgraph_names, keys;
     struct dot_level *levels;
     struct dot_end *ends;
-    uint32_t *nodes; // of ends that are lists
+    uint32_t *nodes; // in ends that are lists
     struct dot_subgraph *subgraphs;
     struct dot_member *members;
     struct dot_default *defaults;
     struct dot_setting *settings;
-    uint32_t *tails, *heads; // of the edges at hand
+    uint32_t *tails, *heads; // the edges' at hand
     uint32_t num_levels, num_ends, num_nodes, num_subgraphs, num_members, num_defaults,
         num_settings;
     uint32_t level_room, end_room, node_room, subgraph_room, member_room, default_room,

@@ -53,7 +53,7 @@ enum exit_status dot_texts_count(struct dot_file *file, const struct dot_attribu
 // A transient buffer is one block, and scratch is one for each node that is given its address.
 struct block_count {
     const struct dot_file *file;
-    uint32_t *latest; // of each resource: 1 + the latest node that was counted with it
+    uint32_t *latest; // by resource: 1 + the latest node that was counted with it
     uint64_t num;
 };
 

@@ -23,7 +23,7 @@ struct dot_cost {
 };
 
 enum { DOT_MOST_ARGS = 1024, DOT_MOST_PLACES = 64, DOT_MOST_RANKS = 1 << 20 };
-enum { DOT_MOST_ARG_BYTES = 1 << 16 }; // of all arguments of a node
+enum { DOT_MOST_ARG_BYTES = 1 << 16 }; // all arguments' of a node
 #define DOT_NONE UINT32_MAX
 
 enum dot_kind {
@@ -53,18 +53,18 @@ struct dot_node {
     uint64_t bytes;  // that other ranks are sent of it
     uint32_t device; // that it names: BRAID_PLACE(i); 0: none
     uint32_t first_access, num_accesses;
-    braid_dim3 grid, block; // of a kernel
+    braid_dim3 grid, block; // a kernel's
     uint32_t num_args;
-    uint32_t first_arg;                 // of a kernel with args, which are num_args
+    uint32_t first_arg;                 // for a kernel with args, which are num_args
     uint32_t grid_from, to, from, user; // resources, or DOT_NONE
-    uint32_t value_bytes;               // of a fill; 0: not given
-    bool blocking;                      // of a host call
+    uint32_t value_bytes;               // a fill's; 0: not given
+    bool blocking;                      // a host call's
     bool is_undeclared;                 // a kernel that may touch any memory
     bool may_be_inside;                 // an island, with num_args arguments
     // Where the file says what the node is given the addresses of, and so many bytes of what else:
     bool has_values, has_args;
     bool reads_grid;
-    // Of loops and branches, whose bodies follow them, and of the nodes inside:
+    // Loops and branches, whose bodies follow them, and the nodes inside have these:
     bool is_else; // that is a second arm
     bool tests_first;
     uint32_t around;         // whose body it is directly in, or DOT_NONE
@@ -109,11 +109,11 @@ struct dot_access {
 
 struct dot_resource {
     char *name;             // NULL for a range and for an earlier version
-    uint32_t buffer;        // of a range: the resource it is a part of
+    uint32_t buffer;        // a range's: the resource it is a part of
     uint64_t offset, bytes; // bytes is 0 for what is not a buffer
-    uint32_t alignment;     // of memory that the plan chooses; 0: as usual
+    uint32_t alignment;     // if the plan chooses the memory; 0: as usual
     uint32_t num_versions;  // 0: it has none
-    uint32_t frames_before; // of an earlier version, of the resource `buffer`; otherwise 0
+    uint32_t frames_before; // an earlier version's, in the resource `buffer`; otherwise 0
     uint32_t home;          // BRAID_PLACE(i) or BRAID_EVERYWHERE; 0: the first device
     bool is_transient;      // the plan chooses its memory, wherever that is
     bool is_scratch;        // and each node has its own
@@ -122,8 +122,8 @@ struct dot_resource {
 
 struct dot_file {
     struct dot_text text;   // while the file is read; its path stays
-    struct dot_given given; // likewise
-    struct dot_names ids;   // of nodes, by their places
+    struct dot_given given; // while the file is read
+    struct dot_names ids;   // nodes' ids, by their places
     struct dot_limits limits;
     char *cost_unit;        // NULL: not given
     uint64_t unit_ns;       // how long a unit of cost is planned
@@ -140,7 +140,7 @@ struct dot_file {
     struct dot_arg *args; // node by node, and so are uses
     struct dot_use *uses;
     uint32_t num_resources, num_accesses, num_parameters, num_args, num_uses;
-    uint64_t counts[DOT_NUM_LIMITS]; // of what attributes stand for
+    uint64_t counts[DOT_NUM_LIMITS]; // how many things attributes stand for
     uint32_t without_cost;           // nodes to which none is given
 };
 

@@ -18,14 +18,14 @@ enum dot_attribute_use {
 struct dot_attribute {
     enum dot_attribute_use use;
     uint32_t graph;       // the graph's own
-    uint32_t *values;     // of the first `room` nodes, by their place
+    uint32_t *values;     // the first `room` nodes', by their place
     uint32_t room;        // 0 unless it is read
     uint32_t first, near; // else the first node that has it, and the value there
     uint32_t setting;     // where the statement at hand has it, if it does
 };
 
 struct dot_given {
-    struct dot_names names; // of nodes, edges and graphs
+    struct dot_names names; // nodes', edges' and graphs'
     struct dot_attribute *attributes;
     uint32_t room;
     struct dot_string value; // read last, and where it stands

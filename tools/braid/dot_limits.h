@@ -16,7 +16,7 @@ enum dot_limit {
     DOT_MEMBERS,    // nodes and edges of subgraphs, in each that holds them
     DOT_ATTRIBUTES, // different names: each node and edge has room for all
     DOT_ACCESSES,
-    DOT_ARGUMENTS, // of kernels, and uses of parameters
+    DOT_ARGUMENTS, // kernels' arguments, and uses of parameters
     DOT_BLOCKS,    // transient buffers, and scratch once for each node that uses it
     // Bytes of the attributes of all nodes, defaults counted for each node, and of what statements
     // say of their edges. Before they are read, each attribute of each node counts as one.

@@ -9,7 +9,7 @@
 
 // The digits of a number without its point, of which there are `point` before it.
 struct decimal {
-    const char *first, *end; // of digits and at most one '.'
+    const char *first, *end; // around digits and at most one '.'
     long point;
 };
 

@@ -29,7 +29,7 @@ static const char *find_near(const char *const *names, size_t num, const char *n
         if (!near && strlen(names[i]) >= LEAST_LENGTH && is_near(names[i], name))
             near = names[i];
     }
-    return strcmp(name, "xlabel") == 0 ? NULL : near; // of Graphviz, near to one of ours
+    return strcmp(name, "xlabel") == 0 ? NULL : near; // it is Graphviz's, near to one of ours
 }
 
 bool dot_unknown_is_near(const char *const *names, size_t num, const char *name)

@@ -9,8 +9,8 @@
 
 #include "message.h"
 
-// Of the files that the tool writes. Grows when a field changes its meaning or goes away; new
-// fields do not count.
+// The format of the files that the tool writes. It grows when a field changes its meaning or goes
+// away; new fields do not count.
 enum { JSON_FORMAT = 2 };
 
 // Whether an input path means standard input.

@@ -36,7 +36,7 @@ static const struct {
     { "replay", command_replay }, { "devices", command_devices },
 };
 
-// Of a command, what it says to --help.
+// Prints what a command says to --help.
 static enum exit_status print_help(char *topic)
 {
     static char option[] = "--help";

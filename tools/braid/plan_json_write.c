@@ -15,8 +15,8 @@ enum { ROOM = 1 << 16 };
 // The nodes of each lane or island, in issue order.
 struct lists {
     uint32_t num;
-    uint32_t *first, *last; // of each list; DOT_NONE: it is empty
-    uint32_t *next;         // of each node
+    uint32_t *first, *last; // by list; DOT_NONE: it is empty
+    uint32_t *next;         // by node
 };
 
 struct plan_json {
@@ -26,10 +26,10 @@ struct plan_json {
     braid_schedule_info info;
     json_t *head, *copies;
     struct lists lanes, islands;
-    uint32_t *waiters; // of each wait
-    const char **ids;  // of the file's nodes, near each other: each is written several times
+    uint32_t *waiters; // by wait
+    const char **ids;  // the file's nodes', near each other: each is written several times
     FILE *stream;
-    char *room; // of ROOM bytes, `used` of them on their way to the stream
+    char *room; // ROOM bytes, `used` of them on their way to the stream
     size_t used;
     const char *separator; // before the next item
     bool is_broken;

@@ -16,7 +16,7 @@ static bool is_verbose;     // each step leaves a line with its time
 static bool is_drawn;       // there is a line to take away
 static const char *step;    // now; NULL: none
 static uint64_t step_start; // in nanoseconds
-static uint64_t last_drawn; // likewise
+static uint64_t last_drawn; // in nanoseconds
 
 void progress_be_verbose(void)
 {

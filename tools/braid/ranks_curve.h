@@ -16,7 +16,7 @@ struct ranks_point {
     uint32_t num_ranks;
     size_t num_tasks;
     struct ranks_frame frame;
-    double efficiency; // of all workers' time, the part in which they computed
+    double efficiency; // the part of all workers' time in which they computed
 };
 
 struct ranks_curve {

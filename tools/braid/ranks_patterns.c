@@ -15,7 +15,7 @@ typedef void pattern_maker(const double *values, uint32_t num_ranks, struct rank
 
 enum { HALO_ROWS, HALO_COLUMNS, HALO_STEPS, HALO_CELL_NS, HALO_STRONG };
 
-// Of each rank and field: the rows that neighbours read, and the rest.
+// Each rank and field has the rows that neighbours read, and the rest.
 struct rows {
     uint32_t first, middle, last;
 };
@@ -72,7 +72,7 @@ enum { CHOLESKY_TILES, CHOLESKY_SIZE, CHOLESKY_GFLOPS, CHOLESKY_STRONG };
 
 struct tiles {
     struct ranks_world *world;
-    uint32_t *made; // of each tile, the task that wrote it last, from 1
+    uint32_t *made; // by tile: the task that wrote it last, from 1
     int num, across, down;
     double flop_ns, size, bytes;
 };

@@ -133,10 +133,10 @@ static const braid_kernel kernel = { .name = "task", .cpu = compute };
 
 // Nodes and needs by rank.
 struct parts {
-    uint32_t *first_node, *nodes; // of each rank, in their order
+    uint32_t *first_node, *nodes; // each rank's, in their order
     uint32_t *local;              // by node: which of its rank's it is
     uint32_t *first_need, *needs; // by node: what it needs
-    struct store store;           // of these
+    struct store store;           // holds these
 };
 
 static bool sort_parts(const struct dealing *dealing, struct parts *parts)

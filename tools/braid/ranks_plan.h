@@ -19,7 +19,7 @@ struct ranks_node {
     uint64_t cost_ns;
     uint64_t planned_ns; // when its rank's plan starts it
     uint32_t rank;
-    uint32_t message; // of a send or receive
+    uint32_t message; // a send's or receive's
     uint8_t kind;
 };
 

@@ -32,7 +32,7 @@ struct run {
     uint32_t *first, *behind; // by node: who waits for it
     size_t num_ended;
     double now, work_ns;
-    struct store store; // of the arrays
+    struct store store; // holds the arrays
 };
 
 static bool is_before(const struct event *a, const struct event *b)

@@ -77,7 +77,7 @@ static bool sort_edges(const struct dot_file *file, struct into *into)
 struct taking {
     const struct dot_file *file;
     struct into into;
-    uint32_t *number; // of the task, from 1
+    uint32_t *number; // the task's, from 1
     uint32_t *stack;
     struct ranks_world *world;
 };

@@ -21,8 +21,8 @@ struct difference {
 struct comparing {
     struct replay_comparison *comparison;
     struct difference difference; // the first one
-    uint64_t num_iterations;      // of all loops, so far
-    // Of a walk through the frame, as one thread would run it.
+    uint64_t num_iterations;      // all loops', so far
+    // Called on a walk through the frame, as one thread would run it.
     enum exit_status (*run)(struct comparing *comparing, uint32_t node);
 };
 
@@ -291,7 +291,7 @@ enum exit_status replay_compare_devices(struct replay_comparison *comparison)
                : status;
 }
 
-// Those of the serial run, and of the planned one.
+// Reads the bytes of the serial run, and of the planned one.
 static enum exit_status read_runs(const struct replay_comparison *comparison, uint32_t buffer,
                                   uint64_t begin, uint64_t bytes)
 {

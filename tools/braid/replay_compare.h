@@ -14,7 +14,7 @@ struct replay_comparison {
     unsigned char **contents;           // by resource, of the serial run
     unsigned char *room[2];             // for the largest buffer each
     uint64_t *iterations;               // by node: of loops, for messages; 0: not known
-    uint64_t most_iterations;           // of all loops, one by one
+    uint64_t most_iterations;           // all loops', one by one
 };
 
 // Whether loops without a condition have no more iterations than that.

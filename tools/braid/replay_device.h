@@ -13,7 +13,7 @@ struct replay_device {
     braid_device *device;
     unsigned char **memory;
     braid_graph *graph;
-    braid_exec *exec; // of nodes that are all disabled but one
+    braid_exec *exec; // its nodes are all disabled but one
 };
 
 // Opens it, with the contents of the file. `out_device` is to be closed, also if this fails.

@@ -13,7 +13,7 @@ struct building {
     braid_graph *graph;
     braid_resource *resources;
     braid_node *nodes;
-    braid_access *accesses; // of the node at hand, as are the next ones
+    braid_access *accesses; // for the node at hand, as are the next ones
     braid_arg *args;
     uint32_t room_accesses, room_args;
 };

@@ -44,7 +44,7 @@ static void keep_wait(struct report_facts *facts, struct report_wait wait)
 
 // The waits before a node, of which the one that ended last counts.
 struct lane_state {
-    uint64_t end_ns; // of its last node
+    uint64_t end_ns; // its last node's
     uint32_t last;   // that node; UINT32_MAX: none
     uint32_t waited; // UINT32_MAX: nothing since
     uint64_t waited_ns;
@@ -269,7 +269,7 @@ static enum exit_status set_costs(const struct report *report,
     return EXIT_DONE;
 }
 
-// Of plans with the lengths at hand.
+// Finds changes by plans with the lengths at hand.
 static enum exit_status find_changes(const struct report *report, struct report_facts *facts)
 {
     uint32_t num_lanes = facts->info.num_lanes > 0 ? facts->info.num_lanes : 1;

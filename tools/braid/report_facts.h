@@ -17,11 +17,11 @@ struct report {
     braid_graph *graph; // as planned; its costs are changed for a while and put back
     const braid_schedule *schedule;
     braid_schedule_options options; // that it was planned with
-    const braid_interval *measured; // of each node in a typical frame; NULL: nothing was run
+    const braid_interval *measured; // by node, in a typical frame; NULL: nothing was run
     uint64_t measured_ns;           // median of the frames
     uint64_t launch_ns;             // median; how long a launch held up the host
-    // Of the measured frame, with --profile: when the host launched it, by a clock that may be off
-    // by error_ns against the times in `measured`. NULL: that is not known.
+    // With --profile, when the host launched the measured frame, by a clock that may be off by
+    // error_ns against the times in `measured`. NULL: that is not known.
     const braid_interval *launch;
     uint64_t error_ns;
     const braid_exec_info *exec; // that was measured; NULL: there is none
@@ -36,25 +36,25 @@ struct report_wait {
 
 struct report_node {
     uint32_t node;
-    uint64_t total_ns; // of all its iterations
+    uint64_t total_ns; // all its iterations together
     uint64_t half_ns;  // makespan of a plan where it took half
 };
 
 // Nodes that each began behind the one before: on its lane, or waited for. As measured where that
 // is known, else as planned.
 struct report_path {
-    uint64_t ns; // of the nodes alone, and where one began early, from the end of that before
+    uint64_t ns; // the nodes' alone, and where one began early, from the end of that before
     uint32_t num_nodes;
 };
 
 struct report_facts {
     braid_schedule_info info;
-    struct report_wait waits[REPORT_WAITS]; // those that cost most, first
-    uint32_t num_waits;                     // of these
-    uint64_t num_idle_waits, idle_ns;       // of all: how many cost anything, and what together
+    struct report_wait waits[REPORT_WAITS]; // the waits that cost most, first
+    uint32_t num_waits;                     // how many these are
+    uint64_t num_idle_waits, idle_ns;       // all that cost anything, and what together
     struct report_path path;                // to the node that ended last
     uint64_t frame_ns;                      // from the first start to its end
-    struct report_node nodes[REPORT_NODES]; // of that path and of its bodies, the longest first
+    struct report_node nodes[REPORT_NODES]; // on that path and in its bodies, the longest first
     uint32_t num_nodes;
     // Makespans of plans: as it is, and with one more lane. Nodes take what they were measured to.
     uint64_t now_ns, more_lane_ns;

@@ -24,7 +24,7 @@ struct memory {
     struct life *lives; // by resource; no bytes: none
     struct change *changes;
     size_t num_changes;
-    uint64_t first_ns, last_ns; // of the frame
+    uint64_t first_ns, last_ns; // the frame's
     int64_t most;
 };
 

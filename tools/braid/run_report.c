@@ -97,7 +97,7 @@ static enum exit_status write_json(const struct run_arguments *arguments, const 
     return status;
 }
 
-// Of the frames kept, the one whose makespan is nearest to the median of all.
+// Finds the frame kept whose makespan is nearest to the median of all.
 static uint64_t find_typical(const struct run *run, uint64_t num_frames, uint64_t median_ns)
 {
     uint64_t first = num_frames > KEPT_FRAMES ? num_frames - KEPT_FRAMES : 0;
@@ -113,7 +113,7 @@ static uint64_t find_typical(const struct run *run, uint64_t num_frames, uint64_
     return best;
 }
 
-// Of num_frames frames behind each other, with their launches, if these are known.
+// The options show num_frames frames behind each other, with their launches, if these are known.
 static braid_timeline_options timeline_options(const struct run *run, const braid_interval *first,
                                                const braid_interval *launches, size_t num_frames)
 {

@@ -134,7 +134,7 @@ static enum exit_status plan_all(const struct simulation *simulation, const stru
     return EXIT_DONE;
 }
 
-// Of a loop or branch, all nodes in its bodies.
+// Makes a node faster; for a loop or branch, all nodes in its bodies.
 static enum exit_status make_one_faster(const struct dot_file *file, const uint64_t *costs_ns,
                                         braid_graph *graph, uint32_t node, double factor)
 {

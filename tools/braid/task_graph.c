@@ -14,12 +14,12 @@ struct task_graph {
     braid_graph *graph;
     task_graph_add *add;
     void *user;
-    braid_resource *resources; // of the file
-    braid_access *accesses;    // likewise
+    braid_resource *resources; // the file's
+    braid_access *accesses;    // the file's
     braid_parameter *parameters;
-    void *const *memory;       // of each resource; NULL: none has any
+    void *const *memory;       // by resource; NULL: none has any
     uintptr_t next_address;    // where there is none
-    braid_resource *addresses; // of the node at hand
+    braid_resource *addresses; // for the node at hand
     struct task_region at;
 };
 

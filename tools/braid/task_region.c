@@ -48,7 +48,7 @@ braid_status task_region_begin(braid_graph *graph, const struct dot_file *file, 
     const struct dot_node *node = &file->nodes[index];
     braid_node_options own = *options;
     braid_resource condition = { 0 };
-    own.accesses = NULL; // those of its bodies
+    own.accesses = NULL; // its bodies have them
     own.num_accesses = 0;
     if (node->condition != DOT_NONE)
         condition = resources[node->condition];

@@ -9,7 +9,7 @@
 
 // The body that nodes are added to now.
 struct task_region {
-    uint32_t node; // of the file; DOT_NONE: the frame
+    uint32_t node; // the file's number; DOT_NONE: the frame
     bool is_else;  // its second arm
 };
 
