@@ -83,7 +83,7 @@ static braid_exec *make_gate(braid_device *device, sem_t *opened)
     return exec;
 }
 
-// Of frames that cannot begin yet, on a device of their own: its pools keep what they once held.
+// Holds frames that cannot begin yet, on a device of their own: its pools keep what they once held.
 static double held_bytes(uint32_t num_nodes, braid_exec_mode mode)
 {
     braid_device *device;

@@ -9,7 +9,7 @@
 
 enum {
     DECODE_MOST_KERNELS = 96,
-    DECODE_WARPS = 8, // of a block
+    DECODE_WARPS = 8, // in a block
     DECODE_THREADS = 32 * DECODE_WARPS,
     DECODE_NUM_EQUAL = 80,
     DECODE_MOST_ROWS = 131072,
@@ -18,7 +18,7 @@ enum {
 // One product: each warp computes `rows_each` rows of `columns` values of two bytes (bfloat16).
 struct decode_product {
     uint32_t rows, columns, rows_each;
-    uint64_t at; // of its weights, in bytes
+    uint64_t at; // where its weights begin, in bytes
 };
 
 struct decode_chain {

@@ -59,7 +59,7 @@ static void *decode_all(void *user)
 static void *filter_all(void *user)
 {
     struct by_hand *by_hand = user;
-    struct picture *on_device = calloc(2, sizeof(*on_device)); // of a CPU: memory like any other
+    struct picture *on_device = calloc(2, sizeof(*on_device)); // a CPU's memory is like any other
     for (uint32_t i = 0; i < by_hand->num_frames && on_device; i++) {
         memcpy(&on_device[0], take(&by_hand->decoded, i, true), sizeof(*on_device));
         sem_post(&by_hand->decoded.empty);

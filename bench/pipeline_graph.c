@@ -113,7 +113,7 @@ static void add_call(braid_graph *graph, const char *name, braid_host_function *
         NULL));
 }
 
-// Of the host: as many as frames may be in flight.
+// The host has as many as frames may be in flight.
 static braid_resource add_pictures(braid_graph *graph, const char *name, uint32_t frames,
                                    struct picture *pictures)
 {

@@ -67,7 +67,7 @@ struct comparison {
     uint64_t num, num_behind, num_over; // by more than 1 %
     double worst;
     char worst_name[160];
-    double logs; // of plan / shortest list
+    double logs; // sums over plan / shortest list
 };
 
 static void compare_graph(const struct corpus_graph *from, uint32_t lanes, double wait_share,

@@ -11,7 +11,7 @@
 void plan_check(braid_status status);
 
 double plan_wall_seconds(void);
-double plan_cpu_seconds(void); // of this process; what other programs do counts less
+double plan_cpu_seconds(void); // this process's; what other programs do counts less
 
 // `num_nodes` nodes of 1 to 2 us, each after four of the `reach` nodes before it, at random.
 braid_graph *plan_random_graph(uint32_t num_nodes, uint32_t reach);

@@ -12,7 +12,7 @@
 enum {
     MAX_FRAMES = 400,
     MIN_FRAMES = 3,
-    BUDGET_NS = 150000000, // of one measurement, unless MIN_FRAMES take longer
+    BUDGET_NS = 150000000, // for one measurement, unless MIN_FRAMES take longer
     MOST_NS = 1000000000,  // a player that slow gets one frame
     GAP_FRAMES = 25,
     WARM_UP_FRAMES = 2,

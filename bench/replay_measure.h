@@ -12,7 +12,7 @@ struct replay_case {
     const struct replay_body *body;
     uint32_t num_workers;
     uint64_t gap_ns;    // slept before each frame
-    uint64_t budget_ns; // of frames; 0: as much as a measurement usually has
+    uint64_t budget_ns; // for frames; 0: as much as a measurement usually has
 };
 
 // Times of a frame, in ns; -1 if the player cannot play. On a machine that others use, the fastest
@@ -27,7 +27,7 @@ struct replay_times replay_measure(const struct replay_player *player,
 double replay_median(double *values, size_t num); // sorts them
 
 struct replay_idle {
-    double gaps_percent, later_percent; // of one core; -1: cannot play
+    double gaps_percent, later_percent; // a part of one core; -1: cannot play
 };
 
 struct replay_idle replay_measure_idle(const struct replay_player *player);

@@ -30,8 +30,8 @@ enum {
     NUM_STEPS = 1000,
     NUM_WORKERS = 2,
     NUM_ROUNDS = 3,
-    BUDGET_NS = 40000000, // of frames of one body
-    FIRST_NS = 640,       // of a body
+    BUDGET_NS = 40000000, // for frames of one body
+    FIRST_NS = 640,       // a body's
     LEAST_NS = 10,
     MOST_NS = 1000000,
 };

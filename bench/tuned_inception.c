@@ -28,7 +28,7 @@ static void multiply(const braid_blocks *blocks, void *const *args)
                                             .scale = 1 });
 }
 
-enum { SIDE = 16 }; // of a block on a GPU
+enum { SIDE = 16 }; // a block's on a GPU
 
 static const char source[] =
     "extern \"C\" __global__ void product(double *c, const double *a, const double *b, int m, int "

@@ -4,7 +4,7 @@
 #include "tuned.h"
 
 struct pictures {
-    void *in, *out; // of the host
+    void *in, *out; // the host's
 };
 
 static void finish(struct tuned_graph *graph)

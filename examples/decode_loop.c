@@ -8,7 +8,7 @@ enum { LAYERS = 12, WIDTH = 32, TOKENS = 96, PROMPT = 8, BLOCK = 16 };
 // What changes with every token: how long the caches are with it, in blocks of BLOCK positions too.
 struct position {
     uint32_t length, blocks, samples;
-    float *rows[LAYERS]; // of the caches, where the token goes
+    float *rows[LAYERS]; // in the caches, where the token goes
 };
 
 static float caches[LAYERS][TOKENS][WIDTH], state[WIDTH] = { 1 }, sums[TOKENS / BLOCK][WIDTH];

@@ -10,7 +10,7 @@ enum { NUM = 1 << 16, THREADS = 256, TO_DEVICE = 1, FROM_DEVICE = 2 };
 // are NULL where neither was here. In a file of theirs, (const void *)scale is such an address.
 extern const char scale __attribute__((weak)), add __attribute__((weak));
 
-// Of cudart or HIP, whose functions are alike; a program with their headers calls them by name.
+// The functions of cudart and HIP are alike; a program with their headers calls them by name.
 struct runtime {
     int (*Malloc)(void **out_memory, size_t bytes);
     int (*Free)(void *memory);

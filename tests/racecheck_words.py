@@ -21,7 +21,7 @@ import re
 import sys
 
 LINE, WORD, WARP = 128, 4, 32
-POSITION = 9 * WORD  # of a lane: where its block is, the grid, and the block's size
+POSITION = 9 * WORD  # in a lane: where its block is, the grid, and the block's size
 HAZARD = re.compile(r"(RAW|WAR|WAW) hazard detected at __shared__ (0x[0-9a-f]+) in block")
 ACCESS = re.compile(r"(Read|Write) Thread \((\d+), *(\d+), *(\d+)\)")
 SUMMARY = re.compile(r"RACECHECK SUMMARY: (\d+) hazard")

@@ -67,7 +67,7 @@ enum { MOST_OTHERS = 500, OTHER_BYTES = 64 };
 
 struct memory {
     void *to, *from;
-    char *others; // of buffers that no node uses
+    char *others; // buffers that no node uses
     uint32_t num_others;
 };
 
@@ -132,7 +132,7 @@ static struct times time_chain(braid_device *device, const struct row *row,
     return (struct times){ median(frame, RUNS), median(making, RUNS), median(audit, RUNS) };
 }
 
-// Of a node.
+// Prints the costs of a node.
 static double print_row(braid_device *device, const struct row *row, const struct memory *memory)
 {
     struct times few = time_chain(device, row, memory, SHORT);

@@ -38,7 +38,7 @@ struct body {
     uint64_t ns;
     uint32_t cycles;
     bool starts_early;   // bench_spin_early
-    uint32_t num_blocks; // of LARGE_BLOCK threads; 0: one block of 32
+    uint32_t num_blocks; // each has LARGE_BLOCK threads; 0: one block of 32
 };
 
 // Something that runs one frame. `launch` queues it and `wait` blocks until it has ended.
@@ -53,7 +53,7 @@ struct system {
 };
 
 struct timing {
-    double host_us;             // of the launch alone
+    double host_us;             // the launch's alone
     struct driver_times driver; // and what the driver's calls in it take, where they are timed
     double total_us;            // from the launch's begin until the frame has ended
 };

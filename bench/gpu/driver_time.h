@@ -5,8 +5,8 @@
 
 #include <braid/device.h>
 
-// Of the calls since somebody set them to 0. Each call has some tens of nanoseconds of the clock's
-// in it.
+// Times of the calls since somebody set them to 0. Each call has some tens of nanoseconds of the
+// clock's in it.
 struct driver_times {
     double launch_us; // launches
     double order_us;  // records of events and waits for them

@@ -9,7 +9,7 @@
 
 enum { NUM_KERNELS = 10, SOURCE_BYTES = 2000 };
 
-// Of some length, so that compiling takes what a real kernel's does.
+// The source has some length, so that compiling takes what a real kernel's does.
 static void write_source(char *source, uint32_t index)
 {
     int at = snprintf(source, SOURCE_BYTES,

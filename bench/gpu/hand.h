@@ -10,7 +10,7 @@
 struct hand {
     const struct gpu_api *api;
     gpu_context context;
-    gpu_module module; // of the kernel that sets a condition
+    gpu_module module; // has the kernel that sets a condition
     gpu_function test;
     gpu_stream stream;
     uint32_t *word; // pinned

@@ -40,7 +40,7 @@ struct run {
     gpu_stream stream;
     struct backend_task *tasks;
     void **args;
-    uint32_t *values; // of each node: the cycles, or its number
+    uint32_t *values; // by node: the cycles, or its number
     void *table;      // on the device
     uint32_t num_lanes, num_waits;
 };

@@ -121,7 +121,7 @@ static void print_sweep(braid_device *device)
 // The last row of each is the planner's own choice.
 static void print_large(braid_device *device, const braid_device_info *info)
 {
-    enum { BLOCKS_A_UNIT = 8 }; // of LARGE_BLOCK threads, where a unit runs 2048 at once
+    enum { BLOCKS_A_UNIT = 8 }; // each has LARGE_BLOCK threads, where a unit runs 2048 at once
     static const uint32_t lanes[] = { 1, 2, 3, 4, 6, 8, 16, 0 };
     static const uint32_t shapes[] = { 1, 2, 4 }; // 8 chains, random, Cholesky
     static const char *const names[] = { "10 us, whole", "10 us, half", "10 us, quarter" };

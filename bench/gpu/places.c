@@ -184,8 +184,8 @@ static void fill(const struct world *world, const struct matrix *matrix, float *
     }
 }
 
-// Of all tiles' bytes (FNV-1a). The upper half of the diagonal's tiles is left out: nobody reads
-// it.
+// Hashes all tiles' bytes (FNV-1a). The upper half of the diagonal's tiles is left out: nobody
+// reads it.
 static uint64_t digest(const struct world *world, const struct matrix *matrix, float *staged)
 {
     uint64_t hash = 1469598103934665603u;

@@ -14,8 +14,8 @@ struct places_by_hand {
     braid_stream *streams[NUM_PLACES][NUM_STREAMS];
     struct backend_kernel *kernels[NUM_PLACES][CHOLESKY_NUM_KINDS];
     void *copies[CHOLESKY_MOST_TILES * CHOLESKY_MOST_TILES];         // on the other device
-    braid_event *done[CHOLESKY_MOST_TILES * CHOLESKY_MOST_TILES];    // of a tile's last write
-    braid_event *arrived[CHOLESKY_MOST_TILES * CHOLESKY_MOST_TILES]; // of its copy
+    braid_event *done[CHOLESKY_MOST_TILES * CHOLESKY_MOST_TILES];    // behind a tile's last write
+    braid_event *arrived[CHOLESKY_MOST_TILES * CHOLESKY_MOST_TILES]; // behind its copy
     braid_event *begin, *ends[NUM_PLACES][NUM_STREAMS];
 };
 

@@ -18,7 +18,7 @@ struct mpm_by_hand {
     braid_event *begin, *ends[MPM_NUM_MATERIALS];
     braid_event *added[MPM_NUM_MATERIALS]; // particles to cells
     braid_event *seen[MPM_NUM_MATERIALS];  // the others' cells, by its update
-    struct gpu_backend *gpu;               // of the first device
+    struct gpu_backend *gpu;               // the first device's
     gpu_graph graph;
     gpu_executable executable; // NULL: it is queued each frame
 };

@@ -17,7 +17,7 @@ struct text_edit {
 struct stamped_code {
     const char *name;
     bool is_timed;
-    struct text_edit edits[STAMPED_EDITS]; // of the text with all of it
+    struct text_edit edits[STAMPED_EDITS]; // edits the text with all of it
 };
 
 // A kernel with one of them.

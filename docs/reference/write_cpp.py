@@ -18,7 +18,7 @@ PLUMBING = re.compile(r"= (?:default|delete)|^using |^template <class T> using r
 def _without_body(code):
     """A declaration without its body, its list of initialisers and the export of what it is in."""
     code = re.sub(r" *//[^\n]*", "", code)
-    code = re.sub(r"\s+: [\w:]+[({].*", "", code, flags=re.DOTALL)  # of a constructor
+    code = re.sub(r"\s+: [\w:]+[({].*", "", code, flags=re.DOTALL)  # a constructor's
     return code.rstrip(" {;\n") + ";"
 
 

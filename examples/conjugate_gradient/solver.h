@@ -6,8 +6,8 @@
 #include <braid/braid.h>
 
 enum { SIDE = 48, STEP = SIDE + 2, NUM = STEP * STEP }; // a border of zeros
-enum { ROWS = 4, NUM_BLOCKS = SIDE / ROWS };            // of a block; of those that do not sum
-enum { THREADS = 256 };                                 // of a block, on a GPU
+enum { ROWS = 4, NUM_BLOCKS = SIDE / ROWS }; // a block's rows; the blocks that do not sum
+enum { THREADS = 256 };                      // a block's, on a GPU
 
 struct scalars {
     double square, least, alpha, beta; // `square` is that of the residual

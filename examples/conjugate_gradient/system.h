@@ -10,7 +10,7 @@ enum { X, RESIDUAL, DIRECTION, IMAGE, SCALARS, LEFT, NUM_BUFFERS };
 
 struct system {
     braid_device *device;
-    void *buffers[NUM_BUFFERS]; // of the device; LEFT is 0: the residual is small enough
+    void *buffers[NUM_BUFFERS]; // on the device; LEFT is 0: the residual is small enough
     braid_exec *exec;
     braid_node loop;
 };

@@ -16,7 +16,7 @@ struct job {
     braid_graph *graph;
     uint32_t rank;
     int num_tiles, size, across, down;     // tiles a side, cells a side; ranks
-    double *cells[MOST_TILES][MOST_TILES]; // of tiles of this rank
+    double *cells[MOST_TILES][MOST_TILES]; // for tiles of this rank
     braid_resource tiles[MOST_TILES][MOST_TILES];
 };
 

@@ -28,7 +28,7 @@ struct job {
     braid_graph *graph;
     braid_resource world;
     uint32_t rank, num_ranks;
-    int first_row, rows; // of the whole grid
+    int first_row, rows; // in the whole grid
     struct field fields[2];
     braid_node middle[STEPS], halos[STEPS][2]; // for the report
 };

@@ -7,7 +7,7 @@
 #include "world.h"
 
 struct mpm_difference {
-    uint32_t num_particles;  // of all
+    uint32_t num_particles;  // all of them
     uint32_t num_different;  // particles that differ in any bit
     uint32_t num_foam_cells; // cells whose foam differs
     float max_distance;      // between positions, in cells

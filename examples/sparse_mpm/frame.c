@@ -104,7 +104,7 @@ static void add_update_grid(struct mpm_frame *frame, int material)
     const struct mpm_world *world = frame->world;
     const mpm_rules *rules = &world->scene->rules[material];
     mpm_vector gravity = { 0.0f, 0.0f };
-    // Of the arguments the last six are only for where copies are read.
+    // The last six arguments are only for where copies are read.
     bool copies = world->num_places > 1 && !world->shared;
     braid_node loop = add_kernel(
         frame, copies ? MPM_UPDATE_FROM : MPM_UPDATE_GRID, material,

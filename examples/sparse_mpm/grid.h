@@ -26,8 +26,8 @@ typedef struct mpm_list {
 
 typedef struct mpm_grid {
     unsigned slots_a_side, num_slots;
-    unsigned *mask;       // of each slot: 1 when it is active
-    unsigned *block_of;   // of each slot: its block, or MPM_NO_BLOCK
+    unsigned *mask;       // by slot: 1 when it is active
+    unsigned *block_of;   // by slot: its block, or MPM_NO_BLOCK
     mpm_list free;        // the allocator: blocks that no slot points to
     mpm_list recycled;    // blocks given back, not yet free
     mpm_list pointers;    // active slots

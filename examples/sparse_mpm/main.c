@@ -26,7 +26,7 @@ struct program {
     braid_device *device, *cpu;                  // the same one where the CPU was asked for
     braid_device *others[MPM_NUM_MATERIALS - 1]; // that materials are dealt out to; not of the CPU
     braid_device *group;                         // NULL: they are not
-    uint64_t *costs_ns;                          // of each node on `device`; NULL: estimates
+    uint64_t *costs_ns;                          // by node, on `device`; NULL: estimates
     struct mpm_run runs[MAX_RUNS];
     uint32_t num_runs;
 };
@@ -74,7 +74,7 @@ static void add_runs(struct program *program)
     add_run(program, "cpu", "planned", (braid_exec_options){ 0 });
 }
 
-// Of the CPU there is one: it is taken several times.
+// There is one CPU: it is taken several times.
 static void list_devices(const struct program *program, braid_device **devices)
 {
     devices[0] = program->device;

@@ -12,7 +12,7 @@ struct mpm_options {
     const char *backend; // "cpu", "cuda" or "hip"
     braid_exec_mode mode;
     braid_islands islands;
-    const char *costs;  // of the nodes: "measured" before they are planned, or "estimated"
+    const char *costs;  // the nodes': "measured" before they are planned, or "estimated"
     uint32_t max_lanes; // 0: the planner chooses
     uint32_t num_frames;
     uint32_t num_particles;

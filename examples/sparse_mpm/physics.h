@@ -39,8 +39,8 @@ typedef struct mpm_particle {
 // What a particle of one material needs to know about the world.
 typedef struct mpm_rules {
     int material;
-    int num_cells; // of the grid, along each side
-    float dt;      // of a substep
+    int num_cells; // the grid's, along each side
+    float dt;      // a substep's
     float mu, lambda;
 } mpm_rules;
 

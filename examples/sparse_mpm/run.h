@@ -14,8 +14,8 @@ struct mpm_run {
     struct mpm_world world;
     struct mpm_frame frame;
     braid_exec *exec;
-    uint64_t *total_ns; // of each frame, from launch until all its work has ended
-    uint64_t *host_ns;  // of those, until braid_exec_launch has returned
+    uint64_t *total_ns; // by frame, from launch until all its work has ended
+    uint64_t *host_ns;  // by frame, until braid_exec_launch has returned
     uint32_t num_frames, max_frames;
 };
 

@@ -11,7 +11,7 @@ struct mpm_sequential {
     mpm_cell *cells[MPM_NUM_MATERIALS];      // num_cells * num_cells each
     mpm_vector *velocity[MPM_NUM_MATERIALS]; //
     unsigned *foam;
-    uint64_t *total_ns; // of each frame
+    uint64_t *total_ns; // by frame
     uint32_t num_frames;
 };
 

@@ -17,7 +17,7 @@ struct mpm_memory {
 
 struct mpm_world {
     braid_device *device;                     // the first
-    braid_device *devices[MPM_NUM_MATERIALS]; // of each material
+    braid_device *devices[MPM_NUM_MATERIALS]; // by material
     uint32_t num_places;                      // how many devices they are dealt out to
     bool shared;
     const struct mpm_scene *scene;

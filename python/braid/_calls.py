@@ -21,7 +21,7 @@ class Failures:
 
     def __init__(self) -> None:
         self._list: Deque[Failure] = collections.deque()
-        self.kernels: Dict[int, Kernel] = {}  # those whose code can raise
+        self.kernels: Dict[int, Kernel] = {}  # kernels whose code can raise
 
     def add(self, node: str, exception: BaseException) -> None:
         if keep_interrupt(exception):

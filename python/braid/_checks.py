@@ -18,7 +18,7 @@ def check_queue_call(status: int, queue_calls: List[Call]) -> None:
     """A queue call that raised is the cause of the failure that it made."""
     if status == lib.BRAID_OK:
         for call in queue_calls:
-            call.raised = None  # of an attempt that Braid did without
+            call.raised = None  # an attempt that Braid did without raised it
         return
     raise_interrupt()
     error = make_error(status)

@@ -24,7 +24,7 @@ class Access(NamedTuple):
     """An argument of a kernel, and what the kernel does to it; made by read, write and inout."""
 
     thing: Any  # an array, a Memory or a Resource
-    option: str  # of nodes, that says the same
+    option: str  # the nodes' option that says the same
 
 
 def read(thing: Any) -> Access:

@@ -180,7 +180,7 @@ class Exec(Owned):
         status = self._launch(stream, self._launch_one)
         if status != lib.BRAID_OK:
             self._check_queue_call(status)
-        raise_interrupt()  # of a queue call
+        raise_interrupt()  # a queue call's
 
     def launch_many(self, num_frames: int, stream: Any = None,
                     rows: Optional[Mapping[Parameter, Iterable[Any]]] = None) -> None:

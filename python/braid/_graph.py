@@ -44,7 +44,7 @@ class Graph(Communications):
         self._kept = Kept()
         self._owner = Owner("graph", out[0], lib.braid_graph_destroy, kept=self._kept)
         self._wholes: Dict[Tuple[int, int], Declared] = {}
-        self._begins: List[int] = []  # of buffers, sorted
+        self._begins: List[int] = []  # buffers' begins, sorted
         self._longest: Dict[int, Declared] = {}  # the longest buffer that begins there
         self._parts: Dict[Tuple[int, int, int], Declared] = {}
         self._raw_kernels: Dict[int, Kernel] = {}

@@ -52,13 +52,13 @@ class Declared(NamedTuple):
 
     name: str
     handle: Tuple[int, int]
-    span: Optional[Span] = None  # of the array that it stands for
+    span: Optional[Span] = None  # the span of the array that it stands for
     begin: int = 0  # its bytes, where they are known
     end: int = 0
     nbytes: int = 0  # 0: it has no bytes
-    alignment: int = 1  # of its address, as far as it is known
+    alignment: int = 1  # its address's, as far as it is known
     private: bool = False  # scratch: no node shares it with another
-    typestr: str = ""  # of its elements, where they have a type
+    typestr: str = ""  # its elements', where they have a type
     shape: Tuple[int, ...] = ()
     copied: str = ""  # as of a Span
 
@@ -111,7 +111,7 @@ class KernelUse(NamedTuple):
 
     name: str
     kernel: Kernel
-    arguments: List[Argument]  # of the code
+    arguments: List[Argument]  # the code's
     begins: List[int]  # where each of the program's arguments begins among them, and the end of the last
 
 
@@ -139,12 +139,13 @@ class Kept:
     fills: Dict[int, FillUse] = dataclasses.field(default_factory=dict)
     calls: Dict[int, str] = dataclasses.field(default_factory=dict)  # "host" or "graph"
     views: List[str] = dataclasses.field(default_factory=list)  # host calls that are handed memory of an exec
-    initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # of parameters of Graph.use
+    initial: Dict[Tuple[int, int], Argument] = dataclasses.field(default_factory=dict)  # for parameters of Graph.use
     frame_number: Optional[Tuple[int, int]] = None  # the parameter that each launch sets to its number
     arguments: Set[Tuple[int, int]] = dataclasses.field(default_factory=set)  # parameters that kernels take
-    # Of a parameter the types of the arguments that take it, and how messages call those.
+    # A parameter has the types of the arguments that take it, and how messages call those.
     pointers: Dict[Tuple[int, int], List[Tuple[PointerTo, str]]] = dataclasses.field(default_factory=dict)
-    # Of a parameter that is an end of copies the types of their elements, and how messages call the copies.
+    # A parameter that is an end of copies has the types of their elements, and how messages call
+    # the copies.
     copied: Dict[Tuple[int, int], List[Tuple[str, str]]] = dataclasses.field(default_factory=dict)
     queue_calls: List[Call] = dataclasses.field(default_factory=list)
     ranks: List[Any] = dataclasses.field(default_factory=list)  # owners of ranks whose communicators it has

@@ -72,7 +72,7 @@ class Kernel:
         self.types: Optional[Tuple[Any, ...]] = None if types is None else tuple(types)
         self.block, self.shared_bytes = block, shared_bytes
         self.num_hidden = 0  # pointers behind the arguments that the code takes and does not use
-        self.raised: Optional[Raised] = None  # of code that can raise
+        self.raised: Optional[Raised] = None  # by code that can raise
         self._keep: "list[Any]" = [cpu]
         self._struct = ffi.new("braid_kernel *")
         self._struct.name = self._text(name)

@@ -63,7 +63,7 @@ class PointerTo:
 class Span:
     """The bytes [begin, end) that an array lies in, within the memory [whole_begin, whole_end)."""
 
-    address: int  # of the first element
+    address: int  # the first element's
     begin: int
     end: int
     whole_begin: int

@@ -50,7 +50,7 @@ class NodeOptions(TypedDict, total=False):
     after: Union[Node, Sequence[Node]]
     cost_ns: int
     lane_hint: int
-    place: int  # of several devices the one that it runs on, from 0
+    place: int  # if there are several devices, the one that it runs on, from 0
     prelude_of: Optional[Node]
     epilogue_of: Optional[Node]
 

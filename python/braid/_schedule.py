@@ -290,7 +290,7 @@ class Schedule(Owned):
         ids = [name if times[name] == 1 else f"{name}#{i}" for i, name in enumerate(names)]
         info = self.info
         waits: List[List[str]] = []
-        last: Dict[int, List[int]] = {}  # of each lane, what it waits for before its next node
+        last: Dict[int, List[int]] = {}  # by lane, what it waits for before its next node
         for step in self.steps:
             if step.kind == "wait":
                 last.setdefault(step.lane, []).append(step.node)

@@ -15,7 +15,7 @@ from braid._errors import refuse
 from braid._kernel import Kernel, Raised
 from braid._memory import PointerTo, name_elements
 
-_PARTS = operator.attrgetter("fndesc", "signature", "library")  # of a function that Numba has compiled
+_PARTS = operator.attrgetter("fndesc", "signature", "library")  # a function that Numba has compiled has these
 
 
 def _load(context: Any, builder: Any, arguments: Any, index: int, type_: Any) -> Any:

@@ -15,7 +15,7 @@ from braid._forms import Array, ArrayOf, size
 from braid._kernel import Kernel
 
 _NOTHING = size(0)  # where Numba's own launcher has the owner of an array
-_OPTIONS = ("debug", "lineinfo", "fastmath", "opt")  # of @cuda.jit, which the compiler takes as well
+_OPTIONS = ("debug", "lineinfo", "fastmath", "opt")  # options for @cuda.jit, which the compiler takes as well
 
 
 def kernel(signature: str, *, arch: Optional[Tuple[int, int]] = None, name: Optional[str] = None,
@@ -50,7 +50,7 @@ def of_ptx(name: str, ptx: str, arguments: Tuple[Any, ...], shared_bytes: int = 
 def _types_of(signature: str, name: str) -> Tuple[Any, ...]:
     try:
         arguments, result = sigutils.normalize_signature(signature if "(" in signature else f"void({signature})")
-    except Exception as error:  # of Numba's parser, of many types
+    except Exception as error:  # Numba's parser raises many types
         raise refuse(f"the signature of kernel '{name}' is '{signature}', which Numba does not read: {error}") from error
     if result not in (None, types.void):
         raise refuse(f"kernel '{name}' returns {result}, and kernels return nothing")

@@ -60,7 +60,7 @@ def _read_signature(function: Any, signature: str, constants: Dict[str, Any]) ->
 
 
 def _of_compiled(made: Any, name: Optional[str]) -> Kernel:
-    made = made.result() if hasattr(made, "result") and not hasattr(made, "asm") else made  # of a compilation beside
+    made = made.result() if hasattr(made, "result") and not hasattr(made, "asm") else made  # a compilation beside has a result
     if not hasattr(made, "asm") or not hasattr(made, "metadata"):
         raise refuse(f"{made!r} is nothing that Triton has compiled: give a @triton.jit function and a signature")
     facts, code = made.metadata, made.asm

@@ -5,7 +5,7 @@
 
 #include <braid/braid.h>
 
-// Of two addresses, %d0 and %d1, with the words there, %r0 and %r1.
+// A kernel gets two addresses, %d0 and %d1, with the words there, %r0 and %r1.
 #define AUDITED_PTX(name, body)                                                                    \
     ".version 7.0\n.target sm_70\n.address_size 64\n"                                              \
     ".visible .entry " name "(.param .u64 one, .param .u64 other)\n{\n"                            \

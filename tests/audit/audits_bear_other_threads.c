@@ -14,7 +14,7 @@ enum { NUM_AUDITS = 200 };
 struct site {
     braid_device *device;
     braid_graph *graph;
-    uint32_t *page; // of the buffers
+    uint32_t *page; // the buffers'
 };
 
 static int open_site(void **state)

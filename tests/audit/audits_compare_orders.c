@@ -11,7 +11,7 @@
 
 enum { NUM_CHAINS = 4 };
 
-static uint32_t outside; // of no buffer
+static uint32_t outside; // in no buffer
 
 static void begin(void *user)
 {
@@ -19,7 +19,7 @@ static void begin(void *user)
     outside = 0;
 }
 
-// Of the state outside, which becomes another with each call.
+// The state outside becomes another with each call.
 static uint32_t step(uint32_t number)
 {
     return outside = outside * 31 + number;
@@ -372,7 +372,7 @@ static void a_failed_run_ends_the_audit(void **state)
     }
     assert_true(nth > 10);
     assert_int_equal(audited.words[1], 1);
-    // Likewise where a node does not repeat its results.
+    // The same holds where a node does not repeat its results.
     check_ok(braid_graph_add_host_call(
         audited.graph, &(braid_host_call){ .call = count_into, .user = &audited.words[7] }, NULL));
     status = BRAID_IO_ERROR;

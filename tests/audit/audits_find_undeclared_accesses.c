@@ -316,7 +316,7 @@ static void queue_calls_run_and_are_not_judged(void **state)
     assert_int_equal(*(unsigned char *)pos_at(world, POS_BYTES - 1), 9);
 }
 
-// Of arguments the addresses of buffers whose memory an exec has.
+// The arguments are addresses of buffers whose memory an exec has.
 static void write_and_read(const braid_blocks *blocks, void *const *args)
 {
     (void)blocks;

@@ -14,7 +14,7 @@ enum {
     NUM_GRAPHS = 1000,
     MOST_NODES = 24,
     NUM_BUFFERS = 4,
-    NUM_WORDS = 8,                     // of a buffer; no node declares the last one
+    NUM_WORDS = 8,                     // in a buffer; no node declares the last one
     FIRST = 0,                         // the nodes that reset the state outside, and keep it
     RESULTS = NUM_BUFFERS * NUM_WORDS, // a word for each node
     MOST_STEPS = 2 * NUM_BUFFERS + 4,
@@ -262,7 +262,7 @@ static braid_graph *make_graph(struct plan *plan, braid_resource *buffers)
     return graph;
 }
 
-// Of orders alone: where the two touch an undeclared word, there are other findings.
+// Counts only orders: where the two touch an undeclared word, there are other findings.
 static uint32_t audit_orders(struct plan *plan, struct findings *findings, braid_resource *buffers)
 {
     braid_graph *graph = make_graph(plan, buffers);

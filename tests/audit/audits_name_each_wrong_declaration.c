@@ -24,7 +24,7 @@ struct part {
 };
 
 struct declaration {
-    struct part part; // of the buffer; empty: there is none
+    struct part part; // the buffer's; empty: there is none
     braid_access_mode mode;
 };
 
@@ -39,7 +39,7 @@ struct node {
 struct plan {
     bool on_cuda;
     uint32_t *memory;
-    struct part buffers[MOST_BUFFERS]; // of the memory
+    struct part buffers[MOST_BUFFERS]; // in the memory
     uint32_t num_buffers;
     struct node nodes[MOST_NODES];
     uint32_t num_nodes;

@@ -10,7 +10,7 @@
 enum { TOO_OFTEN = 9, MOST_CALLS = 5 };
 
 static uint32_t *buffer, *closed; // a page each
-static atomic_int *num_calls;     // of each handler; a child shares it
+static atomic_int *num_calls;     // each handler's; a child shares it
 
 static int map_all(void **state)
 {

@@ -28,7 +28,7 @@ struct node {
 struct world {
     braid_device *device;
     uint32_t *words;
-    struct touch *touches; // of nodes, each with an end
+    struct touch *touches; // the nodes', each with an end
 };
 
 static uint32_t *word_of(const struct world *world, uint32_t buffer)

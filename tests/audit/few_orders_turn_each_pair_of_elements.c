@@ -13,7 +13,7 @@ enum { MOST = 200, MOST_TRIED = 14 };
 
 struct orders {
     struct audit_poset poset;
-    bool before[MOST][MOST]; // of these two, in all orders
+    bool before[MOST][MOST]; // whether one is before the other in all orders
     bool was_before[MOST][MOST];
     uint32_t num;
 };
@@ -77,7 +77,7 @@ static bool is_unordered(const struct orders *orders, uint32_t set)
     return true;
 }
 
-// Of all sets of elements the largest in which none comes before another.
+// Finds the largest set of elements in which none comes before another.
 static uint32_t find_width(const struct orders *orders)
 {
     uint32_t width = 0;

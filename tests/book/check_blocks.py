@@ -69,7 +69,7 @@ class Page:
         self.blocks, self.name = read_blocks(path), os.path.splitext(os.path.relpath(path, os.path.join(tree, "docs")))[0]
         self.tree, self.lib_folder, self.tool = tree, os.path.abspath(library), tool
         self.compilers, self.folder = compilers, folder
-        self.template, self.parts = None, []  # of the program that parts go into
+        self.template, self.parts = None, []  # the program that parts go into
 
     def expected(self, index):
         """What the block behind says is printed; None: nothing is said."""

@@ -63,7 +63,7 @@ static void a_launch_on_the_null_stream_returns_at_once(void **state)
     run_behind_gate(*state, contract_close, NULL, 1);
 }
 
-// Of two calls that block: each waits until the other has begun.
+// Two calls block: each waits until the other has begun.
 struct meeting {
     _Atomic uint32_t begun[2];
     _Atomic uint32_t met;

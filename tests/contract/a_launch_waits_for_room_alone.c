@@ -18,7 +18,7 @@ struct full {
     braid_parameter addend;
     braid_exec *exec;
     braid_stream *stream;
-    braid_status status; // of the launching thread
+    braid_status status; // the launching thread's
     uint32_t rows[num_rows];
 };
 

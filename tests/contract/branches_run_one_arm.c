@@ -115,7 +115,7 @@ static void a_branch_in_a_loop_chooses_in_each_iteration(void **state)
     check_iterations(exec, inner, 3);
 }
 
-// Of a loop in the arm that does not run no iteration is counted, though the frame before ran some.
+// A loop in the arm that does not run counts no iteration, though the frame before ran some.
 static void loops_in_arms_count_in_their_frame(void **state)
 {
     struct contract *contract = *state;

@@ -38,7 +38,7 @@ struct contract {
 
     // Made before any test, since on a GPU loading a kernel or freeing memory may wait for all work
     // on the device, which a test that holds up a stream could not bear.
-    braid_exec *keepers[contract_max_places]; // of all test kernels, on each device
+    braid_exec *keepers[contract_max_places]; // all test kernels', on each device
     braid_stream *copies;
     void *staging;        // host memory for the test's own copies
     uint32_t *gate_words; // host memory, two a gate
@@ -77,7 +77,7 @@ uint32_t contract_profile(void); // BRAID_TEST_PROFILE: of how many frames times
 uint32_t contract_many(uint32_t num);
 braid_islands contract_islands(void); // whether each graph is to be one island
 
-// Of many random cases: BRAID_TEST_PART=K/N runs those that are K modulo N.
+// A part of many random cases: BRAID_TEST_PART=K/N runs those that are K modulo N.
 struct contract_part {
     unsigned first, step;
 };

@@ -103,7 +103,7 @@ static void the_times_of_a_loop_change_from_frame_to_frame(void **state)
     check_ok(braid_exec_wait(exec));
     assert_int_equal(contract_number(contract, total), 2 + 10 + 20 + 30 + 40);
     check_iterations(exec, fixed, 40);
-    check_iterations(exec, bounded, 4); // of which the condition counts
+    check_iterations(exec, bounded, 4); // the condition counts them
     check_fails(braid_exec_set(exec, bounded, BRAID_TARGET_TIMES, 0, &(uint64_t){ 0 }),
                 BRAID_INVALID_ARGUMENT, "a loop of 0 iterations");
     for (uint64_t most = 1; most < 4; most++) {

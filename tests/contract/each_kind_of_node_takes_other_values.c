@@ -172,7 +172,7 @@ static void check_blocks(struct contract *contract, struct empties *empties, uin
         uint32_t seen[80];
         contract_read(contract, seen, empties->numbers, sizeof(seen));
         assert_memory_equal(seen, empties->expected, sizeof(empties->expected));
-        const uint32_t *stamps = seen + empty_stamps; // of a begin and an end each
+        const uint32_t *stamps = seen + empty_stamps; // a begin and an end each
         assert_true(stamps[1] < stamps[2]);
     }
 }

@@ -99,7 +99,7 @@ static void each_frame_finds_what_an_earlier_one_left(void **state)
     }
 }
 
-// Of two versions of "pair" and three of "triple", frames have the same memories again after six.
+// If "pair" has two versions and "triple" three, frames have the same memories again after six.
 // Every frame goes into the total: total = total * 3 + pair + triple.
 struct mixed {
     braid_graph *graph;

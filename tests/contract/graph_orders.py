@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 SEEDS = range(1, 51)
-GRAPHS = "12"  # of each kind of memory, for each seed
+GRAPHS = "12"  # each kind of memory has so many, for each seed
 
 
 def main():

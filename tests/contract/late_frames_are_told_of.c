@@ -17,7 +17,7 @@ static struct {
     struct gate gate, held;
     braid_exec *exec;
     braid_status asked, waited; // by the callback
-    char name[16];              // of the node that was told last
+    char name[16];              // the node's that was told last
     _Atomic uint64_t frames[most_told];
     _Atomic uint32_t num_told, num_nodes;
 } told;

@@ -22,7 +22,7 @@ static braid_exec *make_exec(struct contract *contract, const braid_graph *graph
 // goes up once for each time that the test has opened the way.
 struct meanwhile {
     braid_device *device;
-    braid_stream *stream; // of the launches
+    braid_stream *stream; // launches go there
     braid_exec *inner;
     _Atomic uint32_t value, opened, num_seen;
     uint32_t seen[num_frames];

@@ -24,7 +24,7 @@ braid_node add_add(braid_graph *graph, braid_node_options options, uint32_t *to,
                    const uint32_t *b, uint32_t num);
 braid_node add_busy(braid_graph *graph, braid_node_options options, uint64_t *interval,
                     uint64_t ns);
-// Of blocks of 32 threads.
+// Its blocks have 32 threads.
 braid_node add_count_blocks(braid_graph *graph, braid_node_options options, uint32_t *counts,
                             uint32_t *seen, braid_dim3 grid);
 // Its code is unused again when the last exec with it is gone.

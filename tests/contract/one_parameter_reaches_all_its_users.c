@@ -141,7 +141,7 @@ static void a_value_that_cannot_be_set_changes_no_user(void **state)
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         if (nth > 3 && failed)
-            continue; // of many, the first few are launched after
+            continue; // the first few of many are launched after
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         expected = expected * 3 + (failed ? 1 : addend);

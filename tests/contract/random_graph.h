@@ -11,7 +11,7 @@
 
 enum {
     random_max_nodes = 48,
-    random_max_words = 128, // of a node; those of all nodes are many enough to be fetched
+    random_max_words = 128, // a node's; all nodes' words are many enough to be fetched
     random_max_before = 12,
     random_max_accesses = 3,
     random_num_cells = 24,
@@ -50,7 +50,7 @@ struct random_node {
     uint32_t words[random_max_words]; // as test_mix reads them
     uint32_t num_words;
 
-    // Of the graph that was built.
+    // The graph that was built has these.
     bool added;
     braid_node handle;
     const struct random_graph *graph;

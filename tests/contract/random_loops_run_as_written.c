@@ -14,10 +14,10 @@
 
 struct built {
     braid_graph *graph;
-    uint32_t *words; // of the device
+    uint32_t *words; // on the device
     braid_resource resources[NUM_ALL];
     braid_node regions[NUM_REGIONS];
-    braid_node nodes[MOST_STATEMENTS]; // of ELSE and END there is none
+    braid_node nodes[MOST_STATEMENTS]; // ELSE and END have none
 };
 
 // A word that the node reads and writes has one access, as both.

@@ -98,7 +98,7 @@ static void the_exec_says_how_much(void **state)
     braid_exec_get_info(exec, &info);
     const uint64_t all = num_chains * ((num_stages - 2) * 512 + 4096);
     assert_int_equal(info.unshared_transient_bytes, all);
-    if (contract_places() == 1) // of several each has an arena, and replicas
+    if (contract_places() == 1) // with several places, each has an arena, and replicas
         assert_true(info.transient_bytes < all * 2 / 3);
     assert_true(info.transient_bytes >= 4096);
     assert_true(info.memory_bytes >= info.transient_bytes);

@@ -168,7 +168,7 @@ static void modes_that_are_not_allowed_are_left_out(void **state)
 }
 
 struct plans {
-    int num[2]; // of a mode, without what is tried on the best
+    int num[2]; // by mode, without what is tried on the best
 };
 
 static void note_plans(void *user, const braid_tune_trial *trial)

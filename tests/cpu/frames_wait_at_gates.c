@@ -23,7 +23,7 @@ struct frames {
     braid_graph *graph;
     braid_exec *exec;
     braid_stream *stream; // frames on the default stream follow each other
-    struct gate gate;     // of the first frame's read
+    struct gate gate;     // the first frame's read waits there
     atomic_uint num_writes, num_reads, num_others, num_wrong;
     struct version versions[MOST_VERSIONS];
     unsigned num_versions;

@@ -38,7 +38,7 @@ struct stop {
 static struct node nodes[NUM_LANES][NUM_LEVELS];
 static struct stop main_stop, walker_stop;
 static pthread_t main_thread;
-static int looks_before, looks_frozen; // of the main thread, around its stop in this try
+static int looks_before, looks_frozen; // the main thread's, around its stop in this try
 static atomic_uint num_tries;
 static atomic_bool is_void;           // some thread did something else in this try
 static atomic_uint start, has_waited; // the main thread has begun its wait, has ended it

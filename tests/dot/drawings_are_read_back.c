@@ -232,7 +232,7 @@ static braid_status add_addressed(struct shape *shape, const braid_node_options 
         args[i] = braid_resource_address(&given[i]);
     braid_copy copy = { .node = *options, .bytes = 4 };
     bool is_copy = num == 2 && random_below(&shape->random, 2);
-    // Of one resource, or of a buffer and the range of it.
+    // The two are one resource, or a buffer and the range of it.
     bool may_overlap = is_copy && (given[0].index == given[1].index ||
                                    (given[0].index <= 6 && given[1].index <= 6));
     if (is_copy && !may_overlap) {
@@ -302,7 +302,7 @@ static braid_status add_node(struct shape *shape, const braid_node_options *opti
     }
 }
 
-// Of a third of the graphs; the last resource is transient, which is no output.
+// A third of the graphs have outputs; the last resource is transient, which is no output.
 static void choose_outputs(struct shape *shape)
 {
     uint32_t num = random_below(&shape->random, 3) ? 0 : 1 + random_below(&shape->random, 3);
@@ -342,7 +342,7 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
     return shape.graph;
 }
 
-// Of a device that has no room for all kernels at once and makes every wait dear.
+// A device that has no room for all kernels at once and makes every wait dear.
 static const braid_cost_model device = {
     .default_cost_ns = 700, .node_ns = 20, .wait_ns = 150, .max_threads = 4000, .max_concurrent = 6
 };

@@ -91,7 +91,7 @@ static const char *find_rectangle(const char *picture, const char *name)
     return found;
 }
 
-// Of the nodes of make_plan that ran, those with a red outline are these two.
+// Among the nodes of make_plan that ran, these two have a red outline.
 static void assert_critical(const char *picture, const char *first, const char *second)
 {
     static const char *const names[] = { "start", "long", "short &lt;&amp;&gt;]]&gt;", "clear" };

@@ -35,7 +35,7 @@ struct fixture {
     braid_stream *streams[2];
     braid_exec *exec;
     braid_node node; // one of its graph's
-    // Of who asks while a launch waits: what it must hear, and how often it asked.
+    // Somebody asks while a launch waits: what it must hear, and how often it asked.
     braid_status answer;
     int num_waits;
     pthread_t thread; // that launches meanwhile
@@ -303,7 +303,7 @@ static braid_status wait_for_one_who_asks(void *user)
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += FAR_TOO_LONG_S;
     assert_int_equal(pthread_timedjoin_np(thread, NULL, &end), 0);
-    assert_true(asker.num_frames <= 1); // of a launch that is counted or not
+    assert_true(asker.num_frames <= 1); // a launch counted or not
     assert_int_equal(asker.answer, fixture->answer);
     assert_int_equal(asker.last, fixture->answer);
     fixture->num_waits++;

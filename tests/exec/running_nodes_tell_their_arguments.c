@@ -20,7 +20,7 @@ static void stand(const braid_blocks *blocks, void *const *args)
         sched_yield();
 }
 
-// Of a node with these arguments that runs.
+// Finds a node with these arguments that runs.
 static braid_running_node find_running(const braid_arg *args, size_t num_args)
 {
     const braid_kernel kernel = { .name = "stand", .cpu = stand };

@@ -32,7 +32,7 @@ struct trace_entry {
     enum trace_call call;
     int stream;
     int event;
-    const char *task; // of TRACE_SUBMIT
+    const char *task; // for TRACE_SUBMIT
 };
 
 struct trace {
@@ -50,8 +50,8 @@ struct trace {
     // so. NULL: nothing.
     braid_status (*while_waiting)(void *user);
     void *user;
-    void (*while_recording)(void *user); // likewise, on the thread that records an event
-    void (*while_calling)(void *user);   // likewise, before the call with the number `call_at`
+    void (*while_recording)(void *user); // on the thread that records an event
+    void (*while_calling)(void *user);   // before the call with the number `call_at`
     int call_at;
     // Answers whether what was recorded has ended. NULL: it has.
     braid_status (*while_asking)(const struct backend_event *event, void *user);

@@ -27,25 +27,25 @@ struct subject_work {
     struct subject *subject;
     uint32_t node;
     uint32_t num_blocks;
-    uint32_t blocks_done; // of a kernel, atomic
+    uint32_t blocks_done; // a kernel's, atomic
     uint32_t done;        // the last frame that ran it
-    uint32_t token;       // of a kernel: its second argument
+    uint32_t token;       // a kernel's second argument
     uint32_t seen;        // as its call got it
     enum subject_memory memory;
-    _Atomic uint64_t blocks_begun, blocks_ended; // of frames in flight
+    _Atomic uint64_t blocks_begun, blocks_ended; // frames' in flight
 };
 
 // A graph, and what the test knows of it.
 struct subject {
     struct order_graph model;
-    struct order order; // of the model, as last found
+    struct order order; // the model's, as last found
     braid_graph *graph, *other;
     braid_node handles[order_max_nodes], foreign;
     braid_resource resources[order_max_resources], foreign_resource;
     struct subject_work work[order_max_nodes];
     uint32_t frame;
     uint32_t failing;              // the node whose queue call fails; num_nodes: none
-    braid_parameter token, number; // of kernels' second and third arguments
+    braid_parameter token, number; // kernels' second and third arguments
     uint64_t token_users;          // a bit a node
     bool in_flight;                // several frames at once: `done` and `seen` say nothing
 };
@@ -82,7 +82,7 @@ static inline bool leaves_frame(enum order_kind kind)
 }
 
 // The node's kernel and calls.
-extern const braid_kernel subject_kernel, subject_memory_kernel; // of two and of five arguments
+extern const braid_kernel subject_kernel, subject_memory_kernel; // they take two and five arguments
 void subject_host_call(void *user);
 braid_status subject_queue_call(braid_device *device, braid_stream *stream, void *user);
 

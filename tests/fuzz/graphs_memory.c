@@ -136,6 +136,6 @@ void subject_use_memory(const struct subject_work *work, void *const *args, uint
         fuzz_expect(*own == number);
     else
         *own = *other + 1;
-    if (work->memory == MEMORY_COUNTS && count) // of frames that all were whole
+    if (work->memory == MEMORY_COUNTS && count) // if all frames were whole
         fuzz_expect(*own == count);
 }

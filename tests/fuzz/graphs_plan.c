@@ -6,9 +6,9 @@
 #include "fuzz/graphs.h"
 
 struct walk {
-    uint64_t ended[order_max_nodes];  // of a lane: nodes that have ended before its next step
-    uint64_t events[order_max_nodes]; // of an event object: nodes that have ended at its record
-    uint64_t before[order_max_nodes]; // of a node that has run
+    uint64_t ended[order_max_nodes];  // by lane: nodes that have ended before its next step
+    uint64_t events[order_max_nodes]; // by event object: nodes that have ended at its record
+    uint64_t before[order_max_nodes]; // by node that has run
     uint32_t lane_of[order_max_nodes];
     uint32_t last_of[order_max_nodes]; // the node that a lane ran last, or num_nodes
     uint64_t run;

@@ -34,7 +34,7 @@ struct order_resource {
     uint32_t buffer;
     bool is_buffer; // ranges may be taken of it
     uint64_t offset, bytes;
-    uintptr_t address; // of a buffer; 0: not known
+    uintptr_t address; // a buffer's; 0: not known
 };
 
 struct order_graph {

@@ -235,7 +235,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     const size_t num = length ? length - 1 : 0;
     if (num > MOST_BYTES)
         return 0;
-    char *text = malloc(num + 1); // of this size, so that a sanitizer sees more
+    char *text = malloc(num + 1); // with this size, so that a sanitizer sees more
     fuzz_expect(text);
     if (num)
         memcpy(text, bytes + 1, num);

@@ -39,7 +39,7 @@ static void open_and_run(struct frame *frame, braid_exec_mode mode)
     check_ok(frame_run(frame, 1));
 }
 
-int cuDevicePrimaryCtxRetain(void **context, int device); // of the stand-in
+int cuDevicePrimaryCtxRetain(void **context, int device); // the stand-in's
 int cuDevicePrimaryCtxRelease(int device);
 int cuCtxSetCurrent(void *context);
 int cuCtxSynchronize(void);

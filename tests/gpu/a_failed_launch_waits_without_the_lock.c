@@ -110,7 +110,7 @@ static bool check_asked(braid_exec_mode mode, uint32_t num_frames, int k)
 
 static void a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec(void **state)
 {
-    enum { MOST_CALLS = 40 }; // of a launch
+    enum { MOST_CALLS = 40 }; // in a launch
     (void)state;
     for (uint32_t num_frames = 1; num_frames <= 2; num_frames++) {
         int num_waits[2] = { 0 };
@@ -151,7 +151,7 @@ static void a_frame_that_cannot_be_awaited_fails_its_device(void **state)
     check_failed(graph, 1, "cuLaunchHostFunc:1=999,cuEventSynchronize:1=999");
     check_failed(graph, 1, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
     check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:1=999");
-    check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:2=999"); // of a queue
+    check_failed(graph, 2, "cuLaunchHostFunc:1=999,cuStreamSynchronize:2=999"); // a queue's fail
     // The first host call is the graph's. The second wait is that for the other lane.
     check_failed(BRAID_MODE_STREAMS, 1, "cuLaunchHostFunc:2=999,cuStreamSynchronize:2=999");
 }
@@ -165,7 +165,7 @@ struct kept {
     braid_node copy;
     sem_t may_end;
     uint32_t to[NUM_KEPT];
-    long num_records; // of one launch
+    long num_records; // one launch's
 };
 
 static void wait_for_word(void *user)

@@ -147,7 +147,7 @@ static void whether_there_is_a_gpu(void **state)
     }
 }
 
-int cuDevicePrimaryCtxRetain(void **context, int device); // of the stand-in
+int cuDevicePrimaryCtxRetain(void **context, int device); // the stand-in's
 int cuDevicePrimaryCtxRelease_v2(int device);
 int cuCtxSetCurrent(void *context);
 

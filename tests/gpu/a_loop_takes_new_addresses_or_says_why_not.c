@@ -10,7 +10,7 @@
 #include "gpu/life_loop.h"
 #include "support/check.h"
 
-// Of the outer body's kernel, of two around that body, of the inner loop, and of a branch with a
+// The calls are the outer body's kernel, two around that body, the inner loop, and a branch with a
 // kernel in each arm. As a graph the inner loop is one kernel; on streams it has two of its own.
 enum { GRAPH_CALLS = 7, STREAMS_CALLS = 8 };
 

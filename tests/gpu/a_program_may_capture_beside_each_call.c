@@ -149,7 +149,7 @@ static braid_status query_default(struct world *world)
 static const struct {
     const char *name;
     make_call *make;
-    unsigned flags;   // of the captured stream
+    unsigned flags;   // the captured stream's
     bool stays_whole; // the capture: Braid refuses the call
 } conflicts[] = {
     { "query of the captured stream", query_captured, NON_BLOCKING, false },

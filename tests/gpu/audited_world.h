@@ -21,7 +21,7 @@ struct world {
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
-// Of one address, in %a.
+// A kernel gets one address, in %a.
 #define KERNEL(body)                                                                               \
     HEAD ".visible .entry given(.param .u64 at)\n{\n"                                              \
          ".reg .pred %p;\n.reg .b32 %r<4>;\n.reg .b64 %a, %d<4>;\n.reg .f32 %f;\n"                 \

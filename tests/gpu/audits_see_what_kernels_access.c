@@ -56,7 +56,7 @@ static void accesses_are_seen_to_their_last_byte(void **state)
         { KERNEL(".shared .b32 own[4];\nmov.u64 %d0, own;\ncvta.shared.u64 %d0, %d0;\n"
                  "st.u32 [%d0], %r0;\nst.shared.u32 [own], %r0;\n"),
           NULL, NULL },
-        // Of a loop that goes over the end of what is declared, by turns with what is allowed.
+        // A loop goes over the end of what is declared, by turns with what is allowed.
         { KERNEL("mov.u64 %d0, 0;\nmov.u64 %d1, %a;\nagain:\nst.global.u32 [%d1], %r0;\n"
                  "st.global.u32 [%a+8], %r0;\nadd.u64 %d1, %d1, 4;\nadd.u64 %d0, %d0, 1;\n"
                  "setp.lt.u64 %p, %d0, 24;\n@%p bra again;\n"),

@@ -55,7 +55,7 @@ static void the_line_of_an_access_is_told(void **state)
           "own.cuh", 524287, " (own.cuh:524287)");
 }
 
-// Of several lines of one file it is the first.
+// The first of several lines of one file is told.
 static void the_first_line_is_told(void **state)
 {
     (void)state;

@@ -316,7 +316,7 @@ static braid_status destroy_exec(struct world *world)
 {
     braid_exec_destroy(world->exec);
     world->exec = NULL;
-    return braid_event_synchronize(world->end); // of a device that has not failed
+    return braid_event_synchronize(world->end); // the device has not failed
 }
 
 // Its thread asks for the end of each frame.

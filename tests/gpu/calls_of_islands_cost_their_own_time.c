@@ -133,7 +133,7 @@ static void tuning_measures_nodes_outside_too(void **state)
     struct measured_graph graph;
     uint64_t frame_ns;
     open_graph(&graph, WHOLE_BLOCK);
-    for (uint32_t i = 0; i < ISLAND_NODES; i++) // of which one lane of an island is made
+    for (uint32_t i = 0; i < ISLAND_NODES; i++) // one lane of an island is made of these
         check_ok(braid_graph_set_cost(graph.made.graph, graph.made.nodes[i], 1));
     assert_true(becomes_an_island(&graph));
     check_ok(braid_tune_measure(graph.frame.device, graph.made.graph, UINT64_MAX, &frame_ns));

@@ -14,7 +14,7 @@
 #include "support/check.h"
 #include "support/start_thread.h"
 
-static atomic_bool holds_threads; // those that Braid starts
+static atomic_bool holds_threads; // the threads that Braid starts
 static atomic_int num_held;
 static sem_t gate;
 

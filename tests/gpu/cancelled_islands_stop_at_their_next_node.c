@@ -53,7 +53,7 @@ struct world {
     braid_exec *exec;
     uint32_t *gate, *cells[NUM_CELLS];
     braid_resource gate_buffer, buffers[NUM_CELLS];
-    braid_node last; // of the first lane
+    braid_node last; // the first lane's
 };
 
 static braid_node add_node(const struct world *world, const struct shape *shape,
@@ -88,7 +88,7 @@ static void *allocate(struct world *world, braid_memory_kind kind, braid_resourc
 
 static void add_nodes(struct world *world, const struct shape *shape)
 {
-    braid_node before[2]; // of the first lane and of the last one
+    braid_node before[2]; // on the first lane and on the last one
     before[0] = add_node(world, shape, &hold, 0, -1, HELD, NULL);
     for (uint32_t i = 0; i < BEHIND; i++)
         world->last = before[0] = add_node(world, shape, &add, 0, HELD, LAST, NULL);
@@ -184,7 +184,7 @@ static void reset(const struct world *world)
         *world->cells[i] = i == ONE;
 }
 
-// Of the first of two frames.
+// Cancels the first of two frames.
 static void cancel_in_gate(const struct world *world, const struct shape *shape)
 {
     check_ok(braid_exec_launch(world->exec, NULL));
@@ -199,7 +199,7 @@ static void cancel_in_gate(const struct world *world, const struct shape *shape)
     check_ok(braid_exec_wait(world->exec));
 }
 
-// Of a lane that is not the first, in a whole frame.
+// Counts the calls of a lane that is not the first, in a whole frame.
 static uint32_t num_calls(const struct shape *shape, uint32_t lane)
 {
     uint32_t num = lane + 1 < shape->lanes ? 2 : 1;

@@ -35,7 +35,7 @@ static unsigned char next_bytes[1 << 12];
 static const struct gpu_prefetch next = { next_bytes, 64, 3 };
 static unsigned fetched[sizeof(next_bytes) / 64]; // how often each part
 
-// Of all memory. Nothing is allowed in its first half, where no kernel goes.
+// All memory. Nothing is allowed in its first half, where no kernel goes.
 static struct {
     uint64_t num, rest, known[AUDIT_NUM_KNOWN];
     struct audit_segment segments[3];
@@ -358,7 +358,7 @@ static void branches_are_taken(void **state)
     text_finish(&error);
 }
 
-// Of a function of the module, which may not call itself here.
+// A function of the module may not call itself here.
 static void functions_are_called(void **state)
 {
     (void)state;

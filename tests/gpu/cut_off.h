@@ -16,7 +16,7 @@ static inline void check_cut_off(const char *whole, text_changer *change)
 {
     for (size_t length = 0; length <= strlen(whole); length++) {
         struct ptx_reason reason;
-        char *text = malloc(length + 1); // of this size, so that a sanitizer sees more
+        char *text = malloc(length + 1); // with this size, so that a sanitizer sees more
         assert_non_null(text);
         memcpy(text, whole, length);
         text[length] = '\0';

@@ -159,7 +159,7 @@ static void a_stream_whose_waits_fail(void **state)
     check_nothing_is_left();
 }
 
-int cuCtxGetCurrent(void **context); // of the stand-in
+int cuCtxGetCurrent(void **context); // the stand-in's
 int cuCtxSetCurrent(void *context);
 
 static void what_was_current_before(void **state)

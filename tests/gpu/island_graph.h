@@ -21,9 +21,9 @@ struct island_graph {
     bool has_outsiders; // some nodes have no source
     bool has_accesses;  // that say the same, so that frames may overlap
     uint32_t most_before;
-    uint32_t most_blocks; // of a node, at random; 0: one
-    uint32_t threads;     // of a block; 0: one
-    uint64_t cost_ns;     // of each node; 0: 2000
+    uint32_t most_blocks; // a node's, at random; 0: one
+    uint32_t threads;     // a block's; 0: one
+    uint64_t cost_ns;     // each node's; 0: 2000
     braid_graph *graph;
     braid_node nodes[ISLAND_NODES];
     uint32_t num_outsiders;

@@ -206,7 +206,7 @@ static void bad_address_in_a_stretch(void)
     fault(2, BRAID_ISLANDS_ALWAYS);
 }
 
-// Of processes that begin together.
+// Processes that begin together share it.
 static atomic_uint *num_ready;
 
 static void await_others(unsigned num)
@@ -388,7 +388,7 @@ static void cancel_held(braid_device *device, uint32_t num_threads)
     braid_memory_free(device, BRAID_MEMORY_HOST, memory);
 }
 
-// Of lanes of a warp, of several, and in several blocks.
+// Lanes of a warp, of several, and in several blocks are cancelled.
 static void cancelled(void)
 {
     braid_device *device = open_device();

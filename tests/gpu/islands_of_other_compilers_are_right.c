@@ -18,7 +18,7 @@ enum {
     REVERSED = 64,
     THREADS = 128,
     FRAMES = 2,
-    STEPS = 5, // of each lane
+    STEPS = 5, // each lane's
     SHARED_BYTES = 16,
     VECTORS = 4,
     MOST_PATH = 300
@@ -100,7 +100,7 @@ static void add_sum(const struct work *work, int lane, int to, int with_lane, in
     const float *x = work->vectors[with_lane][with], *y = work->vectors[lane][Y];
     const float *out = work->vectors[lane][to];
     const uint32_t num = NUM;
-    const void *scratch = NULL; // of which the kernel uses none
+    const void *scratch = NULL; // the kernel uses none
     const braid_access written = { work->resources[lane][to], BRAID_READ_WRITE };
     const braid_kernel_node launch = {
         .kernel = &kernels[ADD],

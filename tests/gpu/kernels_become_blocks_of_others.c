@@ -30,7 +30,7 @@ static char *read_text(const char *name)
 
 // ---- running ----
 
-// Of one lane, as they lie in an island.
+// A lane's arguments, as they lie in an island.
 struct arguments {
     unsigned char bytes[WALKER_ARGS];
     uint32_t at;

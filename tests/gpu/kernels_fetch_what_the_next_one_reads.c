@@ -38,13 +38,13 @@ static const braid_kernel waiting = { .name = "add", .cuda = { .data = waiting_i
 struct fixture {
     braid_device *device;
     braid_graph *graph;
-    char *weights, *other; // of all nodes, and of as many bytes
+    char *weights, *other; // all nodes' weights, and as many other bytes
     uint32_t *words;
-    uint64_t bytes; // of the weights of a node
+    uint64_t bytes; // the weights of a node have so many
     braid_resource all, parts[CHAIN], vectors[CHAIN + 1];
     braid_node nodes[CHAIN];
     braid_exec *exec;
-    long seen; // of what was fetched
+    long seen; // how much of it was fetched
 };
 
 static void *allocate(const struct fixture *fixture, uint64_t bytes)

@@ -47,7 +47,7 @@ static const braid_kernel kernels[] = {
 };
 enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT, STRANGE_TEXT };
 
-static unsigned iterations = 1; // of a loop around the chain; 1: there is none
+static unsigned iterations = 1; // a loop's around the chain; 1: there is none
 
 struct chain {
     braid_device *device;

@@ -8,7 +8,7 @@
 struct life_prefetch {
     braid_exec *exec;
     braid_node reader;
-    void *inputs; // of the reader: device memory
+    void *inputs; // the reader's: device memory
     uint32_t num; // kernels that fetch
 };
 

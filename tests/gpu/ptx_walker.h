@@ -11,7 +11,7 @@ enum { WALKER_ARGS = 256 }; // bytes of a lane's arguments
 struct walk {
     struct ptx_site place;
     uint32_t grid[3], block[3];
-    uint32_t shared_bytes; // of a lane
+    uint32_t shared_bytes; // a lane's
 };
 
 // The module's kernel inside of "walker", whose one parameter is the address of all lanes'

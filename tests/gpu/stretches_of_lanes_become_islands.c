@@ -27,7 +27,7 @@ static braid_exec_info info_of(const braid_exec *exec)
     return info;
 }
 
-static uint32_t num_lanes; // of the exec that ran last
+static uint32_t num_lanes; // those that the latest exec had
 
 // Frames of a random graph, with nodes outside and in several lanes.
 static braid_exec_info run_random(struct island_graph *made, braid_exec_options options,
@@ -352,8 +352,8 @@ static void check_fault(const char *expected, uint32_t num_in_flight)
     island_chain_finish(&chain);
 }
 
-// Of whichever frame in flight. What has ended is not named, and nothing where the fault is
-// outside.
+// The running nodes of any frame in flight are named. What has ended is not named, and nothing
+// where the fault is outside.
 static void after_a_fault_the_running_nodes_are_named(void **state)
 {
     (void)state;
@@ -398,7 +398,7 @@ static bool live_and_fail(const char *rule)
     return status != BRAID_OK;
 }
 
-// Those that an island makes: what destroys is another test's.
+// A call that an island makes may fail: what destroys is another test's.
 static void any_driver_call_may_fail(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static int compile(const char *text)
     return pclose(compiler);
 }
 
-// Of so many, by the bits of a number.
+// There are so many, by the bits of a number.
 enum { NUM_LAYOUTS = 1 << 5 };
 
 static struct island_layout layout_of(uint32_t i)

@@ -68,7 +68,7 @@ struct solver {
     braid_resource resources[NUM_BUFFERS];
     void *memory[NUM_BUFFERS];
     braid_dim3 grid;
-    uint32_t num_blocks; // of the grid
+    uint32_t num_blocks; // the grid's
 };
 
 static const braid_dim3 narrow = { 4, 1, 1 };

@@ -139,7 +139,7 @@ static void memory_of_execs_that_went_is_used_again(void **state)
 
 static const braid_exec_options whole = { .islands = BRAID_ISLANDS_WHOLE };
 
-// Of the same code, so that nothing else frees it.
+// All use the same code, so that nothing else frees it.
 static void memory_that_is_kept_goes_where_it_is_missing(void **state)
 {
     (void)state;

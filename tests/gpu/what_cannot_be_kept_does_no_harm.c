@@ -149,7 +149,7 @@ static void a_place_that_cannot_be_told_is_none(void **state)
 {
     (void)state;
     char here[MOST_PATH];
-    unsetenv("BRAID_CACHE"); // of the harness
+    unsetenv("BRAID_CACHE"); // the harness set it
     assert_non_null(getcwd(here, sizeof(here)));
     assert_int_equal(chdir(folder), 0);
     assert_int_equal(rmdir(folder), 0);

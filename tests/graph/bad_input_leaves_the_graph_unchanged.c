@@ -283,7 +283,7 @@ static void fills_without_values_or_of_odd_sizes_are_refused(void **state)
     check_unchanged(world, before);
 }
 
-// Of each buffer the plan chooses the memory, or frames do.
+// The plan chooses the memory of each buffer, or frames do.
 static void parts_of_planned_buffers_overlap_or_lie_askew(void **state)
 {
     struct world *world = *state;

@@ -55,7 +55,7 @@ void test_ranges_outside_their_buffer_are_refused(void **state)
 void test_versions_that_cannot_be_are_refused(void **state)
 {
     struct world *world = *state;
-    const uintptr_t end = UINTPTR_MAX - 7; // of the address space, where 8 bytes have their place
+    const uintptr_t end = UINTPTR_MAX - 7; // the address space's, where 8 bytes have their place
     void *too_far[] = { memory, (void *)end }, *none[] = { memory, NULL };
     void *shared[] = { memory, memory + 32, memory + 15 };
     const struct {

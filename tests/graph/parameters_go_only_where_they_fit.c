@@ -18,7 +18,7 @@ static const braid_kernel kernel = { .name = "attend", .cpu = cpu };
 struct world {
     braid_graph *graph;
     braid_node attend, join;
-    braid_parameter position; // of 8 bytes
+    braid_parameter position; // has 8 bytes
 };
 
 static struct world make_world(void)
@@ -114,7 +114,7 @@ static void the_value_of_a_fill_is_changed_whole(void **state)
 
 static const braid_kernel scatter = { .name = "scatter", .cpu = cpu };
 
-// Of a buffer, of memory that frames choose, and of a trap.
+// Addresses are a buffer's, memory's that frames choose, and a trap's.
 static void an_address_is_changed_whole(void **state)
 {
     (void)state;

@@ -173,7 +173,7 @@ static void fills_end_within_their_buffers(void **state)
     }
 }
 
-// Of a pointer, checked or not, or of a number.
+// Plans half of a pointer, checked or not, or of a number.
 static braid_status plan_half(struct setting *s, const char *pointer, size_t pointer_bytes)
 {
     const uint32_t number = 7;

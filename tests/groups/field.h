@@ -12,7 +12,7 @@ enum { NUM_FRAMES = 3, MODEL_WORDS = PLACED_MOST_BUFFERS * PLACED_WORDS };
 struct field {
     struct group_under_test *test;
     uint32_t *buffers[GROUP_MOST][PLACED_MOST_BUFFERS]; // by home
-    uint32_t *addresses[PLACED_MOST_BUFFERS];           // those in use
+    uint32_t *addresses[PLACED_MOST_BUFFERS];           // the buffers in use
     uint32_t *staged; // pinned: MODEL_WORDS to write, then as many of each frame
     braid_stream *stream;
 };

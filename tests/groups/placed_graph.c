@@ -17,7 +17,7 @@ static uint32_t offset_of(uint32_t part)
     return part == 2 ? PLACED_WORDS / 2 : 0;
 }
 
-// Of the same size as the node's other parts.
+// Each part has the size of the node's other parts.
 static struct placed_part choose_part(const struct placed_model *model, struct random *random,
                                       bool is_whole)
 {

@@ -10,9 +10,9 @@
 
 enum {
     PLACED_MOST_BUFFERS = 8,
-    PLACED_WORDS = 64, // of a buffer; a range is half of one
+    PLACED_WORDS = 64, // in a buffer; a range is half of one
     PLACED_MOST_NODES = 40,
-    PLACED_NUM_PARTS = 3, // of a buffer: whole, first half, second half
+    PLACED_NUM_PARTS = 3, // a buffer's: whole, first half, second half
 };
 
 enum placed_kind { PLACED_AXPY, PLACED_ADD, PLACED_CHANGE, PLACED_COPY, PLACED_FILL };
@@ -33,7 +33,7 @@ struct placed_node {
 struct placed_model {
     uint32_t num_places, num_buffers, num_transients, num_nodes; // transients: the last buffers
     uint32_t homes[PLACED_MOST_BUFFERS];
-    braid_resource buffers[PLACED_MOST_BUFFERS]; // of the graph that was built last
+    braid_resource buffers[PLACED_MOST_BUFFERS]; // in the graph that was built last
     struct placed_node nodes[PLACED_MOST_NODES];
 };
 

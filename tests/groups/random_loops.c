@@ -14,7 +14,7 @@ enum { NUM_PROGRAMS = 100 };
 struct built {
     struct words words;
     braid_node regions[NUM_REGIONS];
-    uint32_t depth, place; // of the region or statement at hand: one names it, for all
+    uint32_t depth, place; // where the region or statement at hand is: one names it, for all
 };
 
 // At times the planner chooses.

@@ -19,7 +19,7 @@ struct words {
 // All words are at home on one device, or by turns on all: `home` WORDS_BY_TURNS.
 #define WORDS_BY_TURNS UINT32_MAX
 struct words words_begin(struct field *field, uint32_t num, uint32_t home);
-// Likewise; those from `first_transient` on are transient.
+// Does the same; buffers from `first_transient` on are transient.
 struct words words_begin_some(struct field *field, uint32_t num, uint32_t home,
                               uint32_t first_transient);
 void words_end(struct words *words, braid_exec *exec); // takes NULL

@@ -24,7 +24,7 @@ WITHOUT = {
     },
 }
 
-# Of the package's classes, the structs that they are of, and the fields that they do without.
+# The package's classes, the structs that they stand for, and the fields that they do without.
 CLASSES = {
     "Backend": ("braid_backend_info", {}),
     "CostModel": ("braid_cost_model", {}),

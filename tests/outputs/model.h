@@ -28,7 +28,7 @@ struct model_node {
     braid_access_mode modes[3];
     uint32_t num;
     bool is_empty, may_rest;
-    uint32_t main;   // of its bundle
+    uint32_t main;   // its bundle's
     uint32_t before; // an edge leads from it; MODEL_NODES: none
     bool is_needed;
     braid_node handle;

@@ -65,7 +65,7 @@ static void two_lanes_are_taken_for_a_few_percent(void **state)
     braid_graph_destroy(graph);
 }
 
-// Of 16 chains, 9 to 15 lanes run no more at a time than 8 in the end.
+// If there are 16 chains, 9 to 15 lanes run no more at a time than 8 in the end.
 static void a_gain_behind_numbers_that_gain_nothing_is_found(void **state)
 {
     (void)state;

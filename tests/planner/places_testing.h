@@ -15,7 +15,7 @@ struct user {
     braid_resource resources[MOST_BUFFERS];
     braid_access_mode modes[MOST_BUFFERS];
     uint32_t num;
-    bool by_pointer; // of its own
+    bool by_pointer; // it has a pointer of its own
     uint32_t lane_hint;
     braid_node prelude_of;
     braid_node after;

@@ -44,7 +44,7 @@ braid_graph *chains(uint32_t width, uint32_t length, uint64_t cost_ns);
 braid_schedule *plan_on(const braid_graph *graph, uint32_t lanes);
 braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options);
 
-// Of a plan made with these options.
+// Returns the info of a plan made with these options.
 braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options options);
 braid_schedule_info info_of(const braid_schedule *schedule);
 braid_placement placement_of(const braid_schedule *schedule, braid_node node);

@@ -134,7 +134,7 @@ static void times_are_those_with_islands(void **state)
     braid_graph_destroy(made.graph);
 }
 
-// Of a lane, and of a chain of four groups.
+// Blocks run on a lane, and on a chain of four groups.
 static void blocks_run_in_turn(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void blocks_run_in_turn(void **state)
     assert_true(braid_plan_inside_ns(&fit, &lane, 8000) >= INT64_MAX / 2);
 }
 
-// Of which one alone needs none of the few barriers.
+// A group alone needs none of the few barriers.
 static void groups_are_whole_warps(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void wide_kernels_stay_outside(void **state)
     (void)state;
     assert_int_equal(count_wide(4, 256, 1000, &model), 1); // all at once
     assert_int_equal(count_wide(5, 256, 1000, &model), 0); // one more round, of 1000 ns
-    assert_int_equal(count_wide(5, 256, 100, &model), 1);  // of 100 ns
+    assert_int_equal(count_wide(5, 256, 100, &model), 1);  // each takes 100 ns
     assert_int_equal(count_wide(14, 64, 1000, &model), 1); // there are so many barriers
     assert_int_equal(count_wide(15, 64, 1000, &model), 0);
     assert_int_equal(count_wide(32, 32, 1000, &model), 1); // warps need none

@@ -73,7 +73,7 @@ static void the_plan_has_one_node_and_two_frames_inside(void **state)
     assert_true(program->bodies[1].is_else && !program->bodies[1].has_else);
     assert_int_equal(program->bodies[0].num_lanes, 1);
     assert_int_equal(program->bodies[1].num_lanes, 2);
-    assert_int_equal(world->schedule->cost_ns[world->branch.index], 2000); // of either arm
+    assert_int_equal(world->schedule->cost_ns[world->branch.index], 2000); // either arm's
     unsigned num_enters = 0;
     for (size_t i = 0; i < program->num_ops; i++)
         num_enters += program->ops[i].kind == BRAID_STEP_LOOP;
@@ -188,7 +188,7 @@ static void drawings_have_a_box_for_each_arm(void **state)
                   "subgraph cluster_if_1 {", "        2;\n        3;\n    }\n",
                   "subgraph cluster_else_1 {",
                   "        4;\n        5;\n        6;\n    }\n    }\n");
-    assert_null(strstr(text, "    3 -> 4 ")); // of two arms
+    assert_null(strstr(text, "    3 -> 4 ")); // they are in two arms
     assert_null(strstr(text, "    1 -> 2 "));
     free(text);
     file = open_memstream(&text, &size);
@@ -214,7 +214,7 @@ static void digests_differ_by_arms(void **state)
     const struct world *world = *state;
     uint64_t before = braid_graph_digest(world->graph);
     struct graph_region *regions = world->graph->regions.items;
-    regions[0].num--; // of the first arm; the second has one more
+    regions[0].num--; // the first arm's; the second has one more
     regions[1].num++;
     assert_true(braid_graph_digest(world->graph) != before);
     regions[0].num++;

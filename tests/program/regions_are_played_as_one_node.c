@@ -167,7 +167,7 @@ static void the_plan_has_one_node_and_a_frame_inside(void **state)
     assert_int_equal(body->num_bodies, 1);
     assert_int_equal(body->bodies[0].num_lanes, 2); // 'q' and 'r' are free
     assert_int_equal(body->most, 2);
-    unsigned num_waits = 0; // of the frame, for the end of the region
+    unsigned num_waits = 0; // the frame's, for the end of the region
     for (size_t i = 0; i < program->num_ops; i++)
         num_waits += program->ops[i].kind == BRAID_STEP_WAIT && program->ops[i].node == body->node;
     assert_int_equal(num_waits, 1);
@@ -248,10 +248,10 @@ static void a_condition_that_is_not_the_loops_own_is_found(void **state)
     const struct graph_node *nodes = graph_nodes(graph);
     struct graph_access *accesses = graph->accesses.items;
     struct program *body = &schedule->program.bodies[0];
-    accesses[nodes[1].first_access].resource = other.index; // of the loop itself
+    accesses[nodes[1].first_access].resource = other.index; // the loop's own
     check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "accesses more than");
     accesses[nodes[1].first_access].resource = left.index;
-    accesses[nodes[2].first_access].mode = BRAID_READ; // of 'next'
+    accesses[nodes[2].first_access].mode = BRAID_READ; // for 'next'
     check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "does not write its condi");
     accesses[nodes[2].first_access].mode = BRAID_READ_WRITE;
     body->most = 10;

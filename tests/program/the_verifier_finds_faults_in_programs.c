@@ -15,7 +15,7 @@ static void nothing(void *user)
     (void)user;
 }
 
-// Of ten nodes so many have no work.
+// So many of ten nodes have no work.
 static braid_graph *make_graph(struct random *random, uint32_t num_empty)
 {
     braid_graph *graph = NULL;

@@ -81,7 +81,7 @@ static void add_to(char *text, size_t size, const braid_step *op)
         snprintf(text + used, size - used, "%u", op->node);
 }
 
-// Of all operations, each with its lane.
+// Compares all operations, each with its lane.
 static void assert_order(const struct hand_program *hand, const char *expected)
 {
     char text[200] = "";

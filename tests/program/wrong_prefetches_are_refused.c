@@ -123,7 +123,7 @@ static void each_wrong_value_is_found(void **state)
     prefetch->bytes = UINT64_MAX;
     refuse(&fixture, reads);
     *prefetch = right;
-    prefetch->argument = 1; // of two bytes
+    prefetch->argument = 1; // it has two bytes
     refuse(&fixture, "'second' may get another address");
     prefetch->argument = 2;
     refuse(&fixture, "'second' may get another address");

@@ -95,7 +95,7 @@ def test_an_array_is_taken_apart_as_numbas_launcher_does():
     whole = np.zeros((3, 4), "float32")
     form = _type(numba.float32[:, :], "it")
     numbers = [int.from_bytes(argument.data, "little", signed=True) for argument in form.encode(whole[::-1, ::2], "it")]
-    address = whole.ctypes.data + 2 * 16  # of the last row
+    address = whole.ctypes.data + 2 * 16  # where the last row begins
     assert numbers == [0, 0, 6, 4, address, 3, 2, -16, 8] and len(numbers) == form.num
 
 

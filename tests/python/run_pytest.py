@@ -36,7 +36,7 @@ class Tap:
 
     def pytest_collectreport(self, report):
         if report.skipped:
-            self.reason = report.longrepr[2]  # of the whole file
+            self.reason = report.longrepr[2]  # the whole file's
         if report.failed:
             print(report.longreprtext)
             print("not ok 1 - the file can be read")

@@ -136,7 +136,7 @@ static void expect_refusal(const struct job *job, braid_status status, braid_sta
     exit(EXIT_FAILURE);
 }
 
-// Of wrong options, and of a frame that does not fit into any memory, all ranks hear at once, and
+// All ranks hear at once of wrong options, and of a frame that does not fit into any memory, and
 // they can go on.
 static void refuse(struct job *job, const braid_exec_options *options)
 {
@@ -182,7 +182,7 @@ static void vanish(struct job *job, const braid_exec_options *options)
     job->exec = NULL;
 }
 
-// Of an error that the engine notices all ranks hear, in flight or not.
+// All ranks hear of an error that the engine notices, in flight or not.
 static void notice(struct job *job)
 {
     bool own = rank_of(job->ranks) == 1;
@@ -195,7 +195,7 @@ static void notice(struct job *job)
     expect(braid_exec_wait(job->exec), "remote process exited");
 }
 
-// Of the stand-in driver.
+// Functions of the stand-in driver.
 struct stand_in {
     bool (*configure)(const char *name, const char *value);
     long (*count_calls)(const char *function);

@@ -57,7 +57,7 @@ def make_path(source, folder):
         if re.match(r"(/usr)?/s?bin/[^/]+$", path) and os.access(path, os.X_OK) \
                 and not os.path.lexists(os.path.join(folder, name)):
             os.symlink(path, os.path.join(folder, name))
-    for name in ("awk", "cc", "c++", "which"):  # of Debian's alternatives
+    for name in ("awk", "cc", "c++", "which"):  # Debian's alternatives
         if os.path.exists(f"/usr/bin/{name}") and not os.path.lexists(os.path.join(folder, name)):
             os.symlink(f"/usr/bin/{name}", os.path.join(folder, name))
     for name in NEVER_NEEDED:

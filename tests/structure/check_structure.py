@@ -49,7 +49,7 @@ TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
 LONGEST_FILE = {"src/": 1000, "addons/": 1000, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 120,
                 "": 500}  # lines, by where it is
-LONGEST_README = 25  # of a folder of src/ or addons/
+LONGEST_README = 25  # for a folder of src/ or addons/
 NAMED_FILE = re.compile(r"`([\w./-]+\.(?:c|h|py|map|md))`")
 FORMATTER = "clang-format-14"  # other versions format some lines differently
 

@@ -9,8 +9,8 @@
 struct issue {
     const struct hand_plan *plan;
     struct program *program;
-    size_t *next;          // of each lane
-    uint32_t *last_run;    // of each lane
+    size_t *next;          // by lane
+    uint32_t *last_run;    // by lane
     uint32_t *num_of_lane; // positions
     uint32_t *position_of; // a record; UINT32_MAX: not made yet
 };

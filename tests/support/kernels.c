@@ -139,7 +139,7 @@ static void stamp(const braid_blocks *blocks, void *const *args)
         return;
     uint32_t *counter = pointer_arg(args, 0), *stamps = pointer_arg(args, 1);
     uint32_t index = arg(args, 2);
-    // Of two frames in flight the last to write is not said where they are not ordered.
+    // Two frames in flight have no last writer where they are not ordered.
     store_atomic(&stamps[2 * index], add_atomic(counter, 1) + 1);
     wait_ns(arg64(args, 3));
     store_atomic(&stamps[2 * index + 1], add_atomic(counter, 1) + 1);

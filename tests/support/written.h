@@ -19,7 +19,7 @@ struct statement {
     enum statement_kind kind;
     uint32_t region;
     uint32_t to, from, other, factor, addend;
-    braid_loop how; // of LOOP; its condition is the counter where `has_condition`
+    braid_loop how; // for LOOP; its condition is the counter where `has_condition`
     bool has_condition;
 };
 

@@ -109,7 +109,7 @@ static void add_branch(struct bodies *bodies)
     check_ok(braid_graph_end(bodies->graph));
 }
 
-// Of the middle of two adjacent buffers, to and from both.
+// Uses the middle of two adjacent buffers, to and from both.
 static void add_span(struct bodies *bodies)
 {
     const braid_fill fill = { .node.name = "fill both",

@@ -96,8 +96,8 @@ static void capture_and_read(braid_exec *exec, struct capture_file *out_file)
     unlink(path);
 }
 
-// Of a number, the end of a buffer, a pointer that is set later, and one that nobody checks. A node
-// that no output needs is left out, and another one has no block.
+// The arguments are a number, the end of a buffer, a pointer that is set later, and one that nobody
+// checks. A node that no output needs is left out, and another one has no block.
 static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t number)
 {
     const uint32_t *end = words + 4, *second = words + 1, *far = words + 100;

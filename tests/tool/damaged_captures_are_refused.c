@@ -21,7 +21,7 @@ static size_t num_bytes;
 static enum exit_status read_copy(const unsigned char *bytes, size_t num)
 {
     struct capture_file file;
-    unsigned char *copy = malloc(num ? num : 1); // of its own, so that ASan sees its end
+    unsigned char *copy = malloc(num ? num : 1); // its own, so that ASan sees its end
     assert_non_null(copy);
     memcpy(copy, bytes, num);
     enum exit_status status = capture_file_read_bytes("test", copy, num, &file);

@@ -187,7 +187,7 @@ def pointers_of_many_accesses_are_read_at_once():
     assert braid("plan", "-", text=text.replace("END", "")).status == 0
 
 
-# Likewise.
+# Versions would be looked for as long.
 def names_of_earlier_versions_are_found_at_once():
     text = f'digraph {{ resources="v:64*2 {"r " * 500000} {"^0:1 " * 500000}"; a [accesses=w0] }}'
     assert braid("plan", "-", text=text).status == 0

@@ -101,7 +101,7 @@ def standard_output_may_be_named_as_a_file():
         path = os.path.join(folder, "out")
         with open(path, "ab") as out:
             assert plan("--json", "/dev/stdout", out=out).returncode == 0
-            out.write(b"more")  # of the shell, to the same file
+            out.write(b"more")  # the shell writes to the same file
         assert read(path).endswith(b"more")
         assert os.listdir(folder) == ["out"]
     assert braid("plan", "-", "--json", "/dev/null", text=GRAPH).status == 0

@@ -499,7 +499,7 @@ def devices_are_read_from_a_file():
         ways = {(copy["from"], copy["to"]): copy["end"] - copy["start"]
                 for copy in json.loads(planned(links).out)["copies"]}
         assert ways and all(took == (7 if way == (1, 0) else 2) for way, took in ways.items()), ways
-        for cost in ("copy_cost", "edge_cost"):  # of 31,000 years
+        for cost in ("copy_cost", "edge_cost"):  # each is 31,000 years
             result = planned(f'{{"speeds": [1, 1], "link": {{"{cost}": 1e12}}}}', PLACES.replace("=us", "=s"))
             assert result.status == 2 and "more than 2^63 ns" in result.err, (cost, result.err)
         for text, reason in (("{", ":1: "), ('{"speeds": []}', "speeds"),

@@ -69,7 +69,7 @@ def patterns_have_what_they_are_called():
     assert found[0]["makespan_ns"] == 1 + 3 * 64 * 1000 and found[0]["efficiency"] > 0.9999
     found = simulate("--ranks", "1", "--pattern", "cholesky:tiles=5,size=10,gflops=1")[0]
     assert found["tasks"] == 5 * 6 * 7 // 6
-    flops = 5 / 3 + 10 * 1 + 10 * 1 + 10 * 2  # of 1,000: factors, solves, updates on the diagonal and beside it
+    flops = 5 / 3 + 10 * 1 + 10 * 1 + 10 * 2  # in thousands: factors, solves, updates on the diagonal and beside it
     assert abs(found["makespan_ns"] - flops * 1000) < 100, found
     whole = simulate("--ranks", "4", "--pattern", "cholesky:tiles=5,strong=1")[0]
     assert whole["tasks"] == 35 and whole["messages"] > 0

@@ -29,7 +29,8 @@ static char *read_page(void)
     return text;
 }
 
-// Of a graph on so many lanes whose nodes ran like this, and whose frames took median_ns.
+// Writes the page for a graph on so many lanes whose nodes ran like this, and whose frames took
+// median_ns.
 static char *write_page(const char *graph, uint32_t num_lanes, const braid_interval *measured,
                         uint64_t median_ns)
 {

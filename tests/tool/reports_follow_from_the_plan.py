@@ -144,7 +144,7 @@ def a_report_of_a_tuned_run_plans_again_as_its_way_does():
             json.dump(found, file)
         result = braid("run", "-", *device, "--frames", "1", "--tuned", path, "--report", "-", text=text)
         assert result.status == 0, result.err
-    changes = rows(result.out, "changes")  # of nodes that are all taken for short
+    changes = rows(result.out, "changes")  # all nodes are taken for short
     value, unit = changes[0][1].split(" ")  # as measured, and a loaded machine takes longer
     assert changes[0][0] == "there were one more lane", changes
     assert unit == "us" or (unit == "ms" and float(value) < 100), changes
@@ -158,7 +158,7 @@ def a_profiled_report_says_how_long_after_its_launch_the_frame_began():
         with open(path, encoding="utf-8") as file:
             page = file.read()
     assert re.search(r'id="launched">Its first node began [0-9.]+&nbsp;\w+ after the host began to launch it', page)
-    assert page.count('class="launch"') == 1  # of what was measured alone
+    assert page.count('class="launch"') == 1  # only what was measured has one
 
 
 def nothing_is_fetched():

@@ -64,7 +64,7 @@ def the_json_has_the_figures():
     assert 4000 <= measured["least"] <= measured["median"] <= measured["most"]
 
 
-# Of a chain's buffers two are alive at once; the side branch's lives beside all of them.
+# Two of a chain's buffers are alive at once; the side branch's lives beside all of them.
 TRANSIENTS = """digraph {
   resources="x:1000:256@none y:3000:256@none z:2000:256@none side:100:256@none out:8";
   a [cost=5, accesses="w0 w3"]; b [cost=5, accesses="r0 w1"]; c [cost=5, accesses="r1 w2"];

@@ -322,7 +322,7 @@ static void wrong_iterations_are_named(void **state)
     braid_graph_destroy(graph);
 }
 
-// Of files in the folder whose names begin with that of the file.
+// Counts files in the folder whose names begin with that of the file.
 static unsigned num_files(void)
 {
     glob_t found;
