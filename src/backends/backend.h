@@ -280,7 +280,7 @@ extern const struct backend_driver braid_cpu_driver;
 extern const struct backend_driver braid_cuda_driver;
 extern const struct backend_driver braid_hip_driver;
 
-// The players of each, in src/players.
+// The players of each, best first: players.c.
 extern const struct player *const braid_cpu_players[];
 extern const struct player *const braid_cuda_players[];
 extern const struct player *const braid_hip_players[];

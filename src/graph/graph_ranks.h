@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The services of libbraid_ranks (src/rank) for graphs with communicators and for their execs.
+// The services of libbraid_ranks (addons/ranks) for graphs with communicators and for their execs.
 //
 // libbraid knows communications as two kinds of work, and nothing of their origin. A graph gets its
 // table when its first communicator is added.

@@ -27,7 +27,7 @@ static braid_exec_info info_of(const braid_exec *exec)
     return info;
 }
 
-static uint32_t num_lanes; // those that the latest exec had
+static uint32_t num_lanes; // as many as the latest exec had
 
 // Frames of a random graph, with nodes outside and in several lanes.
 static braid_exec_info run_random(struct island_graph *made, braid_exec_options options,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts words, long sentences and unusual clauses of the project's text, and compares them with limits. Speaks TAP.
+"""Counts words, long sentences and unusual clauses of the project's text, and compares them with limits. It also finds
+comments that begin without their subject, or name files that do not exist. Speaks TAP.
 
-check_text.py SOURCE_DIR            fails if a count is above its limit in text_limits.txt
+check_text.py SOURCE_DIR            fails if a count is above its limit in text_limits.txt, or if a comment is wrong
 check_text.py SOURCE_DIR --list     prints each sentence that counts, with its file and line
 check_text.py SOURCE_DIR --write    writes the counts of now as the limits
 
@@ -30,6 +31,18 @@ CLAUSES = {
     "what clauses": re.compile(r"\b(what|whoever|whatever|whichever)\b(?![^.]*\?)", re.I),
     "but for": re.compile(r"\bbut for\b", re.I),
 }
+
+# Comments of all languages of the tree, by the end of the file's name.
+MARKS = {(".c", ".h", ".cpp", ".hpp", ".cu"): "//", (".py", ".pyi", ".sh", ".build", ".map", ".yml"): "#"}
+SCRIPTS = ("run", ".ci/run")
+QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+# A comment that begins so names no subject: "Of the last frame".
+WITHOUT_SUBJECT = re.compile(r"(of|those|likewise)\b", re.I)
+FILE_NAME = re.compile(r"(?<![\w./*-])(?:[\w.-]+/)*[\w-][\w.-]*\.(?:c|h|py|cpp|hpp|sh)(?![\w*/]|\.\w)")
+FOLDER_NAME = re.compile(r"(?<![\w./-])(?:src|addons)/[\w/-]*\w(?![\w.*])")
+# Files of others, which comments may name.
+OTHERS_FILES = {"NAME.c", "cmocka.h", "cuda.h", "hip/hip_runtime_api.h", "hip/hiprtc.h", "hsa.h", "nvrtc.h", "nvtxDetail/nvtxTypes.h",
+                "stdatomic.h", "stdint.h"}
 
 
 def paragraphs_of_markdown(text):
@@ -71,6 +84,41 @@ def paragraphs_of_messages(text):
         parts = STRING.findall(text[found.end():end])
         if parts:
             yield text.count("\n", 0, found.start()) + 1, "".join(parts)
+
+
+def comments_of(name, text):
+    """(line number, comment); a comment goes on in the next line if that has a comment alone, in the same column."""
+    mark = "#" if name in SCRIPTS else next((mark for ends, mark in MARKS.items() if name.endswith(ends)), None)
+    begin = re.compile(rf"(?:^|\s)({mark}+<?)(?= |$)")
+    lines, first, column = [], 0, None
+    for number, line in enumerate((text if mark else "").splitlines() + [""], 1):
+        alone = bool(mark) and line.lstrip().startswith(mark)
+        found = begin.search(line if alone else QUOTED.sub(lambda quoted: "_" * len(quoted.group(0)), line)) if mark else None
+        words = line[found.end():].strip() if found else ""
+        if lines and not (alone and words and found.start(1) == column):
+            yield first, " ".join(lines)
+            lines = []
+        if words:
+            first, column = (first, column) if lines else (number, found.start(1))
+            lines.append(words)
+
+
+def check_comments(root):
+    """Lines that say which comments have no subject, and which name files that do not exist."""
+    names = check_structure.list_files(root)
+    paths = {"/".join(parts[i:]) for parts in (name.split("/") for name in names) for i in range(len(parts))}
+    folders = {"/".join(parts[:i]) for parts in (name.split("/") for name in names) for i in range(len(parts))}
+    subjects, files = [], []
+    for name in names:
+        if name.endswith(tuple(end for ends in MARKS for end in ends)) or name in SCRIPTS:
+            for line, comment in comments_of(name, check_structure.read(root, name)):
+                if WITHOUT_SUBJECT.match(comment):
+                    subjects.append(f"{name}:{line}: say who does what: {comment}")
+                files += [f"{name}:{line}: there is no {file}" for file in FILE_NAME.findall(comment)
+                          if file not in paths and file not in OTHERS_FILES]
+                files += [f"{name}:{line}: there is no {folder}" for folder in FOLDER_NAME.findall(comment)
+                          if folder not in folders]
+    return [("no comment begins with Of, Those or Likewise", subjects), ("files and folders that comments name exist", files)]
 
 
 GROUPS = [
@@ -139,15 +187,19 @@ def main():
     if mode == "--write":
         write_limits(root, counts)
         return 0
-    limits, failed = read_limits(root), False
-    print(f"1..{len(counts)}")
+    limits, failed, checks = read_limits(root), False, check_comments(root)
+    print(f"1..{len(counts) + len(checks)}")
     for number, (key, value) in enumerate(counts.items(), 1):
         good = value <= limits.get(key, 0)
         failed |= not good
         print(f"{'ok' if good else 'not ok'} {number} - {key[0]}: {key[1]}: {value} of {limits.get(key, 0)} allowed")
+    for number, (title, problems) in enumerate(checks, len(counts) + 1):
+        print(f"{'not ok' if problems else 'ok'} {number} - {title}")
+        for problem in problems:
+            print(f"# {problem}")
     if failed:
         print("# tests/structure/check_text.py . --list prints each sentence that counts")
-    return 1 if failed else 0
+    return 1 if failed or any(problems for _, problems in checks) else 0
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ enum exit_status ranks_pattern_read(char *text, struct ranks_pattern *out_patter
 enum exit_status ranks_pattern_make(const struct ranks_pattern *pattern, uint32_t num_ranks,
                                     struct ranks_world *out_world);
 
-// ranks_file.c: from nodes with rank= and bytes=.
+// The same, from nodes with rank= and bytes=.
 enum exit_status ranks_file_make(const struct dot_file *file, struct ranks_world *out_world);
 
 #endif

@@ -2,7 +2,7 @@
 // A player: one way to play a program on a device.
 //
 // A backend lists its players, best first (backend.h); an exec has one of them play. One more
-// player is a folder in src/players and a row in its lists.
+// player is a folder and a row in the lists of src/backends (players.h).
 #ifndef BRAID_EXEC_TASKS_PLAYER_H
 #define BRAID_EXEC_TASKS_PLAYER_H
 

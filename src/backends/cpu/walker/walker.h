@@ -55,7 +55,7 @@ struct cpu_lane {
     const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
     atomic_bool walked;           // a hint: some thread walks the lane now
     atomic_uint num_yields;       // a hint: by its walkers in the way of others
-    atomic_uint num_sleeps;       // a hint: its walkers' next waits to sleep in; see cpu_poll.c
+    atomic_uint num_sleeps;       // a hint: its walkers' next waits to sleep in; see walker_poll.c
     _Atomic uint64_t open_at;   // where others may take it over: frame << 32 | step + 1; 0: nowhere
     atomic_uint num_polling;    // threads that left it open and have not come back
     uint64_t wanted;            // lock; while parked: the progress it waits for
