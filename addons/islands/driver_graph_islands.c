@@ -187,7 +187,7 @@ static braid_status take_nodes(struct graph_islands *islands, const struct stage
     return status;
 }
 
-// Notes all nodes in the bodies of a program.
+// Notes all nodes in the bodies of a plan's program.
 static void note_times(const struct graph_islands *islands, const struct gpu_island *island,
                        const struct program *program, struct graph_times *times)
 {

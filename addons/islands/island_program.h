@@ -6,9 +6,8 @@
 #include "exec/tasks/player.h"
 #include "islands/gpu_island.h"
 
-// All lanes of the program. call_of[node] becomes the call of each task that runs, and the scope of
-// each loop and branch.
-// Errors: BRAID_NO_MEMORY.
+// All lanes of the plan's program. call_of[node] becomes the call of each task that runs, and the
+// scope of each loop and branch. Errors: BRAID_NO_MEMORY.
 braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *call_of,
                                            struct island_lists *out_lists);
 #endif

@@ -235,8 +235,8 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
 // their end.
 braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames);
 
-// exec_create.c: the schedule for one player: the program's own, or one planned with the player's
-// costs. Errors: those of braid_schedule_create.
+// exec_create.c: the schedule for one player: the one that the user's program gave, or one planned
+// with the player's costs. Errors: those of braid_schedule_create.
 braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options,
                                       const struct player *player);

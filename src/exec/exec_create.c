@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making an exec: load, plan, make the program, verify, hand it to a player; and taking it apart.
+// Making an exec: load, plan, make the plan's program, verify, hand it to a player; and taking it
+// apart.
 #include <stdio.h>
 
 #include "base/error.h"

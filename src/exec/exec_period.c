@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays several frames of a program through, each on lanes of its own, in the times of its plan.
+// Plays several frames of a plan through, each on lanes of its own, in the plan's times.
 #include "exec/exec.h"
 
 #include "base/error.h"

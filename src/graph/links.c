@@ -31,7 +31,7 @@ struct segment_state {
 struct reader {
     uint32_t node;
     uint32_t next;   // an earlier one, or NO_READER
-    uint32_t access; // the how manieth access walked
+    uint32_t access; // its number in the order of the walk
 };
 
 struct walk {
@@ -46,7 +46,7 @@ struct walk {
     struct array *links;   // struct graph_link
     uint32_t node;         // the node walked now
     uint32_t resource;     // and the resource it touches
-    uint32_t access;       // by the how manieth access walked
+    uint32_t access;       // by the access with this number in the order of the walk
     uint32_t buffer;       // the buffer of that resource
     uint32_t linked_whole; // readers of the whole after this one are linked to this access
     uint32_t linked_from;  // and so are those from this one on, up to linked_end

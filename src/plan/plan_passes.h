@@ -19,9 +19,9 @@ braid_status braid_plan_passes(struct braid_schedule *schedule, const braid_grap
 braid_status braid_plan_serialisations(struct braid_schedule *schedule,
                                        const struct plan_placement *placement);
 
-// Fills the program, lanes and times of a schedule whose graph is set, and their counts in info.
-// `graph` is the planned graph, for the kinds of its nodes. Takes the arrays of costs and placement
-// that the schedule keeps. Errors: BRAID_NO_MEMORY.
+// Fills the plan's program, the lanes and times of a schedule whose graph is set, and their counts
+// in info. `graph` is the planned graph, for the kinds of its nodes. Takes the arrays of costs and
+// placement that the schedule keeps. Errors: BRAID_NO_MEMORY.
 braid_status braid_plan_steps_create(struct braid_schedule *schedule, const braid_graph *graph,
                                      struct plan_costs *costs, struct plan_placement *placement);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the program in issue order: a node's waits, its run, and a record where others wait for
-// it.
+// Writes the plan's program in issue order: a node's waits, its run, and a record where others wait
+// for it.
 #include "plan/plan_passes.h"
 
 #include "base/array.h"

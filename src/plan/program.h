@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program: planning ends in it, and the verifier, the drawings and all players read it.
+// A plan's program: planning ends in it, and the verifier, the drawings and all players read it.
 //
 // Its operations stand in one issue order, in which each wait stands behind its record. A lane
 // counts the positions that it records. Recording the nth says that all operations before it on the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of several frames, made as a program would.
+// A graph of several frames, made as a user's program would make it.
 #include "verify/unroll.h"
 
 #include "base/error.h"

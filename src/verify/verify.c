@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves a program from its operations alone, with none of the planner's reasoning: walks them in
-// issue order with a clock for each lane. A wait is taken only if its position was recorded before
-// it, behind the node that the wait names. So every wait ends, in any timing of the device. Several
-// frames are walked one behind the other, each with nodes, lanes and positions of its own.
+// Proves a plan's program from its operations alone, with none of the planner's reasoning: walks
+// them in issue order with a clock for each lane. A wait is taken only if its position was recorded
+// before it, behind the node that the wait names. So every wait ends, in any timing of the device.
+// Several frames are walked one behind the other, each with nodes, lanes and positions of its own.
 #include "verify/verify.h"
 
 #include <string.h>

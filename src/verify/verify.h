@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk that proves a program right.
+// The walk that proves a plan's program right.
 #ifndef BRAID_VERIFY_H
 #define BRAID_VERIFY_H
 
@@ -17,9 +17,9 @@
 
 struct verify_whole; // verify_state.h
 
-// Proves the order of a program's operations in so many frames. It also proves the memory plan
-// unless that is NULL. Clocks take at most most_words words in a walk, unless it looks at the
-// fewest lanes.
+// Proves the order of the operations of a plan's program in so many frames. It also proves the
+// memory plan unless that is NULL. Clocks take at most most_words words in a walk, unless it looks
+// at the fewest lanes.
 braid_status braid_verify_region(struct verify_whole *whole, const struct program *program,
                                  const struct memory_plan *memory_plan, uint32_t num_frames,
                                  size_t most_words);

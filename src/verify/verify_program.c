@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof of a program: its order, its tables that players read beside the operations, and its
-// islands.
+// The proof of a plan's program: its order, its tables that players read beside the operations, and
+// its islands.
 #include "verify/verify_program.h"
 
 #include "base/array.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof of a program as players play it, not only as the planner wrote it.
+// The proof of a plan's program as players play it, not only as the planner wrote it.
 #ifndef BRAID_VERIFY_VERIFY_PROGRAM_H
 #define BRAID_VERIFY_VERIFY_PROGRAM_H
 

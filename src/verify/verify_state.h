@@ -19,7 +19,7 @@ struct verify_position {
     uint32_t waits_left;
 };
 
-// Where a node has run, and as the how manieth of its lane, from 1; 0: it has not.
+// Where a node has run, and its number on its lane, from 1; 0: it has not.
 struct verify_spot {
     uint32_t lane, turn;
 };

@@ -55,10 +55,10 @@ struct cpu_sleeper {
     struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
 };
 
-// A sequence of work that one thread at a time walks: a stream's queue or a lane of a program. run
-// returns the next job for the same thread, or NULL with the lock held. So the thread that ended
-// something looks for work before those that saw the end can add more. If `until` is given, a
-// stream hands itself on as soon as it is reached. pass leaves work to the workers.
+// A sequence of work that one thread at a time walks: a stream's queue or a lane of a plan's
+// program. run returns the next job for the same thread, or NULL with the lock held. So the thread
+// that ended something looks for work before those that saw the end can add more. If `until` is
+// given, a stream hands itself on as soon as it is reached. pass leaves work to the workers.
 struct cpu_job {
     struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job,
                            const struct cpu_point *until);

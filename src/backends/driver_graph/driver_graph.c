@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Playing a program as the driver's own graph: instantiated once, launched on the caller's stream.
+// Playing a plan's program as the driver's own graph: instantiated once, launched on the caller's
+// stream.
 //
 // The driver gives the ordering laws. A launch of an executable graph starts after earlier work on
 // its stream, and later work on the stream starts after it. It also starts after the executable's

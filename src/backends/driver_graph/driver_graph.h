@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of the graph player: a program as the driver's own graph.
+// The inside of the graph player: a plan's program as the driver's own graph.
 #ifndef BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_H
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_H
 
@@ -35,8 +35,8 @@ struct graph_playing {
     uint32_t num_nodes;                  // for messages
 };
 
-// Adds the program's nodes and edges to playing->graph: exactly the lane orders and the waits, and
-// perhaps one kernel that does nothing before many roots.
+// Adds the nodes and edges of the plan's program to playing->graph: exactly the lane orders and the
+// waits. One kernel that does nothing may come before many roots.
 braid_status braid_driver_graph_playing_build(const struct stage *stage,
                                               struct graph_playing *playing,
                                               const gpu_stream *capture_streams);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turning a program into nodes and edges of the driver's graph.
+// Turning a plan's program into nodes and edges of the driver's graph.
 #include "backends/driver_graph/driver_graph_builder.h"
 
 #include "backends/driver_graph/driver_graph_frames.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of building a program's nodes and edges: its operations are walked in issue order.
+// The state of building nodes and edges of a plan's program: its operations are walked in issue
+// order.
 #ifndef BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_BUILDER_H
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_BUILDER_H
 
@@ -13,7 +14,7 @@ struct graph_lane {
     gpu_node note;     // noted the last end that was noted; NULL: none was
     bool last_is_kernel;
     uint32_t last_task; // whose node the last one is
-    uint32_t island;    // the next of the program's that is on it or on a later lane
+    uint32_t island;    // the next of the plan's program that is on it or on a later lane
 };
 
 struct graph_builder {

@@ -21,7 +21,7 @@ struct gpu_tally {
 struct graph_stamps {
     void *stamps, *rows, *counter;
     uint32_t num_rows, room, keep_blocks;
-    uint32_t num_tasks, num_regions; // the program's: an island has a region at least
+    uint32_t num_tasks, num_regions; // in the plan's program: an island has a region at least
 };
 
 // The device is current. Errors: BRAID_UNSUPPORTED, if the driver does not take the kernel's text;

@@ -42,7 +42,7 @@ struct graph_times {
     struct stamp_row *rows;
     uint32_t num_rows;
     struct stamp_row *bodies;      // rows of its nodes, by region
-    struct graph_tallies *tallies; // NULL: the program has no body
+    struct graph_tallies *tallies; // NULL: the plan has no body
     struct gpu_kernel stamp, keep; // GPU_OWN_STAMP and GPU_OWN_KEEP
     void **args;                   // the launch's own and GPU_STAMP_PARAMETERS more
     void *stamps;                  // where that launch writes

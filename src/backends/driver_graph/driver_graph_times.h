@@ -50,7 +50,7 @@ braid_status braid_driver_graph_times_add_keep(struct graph_times *times,
 braid_status braid_driver_graph_times_add_tally(struct graph_times *times,
                                                 const struct gpu_behind *behind, uint32_t region,
                                                 gpu_node *out_node);
-// Returns the tallies of a program with bodies.
+// Returns the tallies of a plan's program with bodies.
 struct graph_tallies *braid_driver_graph_times_tallies(const struct graph_times *times);
 // A frame was launched.
 void braid_driver_graph_times_launched(struct graph_times *times);

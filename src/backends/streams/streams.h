@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of the streams player: a program on leased streams, queued step by step.
+// The inside of the streams player: a plan's program on leased streams, queued step by step.
 //
 // One lane is the caller's own stream: lane 0, or with several places the first lane on place 0,
-// where the caller's stream is. So a program of one lane needs no event at all. Every other lane
+// where the caller's stream is. So a plan of one lane needs no event at all. Every other lane
 // starts behind a fork event on that stream, and an event of its own joins it to the stream. If the
 // program says that either follows from its waits, that event is left out. So all of a frame lies
 // between the caller's earlier and later work. The leased streams are idle whenever the caller's

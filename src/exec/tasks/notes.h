@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the nodes of a program note that they run, if a row of notes is that of a lane (note.h).
+// Where the nodes of a plan's program note that they run, if a row of notes is that of a lane
+// (note.h).
 #ifndef BRAID_EXEC_TASKS_NOTES_H
 #define BRAID_EXEC_TASKS_NOTES_H
 

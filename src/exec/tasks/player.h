@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A player: one way to play a program on a device.
+// A player: one way to play a plan's program on a device.
 //
 // A backend lists its players, best first (backend.h); an exec has one of them play. One more
 // player is a folder and a row in the lists of src/backends (players.h).
@@ -74,7 +74,8 @@ struct player {
     // needs of the tasks. False: another island is as good for them.
     bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
                      braid_cost_model *model, struct plan_room *out_room);
-    // Optional: BRAID_UNSUPPORTED, and the reason, for a program that cannot be played this way.
+    // Optional: BRAID_UNSUPPORTED, and the reason, for a plan's program that cannot be played this
+    // way.
     braid_status (*check)(const struct stage *stage);
     // Prepares launches. BRAID_UNSUPPORTED, and the reason, where that turns out only now.
     braid_status (*create)(const struct stage *stage, struct playing **out_playing);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of the operations of a program in the last frames.
+// The times of the operations of a plan's program in the last frames.
 #ifndef BRAID_EXEC_TASKS_PROFILE_H
 #define BRAID_EXEC_TASKS_PROFILE_H
 
@@ -52,7 +52,7 @@ struct profile {
     struct profile_clock clock;
     uint32_t room;                 // frames
     uint32_t num_frames;           // that are there
-    size_t num_ops;                // the program's
+    size_t num_ops;                // in the plan's program
     struct profile_span *ops;      // room * num_ops; those of publishing stay zero
     struct profile_span *frames;   // room
     uint32_t num_nodes;            // the graph's, where it has loops or branches; else 0

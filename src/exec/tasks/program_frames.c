@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a program anew with frame positions and the waits for them among its operations.
+// Writes a plan's program anew with frame positions and the waits for them among its operations.
 #include "exec/tasks/program_frames.h"
 
 #include "base/array.h"
@@ -124,7 +124,7 @@ static bool rewrite(struct frame_waits *frames)
         *program = to;
         to = old;
     }
-    to.island_calls = NULL; // the program's, whichever it is
+    to.island_calls = NULL; // the plan's program has them, whichever it is
     to.bodies = NULL;
     braid_program_finish(&to);
     return done;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The overlap of a program's frames: waits of a frame for positions of earlier frames.
+// The overlap of frames of a plan's program: waits of a frame for positions of earlier frames.
 //
 // Each frame runs on lanes of its own. After a task that a later frame has to wait for, its lane
 // publishes a frame position. Before a task that has to wait, its lane awaits those positions of an
