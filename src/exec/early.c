@@ -23,8 +23,8 @@ static bool may_fetch(const struct backend_launch *launch)
            !launch->cluster.x;
 }
 
-// A kernel with a cluster stays as its author made it. If a kernel reads its grid from memory, that
-// comes before a wait of its author's, so only a wait of Braid's makes it safe.
+// A kernel with a cluster stays as its author made it. A kernel that
+// reads its grid from memory does so before its author's wait: only Braid's wait makes that safe.
 static braid_status describe(const braid_exec *exec, const struct backend_task *task,
                              bool is_programmatic, struct plan_early_node *node)
 {

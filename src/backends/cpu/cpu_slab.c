@@ -65,8 +65,7 @@ void *braid_cpu_pool_take(struct cpu_pool *pool, struct cpu_slab **slabs, size_t
     return item;
 }
 
-// Nobody takes a single one of those that were returned, so none can be taken and come back while
-// this looks.
+// Takers take all returned items at once, so none can be taken and come back while this looks.
 void braid_cpu_pool_put(struct cpu_pool *pool, void *item)
 {
     void *next = atomic_load_explicit(&pool->returned, memory_order_relaxed);

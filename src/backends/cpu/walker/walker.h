@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of the walker, the CPU's own player: programs compiled for threads that walk lanes.
+// The inside of the walker, the CPU's own player: plans compiled for threads that walk lanes.
 #ifndef BRAID_BACKENDS_CPU_WALKER_WALKER_H
 #define BRAID_BACKENDS_CPU_WALKER_WALKER_H
 
@@ -8,6 +8,8 @@
 #include "base/store.h"
 #include "exec/tasks/player.h"
 
+// Here a program is a struct cpu_program, compiled from a plan's program for one slot.
+//
 // A program compiles to one array of steps a lane. After a lane's nth position its progress is n.
 // To wait for a position is to wait until the progress of its lane is at least that. Launches of
 // one program never overlap, so a program has one set of progress words and of argument bytes.

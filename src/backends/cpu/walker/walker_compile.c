@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling a program into the steps of the lane walker.
+// Compiling a plan's program into the steps of the lane walker.
 #include "backends/cpu/walker/walker.h"
 
 #include <stdlib.h>
