@@ -77,8 +77,8 @@ class Span:
     typestr: str = ""  # as in __array_interface__; "" where it is not known
     shape: Tuple[int, ...] = ()  # where the type is known
     strides: Tuple[int, ...] = ()  # in bytes
-    fields: str = ""  # of a structured type, as name_fields calls them
-    is_bytes: bool = False  # of what is no array, such as a bytearray: a copy takes them for anything
+    fields: str = ""  # a structured type has them, as name_fields calls them
+    is_bytes: bool = False  # the memory is no array, such as a bytearray: a copy takes them for anything
 
     @property
     def copied(self) -> str:
@@ -192,11 +192,11 @@ def compact_strides(shape: Tuple[int, ...], item: int) -> Tuple[int, ...]:
 
 
 def _item_bytes(typestr: str, array: Any) -> int:
-    """Of a typestr, which for times ends with their unit: <M8[ns]."""
+    """Reads a typestr, which for times ends with their unit: <M8[ns]."""
     digits = typestr[2:].split("[")[0]
     if typestr[1:2] == "O" or not digits.isdigit():
         raise refuse(f"a {_name_type(array)} of type '{typestr}' has Python objects for elements, not their bytes")
-    return int(digits) * (4 if typestr[1:2] == "U" else 1)  # of text the characters are counted
+    return int(digits) * (4 if typestr[1:2] == "U" else 1)  # text counts characters
 
 
 def _get(array: Any, interface: str) -> Optional[Mapping[str, Any]]:

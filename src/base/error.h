@@ -31,7 +31,7 @@ braid_status braid_error_left_out(const char *function, const char *addon);
 // this thread's messages are written, as reasons, but not logged. Attempts may be nested.
 struct error_attempt {
     char message[ERROR_MESSAGE_BYTES]; // from before
-    uint64_t num_errors;               // likewise
+    uint64_t num_errors;               // from before
     bool inside_another;
 };
 

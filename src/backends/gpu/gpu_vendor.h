@@ -45,7 +45,7 @@ struct gpu_behind {
     gpu_graph graph;
     const gpu_node *after;
     size_t num_after;
-    int32_t priority; // of a kernel that has none
+    int32_t priority; // for a kernel that has none
 };
 
 // A new node of a graph, or one of an executable, which gets other values.
