@@ -10,8 +10,9 @@
 
 enum {
     MOST_OF_A_MODE = 6, // plans that are timed, besides what is tried on the best of them
-    MOST_LANES = 32,    // where the program sets no limit; more only if nodes use all of them
+    MOST_LANES = 32,    // where the program sets no limit
     WIDEST = 128,       // a plan on so many lanes never takes too much memory
+    MOST_NODES = 10000, // nor does one with a lane for each of so many nodes
     MOST_FRAMES = 3,    // in flight: no more run one behind the other when they are timed
 };
 
@@ -25,9 +26,13 @@ static void name_trial(struct tune_trial *trial)
     char frames[32] = "";
     if (trial->way.frames > 1)
         snprintf(frames, sizeof(frames), ", %u frames in flight", trial->way.frames);
-    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s",
+    snprintf(trial->name, sizeof(trial->name), "%s, %u lane%s%s%s%s%s%s",
              way->mode == BRAID_MODE_GRAPH ? "graph" : "streams", trial->num_lanes,
-             trial->num_lanes == 1 ? "" : "s", way->plan.ignore_costs ? ", costs ignored" : "",
+             trial->num_lanes == 1 ? "" : "s",
+             way->plan.max_lanes == BRAID_ALL_LANES && way->plan.fixed_lanes
+                 ? ", one for all at once"
+                 : "",
+             way->plan.ignore_costs ? ", costs ignored" : "",
              way->no_early_start ? ", no early starts" : "",
              way->islands == BRAID_ISLANDS_WHOLE   ? ", one island"
              : way->islands == BRAID_ISLANDS_NEVER ? ", no islands"
@@ -106,13 +111,16 @@ static uint64_t next_lanes(uint64_t lanes)
     return lanes < 3 ? lanes + 1 : (lanes & (lanes - 1)) ? lanes / 3 * 4 : lanes / 2 * 3;
 }
 
-// As many lanes as nodes may run at once. No plan shows their gain if times of nodes vary from
+// A lane for everything that may run at once. No plan shows its gain if times of nodes vary from
 // frame to frame, or if lanes have delays that the costs leave out.
 static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, size_t first)
 {
     bool made;
-    const braid_exec_options way = { .mode = mode,
-                                     .plan = { .max_lanes = trials->width, .fixed_lanes = true } };
+    const braid_exec_options way = {
+        .mode = mode, .plan = { .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true }
+    };
+    if (graph_num_nodes(trials->graph) > MOST_NODES)
+        return BRAID_OK;
     braid_status status = add_trial(trials, &way, &made);
     if (!status && made && is_twin(trials, first, trials->trials.num - 1))
         remove_trial(trials, trials->trials.num - 1);

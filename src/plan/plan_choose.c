@@ -142,7 +142,7 @@ static bool may_follow(const struct lister *lister, const struct plan_ask *ask)
 
 // Looks at the lanes of the unit's asks, at the other idle ones, and at a new one. A busy lane is
 // worth queueing on if a wait would take longer than its last unit. If free units stay apart, only
-// a lane that ends with a predecessor of the unit's first node will do, or a new one.
+// a lane that ends with a predecessor of the unit's first node will do, or else a new one.
 struct offer braid_plan_choose_lane(const struct lister *lister)
 {
     struct offer best = { .lane = lister->out->num_lanes, .start_ns = UINT64_MAX };
@@ -156,7 +156,8 @@ struct offer braid_plan_choose_lane(const struct lister *lister)
     }
     if (!lister->is_apart)
         consider_idle(lister, &best);
-    if (lister->here->num_lanes < lister->max_lanes)
+    bool has_lane = lister->is_apart && best.start_ns != UINT64_MAX;
+    if (!has_lane && lister->here->num_lanes < lister->max_lanes)
         consider(lister, lister->out->num_lanes, &best);
     return best;
 }

@@ -259,7 +259,8 @@ def values_that_no_tuning_writes_are_refused():
             result = braid("run", "-", "--device", "cpu", "--tuned", write_way(folder, dict(found, **more)), text=FORK)
             assert result.status == 2 and f"changed.json: {reason}" in result.err, result.err
         found["costs_ns"] = costs
-        for way in (dict(mode="streams"), dict(mode="graph"), dict(islands="never")):
+        for way in (dict(mode="streams"), dict(mode="graph"), dict(islands="never"),
+                    dict(max_lanes=2**32 - 1, fixed_lanes=True)):
             changed = dict(found, way=dict(found["way"], **way))
             result = braid("run", "-", "--device", "cpu", "--frames", "2", "--workers", "2", "--json", "-", "--tuned",
                            write_way(folder, changed), text=FORK)

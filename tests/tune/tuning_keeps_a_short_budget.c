@@ -42,7 +42,7 @@ static uint32_t tune(bool keep_costs, struct told *told)
     braid_graph *graph;
     atomic_store(&num_run, 0);
     check_ok(
-        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 4 }, &device));
+        braid_device_open(&(braid_device_options){ .backend = "cpu", .num_workers = 2 }, &device));
     check_ok(braid_graph_create(&graph));
     for (int i = 0; i < NUM_NODES; i++)
         check_ok(braid_graph_add_kernel(

@@ -38,7 +38,7 @@ static void note_most(void *user, const braid_tune_trial *trial)
 // How much memory is asked for, by which plans are counted; and the most lanes of a way.
 static uint64_t tune(bool is_chain, uint32_t max_lanes, uint32_t *out_most)
 {
-    const braid_device_options options = { .backend = "cpu", .num_workers = NUM_NODES };
+    const braid_device_options options = { .backend = "cpu", .num_workers = 2 };
     braid_device *device;
     check_ok(braid_device_open(&options, &device));
     braid_graph *graph = make_graph(is_chain);

@@ -148,8 +148,11 @@ static enum exit_status take_way(const char *path, json_t *json, braid_exec_opti
             EXIT_BAD_FILE,
             "%s: way.max_concurrency is true, which is a way of an earlier Braid; tune again",
             path);
-    enum exit_status status =
-        read_number(path, "way.max_lanes", json_object_get(json, "max_lanes"), MOST_LANES, &lanes);
+    const json_t *max_lanes = json_object_get(json, "max_lanes");
+    enum exit_status status = EXIT_DONE;
+    lanes = json_integer_value(max_lanes);
+    if (lanes != BRAID_ALL_LANES)
+        status = read_number(path, "way.max_lanes", max_lanes, MOST_LANES, &lanes);
     if (status == EXIT_DONE)
         status = read_word(path, "way.mode", modes, mode_name, &mode);
     if (status == EXIT_DONE)
