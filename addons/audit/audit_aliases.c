@@ -21,7 +21,7 @@ static bool is_same_file(const struct audit_mapping *a, const struct audit_mappi
     return a->file == b->file && a->major == b->major && a->minor == b->minor;
 }
 
-// Of the bytes of a buffer in a mapping.
+// Whether the bytes of a buffer in a mapping have another address as well.
 static bool is_elsewhere(const struct array *mappings, const struct audit_mapping *has,
                          uintptr_t begin, uintptr_t end)
 {

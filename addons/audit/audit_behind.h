@@ -34,7 +34,7 @@ struct audit_behind {
     unsigned long of_audit[4], of_now[4];
 };
 
-enum { AUDIT_RETURNS = 2 }; // of the action as the system has it: where handlers return
+enum { AUDIT_RETURNS = 2 }; // the system's action tells where handlers return
 
 typedef void audit_handler(int number, siginfo_t *info, void *context);
 

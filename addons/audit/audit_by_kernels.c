@@ -24,7 +24,7 @@ struct audited {
 struct by_kernels {
     struct backend_change change; // first: its text needs the rest
     struct backend *backend;
-    uint32_t most_threads; // of a block of any launch
+    uint32_t most_threads; // that a block of any launch has
     struct audit_memory memory;
     void *block;          // that of `memory`
     struct array kernels; // struct audited

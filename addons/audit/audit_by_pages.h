@@ -69,10 +69,10 @@ struct audit {
 
 // audit_judge.c. Notes an access of the node at hand.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes);
-// Likewise, of the bytes behind the first.
+// The same for the bytes behind the first.
 void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
                             const unsigned char *instruction);
-// Likewise, of all these bytes at once.
+// The same for all these bytes at once.
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes);
 // Several threads use a page that opens for single instructions. Hidden accesses count as made.
 void braid_audit_judge_hidden(struct audit *audit, uintptr_t address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that a system call uses: opens its pages, and judges its accesses.
 //
-// Of the calls in a table all is known. Other calls may use some bytes behind each argument that is
-// an address.
+// A table tells all of some calls. Other calls may use some bytes behind each argument that is an
+// address.
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -20,7 +20,8 @@ struct use {
     short number;
     unsigned char pointer; // an argument
     bool writes;
-    signed char length;   // likewise, of bytes at most: as many as the call returns; -1: fixed
+    signed char
+        length; // the argument with the most bytes, of which the call returns the number; -1: fixed
     unsigned short bytes; // if it is fixed
 };
 

@@ -36,8 +36,8 @@ void braid_audit_pages_add(struct audit_pages *pages, uintptr_t begin, uintptr_t
 struct audit_mapping {
     uintptr_t begin, end;
     int rights;
-    unsigned long offset, file; // of its bytes; 0: no file
-    unsigned major, minor;      // of the file's device
+    unsigned long offset, file; // where its bytes are in a file; 0: no file
+    unsigned major, minor;      // the file's device
 };
 
 // Calls with each mapping of the process, by address. Errors: BRAID_IO_ERROR, those of the call.

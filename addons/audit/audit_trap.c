@@ -64,7 +64,7 @@ static union {
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
         struct audit_behind fault, trap, call;
-        _Atomic uintptr_t late_address; // of the last fault that no audit answered
+        _Atomic uintptr_t late_address; // where the last fault was that no audit answered
         atomic_int late_thread;
     };
     unsigned char page[AUDIT_PAGE];

@@ -51,7 +51,7 @@ static bool is_of_bytes(unsigned char opcode)
     }
 }
 
-// Of the stack, or of the address of a call.
+// Whether the instruction uses the stack, or the address of a call.
 static bool is_of_addresses(unsigned char opcode, unsigned char operands)
 {
     bool is_branch = opcode == 0xff && (operands >> 3 & 7) >= 2;
@@ -59,7 +59,7 @@ static bool is_of_addresses(unsigned char opcode, unsigned char operands)
            opcode == 0x8f || opcode == 0xc3 || opcode == 0xc9 || opcode == 0xe8 || is_branch;
 }
 
-// Of one number or of a vector.
+// The bytes of one number or of a vector.
 static unsigned find_scalar(const struct code *code, unsigned vector)
 {
     return code->repeat == 0xf3 ? 4 : code->repeat == 0xf2 ? 8 : vector;
@@ -101,7 +101,7 @@ static unsigned find_second(const struct code *code, unsigned char opcode)
     }
 }
 
-// Of the same ones, of vectors.
+// The bytes of instructions of vectors.
 static unsigned find_vector(const struct code *code, unsigned char opcode, unsigned vector)
 {
     switch (opcode) {

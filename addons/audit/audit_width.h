@@ -12,7 +12,7 @@ struct audit_width {
     bool is_known;  // exactly as many
 };
 
-// Of a common instruction of integers or vectors it is known.
+// The width of a common instruction of integers or vectors is known.
 struct audit_width braid_audit_find_width(const unsigned char *instruction);
 
 #endif

@@ -40,8 +40,8 @@ typedef struct braid_audit_finding {
     const void *address; // the first access's (on devices the lowest), or byte's; NULL: none
     uint64_t begin,
         end;          // in the buffer; on the CPU, of first undeclared bytes; or bytes that differ
-    uint64_t num;     // of accesses, at least; or of these bytes; or of waits
-    const char *file; // of the source, where PTX tells lines; NULL: unknown
+    uint64_t num;     // how many accesses, at least; or such bytes; or waits
+    const char *file; // the source, where PTX tells lines; NULL: unknown
     uint32_t line;    // the first there with such an access
 } braid_audit_finding;
 

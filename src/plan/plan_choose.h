@@ -48,7 +48,7 @@ struct lister {
     const struct plan_ranks *ranks;
     struct plan_placement *out;
     uint32_t max_lanes; // on each site
-    bool is_apart;      // of struct plan_limits
+    bool is_apart;      // as in struct plan_limits
     struct lane *lanes;
     struct site *sites; // per place
     struct site *here;  // the one whose lanes are filled

@@ -26,7 +26,7 @@ braid_status braid_schedule_create(const braid_graph *graph, const braid_schedul
         return braid_error_null("braid_schedule_create", graph ? "out_schedule" : "graph");
     if (!options)
         options = &defaults;
-    braid_status status = braid_graph_check_regions(graph); // of nodes that are left out, too
+    braid_status status = braid_graph_check_regions(graph); // nodes that are left out count
     if (status)
         return status;
     struct culled culled;

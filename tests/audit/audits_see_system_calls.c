@@ -13,7 +13,7 @@
 
 enum { HAND_OVER = 59, BYTES = 64 };
 
-static int ends[2]; // of a pipe
+static int ends[2]; // a pipe's
 static braid_resource part;
 
 static int open_site(void **state)

@@ -39,7 +39,7 @@ struct graph_island {
 
 struct graph_islands {
     struct graph_island *items;    // as in the program, and loops behind them; NULL: there are none
-    uint32_t num, num_stretches;   // those of the program
+    uint32_t num, num_stretches;   // how many the program has
     uint32_t num_loops;            // that there are so far
     struct graph_loops *loops;     // that the islands of loops count for
     uint32_t *island_of, *call_of; // by task; island_of is GRAPH_OUTSIDE outside

@@ -136,7 +136,7 @@ enum gpu_change {
     GPU_READS_GRID = 2,   // gpu_ptx_grid.h
     GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h; also of one that writes its times
     GPU_NOTES = 8,        // its begin and end: gpu_ptx_notes.h
-    GPU_NOTES_BEGIN = 16, // likewise, only that
+    GPU_NOTES_BEGIN = 16, // its begin only
     GPU_CHANGED = 32,     // by its backend_change; also of one that reads its grid
 };
 

@@ -53,7 +53,7 @@ struct player {
     const struct player *plays_loops_by;
 
     bool is_island;     // an add-on's, which no list of a backend has (exec/exec_islands.h)
-    bool makes_islands; // of stretches of lanes (program.islands), where there are islands
+    bool makes_islands; // from stretches of lanes (program.islands), where there are islands
 
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
