@@ -67,6 +67,17 @@ static braid_graph *make_graph(uint32_t *words)
     return graph;
 }
 
+static void check_graph(braid_device *device, const braid_graph *graph)
+{
+    braid_exec *exec = NULL;
+    check_ok(
+        braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec));
+    check_heard("clear()mark()");
+    check_ok(braid_exec_launch(exec, NULL));
+    check_heard("braid frame()");
+    braid_exec_destroy(exec);
+}
+
 static void frames_and_nodes_have_names(void **state)
 {
     (void)state;
@@ -83,12 +94,8 @@ static void frames_and_nodes_have_names(void **state)
         check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame(clear()mark())braid frame(clear()mark())");
     braid_exec_destroy(exec);
-    check_ok(
-        braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec));
-    check_heard("clear()mark()");
-    check_ok(braid_exec_launch(exec, NULL));
-    check_heard("braid frame()");
-    braid_exec_destroy(exec);
+    if (strcmp(backend, "hip") != 0) // which has no driver graphs
+        check_graph(device, graph);
     check_ok(braid_exec_create(
         device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames = 2 }, &exec));
     check_ok(braid_exec_launch(exec, NULL));

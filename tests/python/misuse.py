@@ -61,7 +61,6 @@ LINES = [
     ("braid.audit(w.g, w.device)", r"audit\(device, graph\), and not audit\(Graph, Device\)"),
     ("braid.tune(w.g, w.device)", r"tune\(device, graph\), and not tune\(Graph, Device\)"),
     ("w.g.plan(max_lanes=1).explain(w.node, w.stranger)", "is not in this schedule"),
-    ("w.g.plan(policy='best')", "'policy' is no option of plans: there are max_lanes"),
     ("w.frame.set_arg(w.node, 3, 1)", "'add_scaled' has 3 arguments, and no argument 3"),
     ("w.frame.set_arg(w.call, 0, 1)", "node 'call' is no kernel"),
     ("w.frame.set_arg(w.node, 2, None)", "argument 2 of kernel 'add_scaled' is None"),
