@@ -153,6 +153,20 @@ static void let_through(struct audit_call *call, ucontext_t *thread)
     thread->uc_mcontext.gregs[REG_RSI] = (greg_t)(uintptr_t)&braid_audit_calls.call.mask;
 }
 
+// Behind it the trap that ends each call would be the program's. So the program makes this call by
+// itself, and the audit sees no more of the node.
+static bool sets_trap(const struct audit_call *call)
+{
+    return call->number == SYS_rt_sigaction && call->args[1] && (int)call->args[0] == SIGTRAP;
+}
+
+static void make_by_itself(struct audit *audit, ucontext_t *thread)
+{
+    enum { CALL_BYTES = 2 };
+    braid_audit_give_up(audit, "it sets the handler of traps, which audits need");
+    thread->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
+}
+
 // A handler of the program for these would be called for calls that are handed over.
 static bool sets_handler(const struct audit_call *call)
 {
@@ -178,6 +192,10 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
         braid_audit_calls.rests = true;
         braid_audit_miss(audit,
                          "it sets a handler of faults, behind which system calls are not seen");
+    }
+    if (sets_trap(&call)) {
+        make_by_itself(audit, thread);
+        return;
     }
     if (makes_child(&call)) {
         make_child(&call, thread);

@@ -212,6 +212,24 @@ static void calls_beside_buffers_hide_nothing(void **state)
                   "node 1 'host call' writes byte 0 of 'words', which it does not declare");
 }
 
+static void ignore_traps(void *words)
+{
+    struct sigaction before, ignores = { .sa_handler = SIG_IGN };
+    assert_int_equal(sigaction(SIGTRAP, &ignores, &before), 0);
+    *(volatile uint32_t *)words = 9;
+    assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+}
+
+static void a_node_that_ignores_traps_is_named(void **state)
+{
+    (void)state;
+    add_call(ignore_traps, BRAID_READ);
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 1);
+    assert_int_equal(audited.findings.items[0].told.kind, BRAID_AUDIT_UNSEEN);
+    assert_int_equal(*(uint32_t *)audited.words, 9);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
@@ -222,6 +240,7 @@ int main(void)
         TEST(calls_of_which_not_all_is_known_are_named),
         TEST(a_node_that_opens_pages_itself_is_named),
         TEST(calls_beside_buffers_hide_nothing),
+        TEST(a_node_that_ignores_traps_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
