@@ -117,8 +117,12 @@ class Graph(Communications):
             num *= size
         if kind.hasobject or min(sizes_of, default=1) < 0:
             raise refuse(f"'{name}' has the shape {shape} and the dtype {kind}: an array of plain elements is meant")
+        try:
+            fields = name_fields(kind.descr)
+        except ValueError:  # its fields overlap, or stand in another order: arrays do not tell them either
+            fields = ""
         return Declared(name, (0, 0), nbytes=num * kind.itemsize, typestr=kind.str, shape=sizes_of,
-                        copied=copied_type(kind.str, name_fields(kind.descr)))
+                        copied=copied_type(kind.str, fields))
 
     def versioned(self, name: str, nbytes: int = 0, num_versions: int = 0, *, arrays: Sequence[Any] = (),
                   shape: Optional[Size] = None, dtype: Any = None) -> Resource:

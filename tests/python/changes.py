@@ -174,6 +174,12 @@ def test_a_copy_keeps_the_types_of_fields(device):
     graph.copy(pairs, np.zeros(2, "V8"), name="void")
 
 
+def test_a_transient_array_may_have_fields_in_another_order():
+    swapped = np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [4, 0], "itemsize": 8})
+    graph = braid.Graph()
+    graph.copy(np.zeros(2, swapped), graph.transient("pairs", shape=2, dtype=swapped))
+
+
 def test_a_part_of_a_buffer_keeps_the_type_of_its_elements(device):
     graph = braid.Graph()
     x, n, both = np.zeros(4, "float32"), np.zeros(4, "int32"), np.zeros(2, PAIRS)
