@@ -119,7 +119,8 @@ static braid_status add_most(struct tune_trials *trials, braid_exec_mode mode, s
     const braid_exec_options way = {
         .mode = mode, .plan = { .max_lanes = BRAID_ALL_LANES, .fixed_lanes = true }
     };
-    if (graph_num_nodes(trials->graph) > MOST_NODES)
+    const uint32_t num = graph_num_nodes(trials->graph);
+    if (num > MOST_NODES || (trials->max_lanes && trials->max_lanes < num))
         return BRAID_OK;
     braid_status status = add_trial(trials, &way, &made);
     if (!status && made && is_twin(trials, first, trials->trials.num - 1))
