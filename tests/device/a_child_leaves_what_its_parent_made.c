@@ -210,8 +210,8 @@ static void make_own(void)
                 __LINE__);
         return;
     }
-    braid_exec *exec;
-    braid_graph *graph;
+    braid_exec *exec = NULL;
+    braid_graph *graph = NULL;
     require(!status && !braid_graph_create(&graph) &&
                 !braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL) &&
                 !braid_exec_create(device, graph, NULL, &exec),
