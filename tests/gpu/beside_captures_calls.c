@@ -33,7 +33,7 @@ static void late(uint64_t frame, const braid_running_node *nodes, size_t num_nod
 
 static braid_status make_graph(struct world *world)
 {
-    braid_resource words, own;
+    braid_resource words = { 0 }, own = { 0 };
     static uint32_t pageable;
     braid_status status = braid_graph_create(&world->graph);
     if (!status)
