@@ -445,8 +445,8 @@ static void values_that_no_driver_takes_are_refused(void **state)
     braid_graph *graph = contract_graph(contract);
     braid_parameter to;
     braid_node fill = add_fill_at(graph, bytes, 4), pair = add_fill_at(graph, bytes + 16, 2);
-    braid_node copy =
-        add_copy(graph, (braid_node_options){ 0 }, (void *)(bytes + 8), (void *)bytes, 8);
+    braid_node copy = add_copy(graph, (braid_node_options){ .after = &fill, .num_after = 1 },
+                               (void *)(bytes + 8), (void *)bytes, 8);
     check_ok(braid_graph_add_parameter(graph, "to", sizeof(void *), &to));
     check_ok(braid_graph_use_parameter(
         graph, to, &(braid_parameter_use){ .node = fill, .target = BRAID_TARGET_TO }));
