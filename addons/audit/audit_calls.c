@@ -12,14 +12,7 @@
 
 struct audit_calls braid_audit_calls __attribute__((aligned(AUDIT_PAGE)));
 
-// The thread sanitizer makes calls of its own in handlers.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HANDS_NO_CALLS_OVER
-#endif
-#endif
-
-#if defined(__x86_64__) && defined(__linux__) && !defined(HANDS_NO_CALLS_OVER)
+#if defined(__x86_64__) && defined(__linux__)
 
 enum { HAND_OVER = 59 }; // PR_SET_SYSCALL_USER_DISPATCH
 

@@ -319,8 +319,10 @@ braid_status braid_audit_start(struct audit *audit)
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);
     // A sanitizer's handler before the audit's would make calls of its own.
-    audit->sees_calls = is_closed && !braid_audit_is_before(on_call, &shared.call) &&
-                        braid_audit_calls_start(shared.call.of_audit[AUDIT_RETURNS]);
+    audit->sees_calls =
+        is_closed &&
+        (AUDIT_LEAVES_CALLS || (!braid_audit_is_before(on_call, &shared.call) &&
+                                braid_audit_calls_start(shared.call.of_audit[AUDIT_RETURNS])));
     if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);
