@@ -67,6 +67,11 @@ void test_a_child_is_refused_its_parents_ranks(void **state)
     struct job in_child = { 0 };
     braid_ranks *again;
     braid_exec *exec = NULL;
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    skip_because("the child of a program with threads cannot start any under the sanitizer");
+#endif
+#endif
     pid_t child = fork();
     if (child == 0) {
         alarm(60);
