@@ -3,7 +3,7 @@
 #ifndef BRAID_ISLANDS_ISLAND_MODEL_H
 #define BRAID_ISLANDS_ISLAND_MODEL_H
 
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 // See player.get_cost_model and player.get_room. A chain is one lane, whose block runs several
 // blocks of a call side by side.

@@ -3,8 +3,8 @@
 #ifndef BRAID_ISLANDS_ISLAND_PROGRAM_H
 #define BRAID_ISLANDS_ISLAND_PROGRAM_H
 
-#include "exec/tasks/player.h"
 #include "islands/gpu_island.h"
+#include "tasks/player.h"
 
 // All lanes of the plan's program. call_of[node] becomes the call of each task that runs, and the
 // scope of each loop and branch. Errors: BRAID_NO_MEMORY.

@@ -3,8 +3,8 @@
 #ifndef BRAID_ISLANDS_ISLAND_TIMES_H
 #define BRAID_ISLANDS_ISLAND_TIMES_H
 
-#include "exec/tasks/player.h"
 #include "islands/gpu_island.h"
+#include "tasks/player.h"
 
 struct island_times;
 

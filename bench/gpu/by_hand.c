@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/backend.h"
 #include "backends/cuda/cuda_layouts.h"
 #include "backends/gpu/gpu_backend.h"
+#include "device/backend.h"
 #include "gpu/bench.h"
 
 struct driver open_driver(void)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/backend.h"
 #include "backends/gpu/gpu_backend.h"
+#include "device/backend.h"
 #include "gpu/bench.h"
 
 enum { NUM_KERNELS = 60, NUM_STEPS = 500, NUM_RUNS = 5, NUM_BODIES = 128 };

@@ -3,7 +3,7 @@
 #ifndef BRAID_BACKENDS_PLAYERS_H
 #define BRAID_BACKENDS_PLAYERS_H
 
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 extern const struct player braid_streams_player;          // on any backend, without loops
 extern const struct player braid_cpu_streams_player;      // on the CPU backend: with loops

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "backends/backend.h"
 #include "base/failure.h"
 #include "base/process.h"
+#include "device/backend.h"
 #include "device/pool.h"
 
 struct device_group;

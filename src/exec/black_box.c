@@ -16,8 +16,8 @@
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
-#include "exec/tasks/notes.h"
 #include "graph/graph_ranks.h"
+#include "tasks/notes.h"
 
 enum { MOST_DETAILED = 16 };
 

@@ -11,10 +11,10 @@
 #include "base/store.h"
 #include "exec/exec_params.h"
 #include "exec/exec_part.h"
-#include "exec/tasks/player.h"
 #include "graph/cull.h"
 #include "graph/extents.h"
 #include "plan/memory/memory_plan.h"
+#include "tasks/player.h"
 
 enum { EXEC_MOST_FRAMES = 16 }; // in flight
 

@@ -2,7 +2,7 @@
 // Words on devices: whether the exec was cancelled, and how many blocks of a kernel have ended.
 #include "base/error.h"
 #include "exec/exec_memory.h"
-#include "exec/tasks/frame.h"
+#include "tasks/frame.h"
 
 static const char text[] = "words of a black box";
 

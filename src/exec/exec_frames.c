@@ -12,8 +12,8 @@
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
-#include "exec/tasks/program_frames.h"
 #include "graph/frame_links.h"
+#include "tasks/program_frames.h"
 #include "verify/verify_program.h"
 
 braid_status braid_exec_lease_queues(braid_exec *exec)

@@ -9,8 +9,8 @@
 #define BRAID_EXEC_EXEC_PARAMS_H
 
 #include "base/store.h"
-#include "exec/tasks/frame.h"
 #include "graph/graph.h"
+#include "tasks/frame.h"
 
 struct exec_values {
     uint64_t now;                        // the number of the latest change

@@ -7,8 +7,8 @@
 
 #include "base/store.h"
 #include "exec/exec_part.h"
-#include "exec/tasks/profile.h"
-#include "exec/tasks/program_tasks.h"
+#include "tasks/profile.h"
+#include "tasks/program_tasks.h"
 
 #define EXEC_TIMES_TALLIED (SIZE_MAX - 1) // instead of an operation: it is in a loop or branch
 

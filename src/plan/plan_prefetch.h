@@ -10,7 +10,7 @@
 // The bytes are those of one buffer or range that the second kernel reads. No node of the graph
 // writes any of them, so no frame in flight does. If a node declares no access, no kernel of the
 // graph fetches anything. An argument of the second kernel is the address of the bytes. If the
-// program sets another one, nothing is fetched there (exec/tasks/frame.c), since Braid does not
+// program sets another one, nothing is fetched there (tasks/frame.c), since Braid does not
 // know how much memory is behind it.
 #ifndef BRAID_PLAN_PLAN_PREFETCH_H
 #define BRAID_PLAN_PLAN_PREFETCH_H

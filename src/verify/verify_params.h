@@ -3,7 +3,7 @@
 #ifndef BRAID_VERIFY_VERIFY_PARAMS_H
 #define BRAID_VERIFY_VERIFY_PARAMS_H
 
-#include "exec/tasks/frame.h"
+#include "tasks/frame.h"
 
 // Bytes of a slot of the master copy that get bytes of a parameter.
 struct verify_binding {

@@ -3,7 +3,7 @@
 #ifndef BRAID_VERIFY_VERIFY_PREFETCH_H
 #define BRAID_VERIFY_VERIFY_PREFETCH_H
 
-#include "exec/tasks/tasks.h"
+#include "tasks/tasks.h"
 
 // Proves of each kernel that fetches, from the declared accesses alone:
 // - The kernel for which it fetches declares that it reads all these bytes. They are the program's,

@@ -3,8 +3,8 @@
 #ifndef BRAID_VERIFY_VERIFY_PROGRAM_H
 #define BRAID_VERIFY_VERIFY_PROGRAM_H
 
-#include "exec/tasks/program_tasks.h"
 #include "plan/memory/memory_plan.h"
+#include "tasks/program_tasks.h"
 
 // Proves from the operations alone the same as braid_schedule_verify proves of a schedule.
 // - Every node runs once, every edge and every pair in conflict is ordered, and no wait can block

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/backend.h"
+#include "device/backend.h"
 
 struct backend *open_cpu(uint32_t num_workers);
 void close_cpu(struct backend *backend);

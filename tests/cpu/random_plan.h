@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/backend.h"
+#include "device/backend.h"
 #include "support/hand_program.h"
 #include "support/random.h"
 

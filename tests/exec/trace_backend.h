@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "backends/backend.h"
+#include "device/backend.h"
 
 enum trace_call {
     TRACE_ALLOCATE,

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "backends/backend.h"
 #include "backends/gpu/gpu_api.h"
 #include "backends/gpu/gpu_loader.h"
+#include "device/backend.h"
 
 struct slots {
     int (*open)(void);

@@ -3,8 +3,8 @@
 // resolved again has the new ones.
 #include <string.h>
 
-#include "exec/tasks/frame.h"
 #include "support/check.h"
+#include "tasks/frame.h"
 
 enum { KERNEL, COPY, FILL, QUEUE, HOST, NUM_TASKS };
 

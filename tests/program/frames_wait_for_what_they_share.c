@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "exec/exec.h"
-#include "exec/tasks/program_frames.h"
 #include "support/check.h"
 #include "support/random.h"
+#include "tasks/program_frames.h"
 #include "verify/verify_program.h"
 
 enum { NUM_GRAPHS = 200, MAX_NODES = 40, NUM_FRAMES = 8, NUM_BUFFERS = 3, BUFFER_BYTES = 8 };

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/tasks/program_tasks.h"
 #include "support/check.h"
 #include "support/hand_program.h"
+#include "tasks/program_tasks.h"
 
 enum { NUM_TASKS = 6 };
 static const braid_step_kind RUN = BRAID_STEP_RUN, RECORD = BRAID_STEP_RECORD,

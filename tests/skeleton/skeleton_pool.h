@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "backends/backend.h"
+#include "device/backend.h"
 
 enum { MAX_ARGS = 32, ARG_BYTES = 2048, NUM_AT_FIRST = 2048 };
 

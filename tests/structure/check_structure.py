@@ -9,7 +9,7 @@ import sys
 
 # What each folder of src/ may include, besides itself and the public headers. A row of a folder below another, or of
 # a file, stands for itself alone: the folder above may not include it, unless it says so.
-PLAYER = {"base", "backends", "backends/players", "device", "exec/tasks"}
+PLAYER = {"base", "backends", "backends/players", "device", "device/backend", "tasks"}
 CORE = {
     "base": set(),
     "graph": {"base"},
@@ -17,23 +17,26 @@ CORE = {
     "plan/places": {"base", "graph", "plan"},
     "plan/memory": {"base", "graph", "plan"},
     "plan/schedule_create": {"base", "graph", "plan", "plan/places"},
-    "backends": {"base"},
-    "device": {"base", "backends"},
-    "exec/tasks": {"base", "graph", "plan", "backends", "device"},
-    "verify": {"base", "graph", "plan", "plan/memory", "exec/tasks"},
-    "backends/players": {"exec/tasks"},
+    "device/backend": {"base"},
+    "device": {"base", "device/backend"},
+    "tasks": {"base", "graph", "plan", "device", "device/backend"},
+    "verify": {"base", "graph", "plan", "plan/memory", "tasks"},
+    "backends": {"base", "device/backend"},
+    "backends/players": {"tasks"},
     "backends/cpu/walker": PLAYER,
     "backends/streams": PLAYER,
     "backends/driver_graph": PLAYER,
-    "exec": {"base", "graph", "plan", "plan/places", "plan/memory", "verify", "device", "exec/tasks"},
+    "exec": {"base", "graph", "plan", "plan/places", "plan/memory", "verify", "device", "tasks"},
 }
+# Whole folders of src/ have one order, too: none includes a later one, whatever the rows say.
+FLOORS = ("base", "graph", "plan", "device", "tasks", "verify", "backends", "exec")
 # The same of addons/. Nothing in src/ includes an add-on, and no add-on another.
 ADDONS = {
-    "audit": {"base", "graph", "plan", "backends", "device", "exec", "exec/tasks"},
-    "capture": {"base", "graph", "plan", "exec", "exec/tasks"},
+    "audit": {"base", "graph", "plan", "backends", "device", "device/backend", "exec", "tasks"},
+    "capture": {"base", "graph", "plan", "exec", "tasks"},
     "islands": PLAYER | {"graph", "plan", "exec", "backends/driver_graph"},
     "report": {"base", "graph", "plan"},
-    "tune": {"base", "graph", "plan", "device", "exec", "exec/tasks"},
+    "tune": {"base", "graph", "plan", "device", "exec", "tasks"},
     "ranks": {"base", "graph", "plan", "exec"},  # a library of its own
     "left_out": {"base", "plan", "exec", "backends/driver_graph"},  # in place of any of them
 }
@@ -84,6 +87,10 @@ def find_row(path):
     return max(rows, key=len, default=None)
 
 
+def find_floor(path):
+    return FLOORS.index(path.split("/")[0])
+
+
 def check_includes(root, names):
     for name in names:
         ring, _, path = name.partition("/")
@@ -99,6 +106,8 @@ def check_includes(root, names):
                 yield f'{name}: write "{target}" with its folder, from src/ or addons/'
             elif there != here and there not in MAY_INCLUDE[here]:
                 yield f'{name}: {here} may not include "{target}"'
+            elif ring == "src" and find_floor(target) > find_floor(path):
+                yield f'{name}: "{target}" stands above it'
 
 
 def find_circles(edges):

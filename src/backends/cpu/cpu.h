@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "backends/backend.h"
 #include "backends/cpu/cpu_queue.h"
 #include "backends/cpu/cpu_slab.h"
 #include "base/blockers.h"
 #include "base/clock.h"
+#include "device/backend.h"
 
 // The lock cpu_backend.lock, "lock" in the comments below, guards the ready lists and the lists of
 // waiting and sleeping threads. Threads that queue commands or record events take

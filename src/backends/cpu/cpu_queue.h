@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/backend.h"
 #include "backends/cpu/cpu_slab.h"
 #include "base/note.h"
+#include "device/backend.h"
 
 struct cpu_backend;
 struct cpu_job;

@@ -8,7 +8,7 @@
 #include "backends/driver_graph/driver_graph_prefetch.h"
 #include "backends/driver_graph/driver_graph_times.h"
 #include "backends/gpu/gpu_backend.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 struct graph_node_state {
     bool is_disabled; // in the executable

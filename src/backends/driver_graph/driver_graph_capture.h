@@ -4,7 +4,7 @@
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_CAPTURE_H
 
 #include "backends/gpu/gpu_backend.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 // Makes the call on a capturing stream. The device is current.
 // Errors: BRAID_UNSUPPORTED (it cannot be captured), the call's own.

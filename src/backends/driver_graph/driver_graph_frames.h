@@ -4,7 +4,7 @@
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_FRAMES_H
 
 #include "backends/gpu/gpu_backend.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 struct graph_frames;
 

@@ -9,7 +9,7 @@
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_LOOPS_H
 
 #include "backends/driver_graph/driver_graph_islands.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 struct graph_loops;
 

@@ -7,7 +7,7 @@
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_TALLY_H
 
 #include "backends/gpu/gpu_backend.h"
-#include "exec/tasks/profile.h"
+#include "tasks/profile.h"
 
 struct graph_tallies;
 

@@ -9,7 +9,7 @@
 #define BRAID_BACKENDS_DRIVER_GRAPH_DRIVER_GRAPH_TIMES_H
 
 #include "backends/gpu/gpu_backend.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 struct graph_times;
 struct graph_tallies;

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "backends/backend.h"
 #include "backends/gpu/gpu_api.h"
 #include "backends/gpu/gpu_vendor.h"
 #include "base/blockers.h"
+#include "device/backend.h"
 
 struct disk_cache;
 struct gpu_module;

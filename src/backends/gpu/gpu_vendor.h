@@ -3,9 +3,9 @@
 #ifndef BRAID_BACKENDS_GPU_GPU_VENDOR_H
 #define BRAID_BACKENDS_GPU_GPU_VENDOR_H
 
-#include "backends/backend.h"
 #include "backends/gpu/gpu_api.h"
 #include "backends/gpu/gpu_loader.h"
+#include "device/backend.h"
 
 struct gpu_backend;
 

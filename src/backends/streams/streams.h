@@ -11,7 +11,7 @@
 #define BRAID_BACKENDS_STREAMS_STREAMS_H
 
 #include "base/store.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 struct stream_lane {
     braid_device *device; // its place's

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/backend.h"
+#include "device/backend.h"
 #include "gpu/frame.h"
 #include "support/check.h"
 

@@ -6,7 +6,7 @@
 #include "backends/cpu/cpu.h"
 #include "base/array.h"
 #include "base/store.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 // Here a program is a struct cpu_program, compiled from a plan's program for one slot.
 //

@@ -4,7 +4,7 @@
 #define BRAID_BACKENDS_CPU_WALKER_WALKER_PROFILE_H
 
 #include "backends/cpu/walker/walker.h"
-#include "exec/tasks/profile.h"
+#include "tasks/profile.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one interface between Braid and a kind of device. It knows nothing of graphs or plans.
-#ifndef BRAID_BACKENDS_BACKEND_H
-#define BRAID_BACKENDS_BACKEND_H
+#ifndef BRAID_DEVICE_BACKEND_H
+#define BRAID_DEVICE_BACKEND_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,7 +146,7 @@ struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
     bool kernels_have_priorities; // each has its own, apart from that of its stream
-    // How programs can be played on it, best first, ended by NULL; see exec/tasks/player.h.
+    // How programs can be played on it, best first, ended by NULL; see tasks/player.h.
     const struct player *const *players;
     const char *why_no_graphs; // for messages, where it is known; NULL otherwise
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host calls of a frame's tasks.
-#include "exec/tasks/host_calls.h"
+#include "tasks/host_calls.h"
 
 #include <stdlib.h>
 #include <time.h>

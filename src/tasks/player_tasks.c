@@ -6,7 +6,7 @@
 #include "base/error_details.h"
 #include "base/node_text.h"
 #include "device/device.h"
-#include "exec/tasks/player.h"
+#include "tasks/player.h"
 
 struct queue_call {
     braid_device *device;

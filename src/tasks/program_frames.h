@@ -5,10 +5,10 @@
 // publishes a frame position. Before a task that has to wait, its lane awaits those positions of an
 // earlier frame that it does not know of already. Frame positions of one frame are published once
 // each, and are awaited any number of times by later frames.
-#ifndef BRAID_EXEC_TASKS_PROGRAM_FRAMES_H
-#define BRAID_EXEC_TASKS_PROGRAM_FRAMES_H
+#ifndef BRAID_TASKS_PROGRAM_FRAMES_H
+#define BRAID_TASKS_PROGRAM_FRAMES_H
 
-#include "exec/tasks/frame_waits.h"
+#include "tasks/frame_waits.h"
 
 // Adds the operations that order frames by the links, and none that the lanes' order and waits
 // imply together with others. Takes memory for tasks that are waited for times lanes. If it fails,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a plan's program anew with frame positions and the waits for them among its operations.
-#include "exec/tasks/program_frames.h"
+#include "tasks/program_frames.h"
 
 #include "base/array.h"
 #include "base/error.h"

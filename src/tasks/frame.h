@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks of one frame with their values in them, resolved from the value table (tasks.h). Every
 // frame that may be in flight has its own.
-#ifndef BRAID_EXEC_TASKS_FRAME_H
-#define BRAID_EXEC_TASKS_FRAME_H
+#ifndef BRAID_TASKS_FRAME_H
+#define BRAID_TASKS_FRAME_H
 
 #include <stdatomic.h>
 
 #include "base/note.h"
 #include "base/store.h"
-#include "exec/tasks/host_calls.h"
-#include "exec/tasks/tasks.h"
+#include "tasks/host_calls.h"
+#include "tasks/tasks.h"
 
 // The counts of a loop's iterations, or of how often the first arm of a branch ran.
 enum iterations { ITERATIONS_OF_FRAME, ITERATIONS_SINCE_ENTRY, NUM_ITERATIONS };

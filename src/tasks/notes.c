@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the nodes of a plan's program note that they run, if a row of notes is that of a lane
 // (note.h).
-#include "exec/tasks/notes.h"
+#include "tasks/notes.h"
 
 // The last node of the only lane that is joined; PLAN_NONE: several lanes are, or other arms of the
 // branch run after it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph's nodes as tasks of a backend.
-#include "exec/tasks/tasks.h"
+#include "tasks/tasks.h"
 
 #include <string.h>
 

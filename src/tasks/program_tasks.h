@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program of an exec: that of its schedule, with tasks, and with islands as stretches of lanes.
-#ifndef BRAID_EXEC_TASKS_PROGRAM_TASKS_H
-#define BRAID_EXEC_TASKS_PROGRAM_TASKS_H
+#ifndef BRAID_TASKS_PROGRAM_TASKS_H
+#define BRAID_TASKS_PROGRAM_TASKS_H
 
-#include "exec/tasks/tasks.h"
 #include "plan/program.h"
 #include "plan/schedule.h"
+#include "tasks/tasks.h"
 
 // The schedule and the tasks, which are its nodes, outlive the program. Errors: BRAID_NO_MEMORY.
 braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph's nodes as tasks of a backend: loaded kernels, and values that are bytes or bindings.
-#ifndef BRAID_EXEC_TASKS_TASKS_H
-#define BRAID_EXEC_TASKS_TASKS_H
+#ifndef BRAID_TASKS_TASKS_H
+#define BRAID_TASKS_TASKS_H
 
-#include "backends/backend.h"
 #include "base/store.h"
+#include "device/backend.h"
 #include "device/places.h"
 #include "graph/graph.h"
 #include "plan/plan_prefetch.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tasks of a frame wait for which of earlier frames, once all waits that follow are left out.
-#ifndef BRAID_EXEC_TASKS_FRAME_WAITS_H
-#define BRAID_EXEC_TASKS_FRAME_WAITS_H
+#ifndef BRAID_TASKS_FRAME_WAITS_H
+#define BRAID_TASKS_FRAME_WAITS_H
 
 #include "base/store.h"
-#include "exec/tasks/program_tasks.h"
+#include "tasks/program_tasks.h"
 
 #define FRAME_NONE UINT32_MAX
 

@@ -3,15 +3,15 @@
 //
 // A backend lists its players, best first (backend.h); an exec has one of them play. One more
 // player is a folder and a row in the lists of src/backends (players.h).
-#ifndef BRAID_EXEC_TASKS_PLAYER_H
-#define BRAID_EXEC_TASKS_PLAYER_H
+#ifndef BRAID_TASKS_PLAYER_H
+#define BRAID_TASKS_PLAYER_H
 
 #include "base/island_fit.h"
 #include "base/running.h"
 #include "device/places.h"
-#include "exec/tasks/frame.h"
-#include "exec/tasks/profile.h"
-#include "exec/tasks/program_tasks.h"
+#include "tasks/frame.h"
+#include "tasks/profile.h"
+#include "tasks/program_tasks.h"
 
 struct plan_room; // plan/plan_islands.h
 

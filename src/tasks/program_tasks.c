@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes the program of a schedule for an exec, and finds its islands.
-#include "exec/tasks/program_tasks.h"
+#include "tasks/program_tasks.h"
 
 #include "base/array.h"
 #include "base/error.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Room for the times of frames.
-#include "exec/tasks/profile.h"
+#include "tasks/profile.h"
 
 #include "base/array.h"
 #include "base/error.h"
-#include "exec/tasks/program_tasks.h"
+#include "tasks/program_tasks.h"
 
 braid_status braid_profile_create(const struct program *program, uint32_t num_frames,
                                   struct profile *out_profile)

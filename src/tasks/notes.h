@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the nodes of a plan's program note that they run, if a row of notes is that of a lane
 // (note.h).
-#ifndef BRAID_EXEC_TASKS_NOTES_H
-#define BRAID_EXEC_TASKS_NOTES_H
+#ifndef BRAID_TASKS_NOTES_H
+#define BRAID_TASKS_NOTES_H
 
 #include "base/running.h"
-#include "exec/tasks/frame.h"
-#include "exec/tasks/program_tasks.h"
+#include "tasks/frame.h"
+#include "tasks/program_tasks.h"
 
 // Gives each node the row of its lane, which has the number of a node there. The kernel behind a
 // node on its lane tells of its end, unless a wait or an island is between. Of a region the last

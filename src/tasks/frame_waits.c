@@ -2,7 +2,7 @@
 // From pairs of tasks to waits, by walks with a clock for each lane. The first walk finds how much
 // a lane of an earlier frame knows of its own frame. For each distance of two frames a further walk
 // finds how much a lane of this frame knows of the earlier one.
-#include "exec/tasks/frame_waits.h"
+#include "tasks/frame_waits.h"
 
 #include <string.h>
 

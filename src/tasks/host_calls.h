@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host calls of a frame's tasks. Each record is read when it runs, so a changed call gets
 // another record. The old record stays until all frames that were launched with it have ended.
-#ifndef BRAID_EXEC_TASKS_HOST_CALLS_H
-#define BRAID_EXEC_TASKS_HOST_CALLS_H
+#ifndef BRAID_TASKS_HOST_CALLS_H
+#define BRAID_TASKS_HOST_CALLS_H
 
 #include <stdatomic.h>
 
-#include "backends/backend.h"
+#include "device/backend.h"
 
 // The record of a call, which a backend gets by reference.
 struct host_call {

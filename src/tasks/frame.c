@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames: tasks resolved from the value table.
-#include "exec/tasks/frame.h"
+#include "tasks/frame.h"
 
 #include <string.h>
 

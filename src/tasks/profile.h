@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of the operations of a plan's program in the last frames.
-#ifndef BRAID_EXEC_TASKS_PROFILE_H
-#define BRAID_EXEC_TASKS_PROFILE_H
+#ifndef BRAID_TASKS_PROFILE_H
+#define BRAID_TASKS_PROFILE_H
 
 #include <stddef.h>
 #include <stdint.h>
