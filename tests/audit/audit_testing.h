@@ -12,15 +12,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN
-#endif
+#include "support/sanitizers.h"
 
 enum { MOST_FINDINGS = 64, PAGE = 4096 };
 

@@ -284,7 +284,7 @@ static void audit_with_handler_that_jumps(void)
 static void a_handler_may_jump_out_of_an_audits_fault(void **state)
 {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(UNDER_ASAN)
     skip_because("the address sanitizer makes calls of its own at a jump, which audits name");
 #endif
     assert_int_equal(run_child(audit_with_handler_that_jumps), 0);

@@ -9,6 +9,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
+#include "support/sanitizers.h"
 
 // What the driver says of a thread; the functions that the device under test does not have are
 // NULL.
@@ -176,7 +177,7 @@ static void a_copy_of_a_local_variable_is_right_or_refused(void **state)
     braid_exec *exec = NULL;
     if (contract_is_on_host() && strcmp(contract->backend, "cpu") != 0)
         skip_because("the skeleton trusts the program");
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(UNDER_ASAN)
     if (contract_is_on_host())
         skip_because("the address sanitizer keeps local variables elsewhere than on the stack");
 #endif

@@ -4,12 +4,7 @@
 
 #include "contract/groups.h"
 #include "contract/nodes.h"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN
-#endif
-#endif
+#include "support/sanitizers.h"
 
 // The standard kernels write no trap. One that copies numbers can: code, nothing, and a payload.
 static braid_node add_trapping(braid_graph *graph, const char *name, const uint32_t *from)

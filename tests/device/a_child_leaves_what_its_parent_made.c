@@ -9,12 +9,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN
-#endif
-#endif
+#include "support/sanitizers.h"
 
 enum { PATIENCE_SECONDS = 60, NUM_FRAMES = 3 }; // what waits for a thread of the parent never ends
 

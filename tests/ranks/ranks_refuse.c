@@ -6,6 +6,7 @@
 
 #include "ranks_testing.h"
 #include "support/failing_memory.h"
+#include "support/sanitizers.h"
 
 static void expect_refusal(struct job *job, braid_status status, const char *const *texts)
 {
@@ -67,10 +68,8 @@ void test_a_child_is_refused_its_parents_ranks(void **state)
     struct job in_child = { 0 };
     braid_ranks *again;
     braid_exec *exec = NULL;
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if defined(UNDER_TSAN)
     skip_because("the child of a program with threads cannot start any under the sanitizer");
-#endif
 #endif
     pid_t child = fork();
     if (child == 0) {

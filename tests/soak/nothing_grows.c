@@ -12,13 +12,12 @@
 #include "support/check.h"
 #include "support/clock.h"
 #include "support/kernels.h"
+#include "support/sanitizers.h"
 
 enum { WIDTH = 4, DEPTH = 4, NUM_IN_FLIGHT = 8, DEFAULT_FRAMES = 2000 };
 // What a sanitizer keeps of freed memory is its own business.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(UNDER_ASAN) || defined(UNDER_TSAN)
 enum { WATCHES_MEMORY = 0 };
-#elif defined(__clang__)
-enum { WATCHES_MEMORY = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) };
 #else
 enum { WATCHES_MEMORY = 1 };
 #endif
