@@ -103,6 +103,7 @@ BAD_FILES = [
     ("digraph {\n parameters=\"p:4\"\n a [uses=\"0:0:4=argument0\"];\n}", 1,
      "node 'a' has 0 arguments, there is no number 0"),
     ("digraph {\n a -> b;\n b -> b;\n}", 3, "from node 'b' to itself"),
+    ("digraph {\n b [label=solve]\n a -> b;\n b -> b;\n}", 4, "from node 'solve' to itself"),
     ("digraph {\n a -> b\n b -> b\n\n # comment\n c\n}", 3, "from node 'b' to itself"),
     ("digraph {\n a -> b;\n b -> c;\n c -> a;\n d -> a;\n}", 4, "a -> b -> c -> a"),
     ("digraph {\n c -> a\n a -> b\n b -> c\n \"d e\" -> a\n}", 4, "c -> a -> b -> c"),

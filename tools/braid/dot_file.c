@@ -189,6 +189,16 @@ static enum exit_status part_implied(struct dot_file *file)
     return EXIT_DONE;
 }
 
+static enum exit_status report_loop(const struct dot_file *file, const struct dot_edge *edge)
+{
+    struct dot_shown shown = dot_shown_create(file);
+    enum exit_status status =
+        fail_in_file(file->text.path, dot_text_line(&file->text, edge->position),
+                     "an edge from node '%s' to itself", dot_shown_name(&shown, edge->from));
+    dot_shown_finish(&shown);
+    return status;
+}
+
 // Edges that all lead to later nodes close no cycle.
 static enum exit_status check_edges(const struct dot_file *file)
 {
@@ -196,8 +206,7 @@ static enum exit_status check_edges(const struct dot_file *file)
     for (uint32_t i = 0; i < count_edges(file); i++) {
         const struct dot_edge *edge = &file->edges[i];
         if (edge->from == edge->to)
-            return fail_in_file(file->text.path, dot_text_line(&file->text, edge->position),
-                                "an edge from node '%s' to itself", file->nodes[edge->from].id);
+            return report_loop(file, edge);
         all_go_forward &= edge->from < edge->to;
     }
     return all_go_forward ? EXIT_DONE : check_cycles(file);
