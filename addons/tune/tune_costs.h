@@ -5,8 +5,8 @@
 
 #include <braid/tune.h>
 
-// Sets the graph's costs. If there is time in the budget, they are those of nodes alone, with how
-// much nodes slow each other in the plan from that. Writes how long a frame took. Errors: those of
+// Sets the graph's costs. If there is time in the budget, they are those in the plan from the costs
+// of nodes alone. Writes how long a frame took. Errors: those of
 // braid_exec_create and braid_exec_launch.
 braid_status braid_tune_measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
                                 uint64_t *out_frame_ns);

@@ -100,9 +100,8 @@ BRAID_API BRAID_MUST_CHECK braid_status braid_exec_get_timings(braid_exec *exec,
                                                                braid_timings *out_timings);
 
 // Runs `num_frames` frames (0: as many as are kept, at least 3) one after another on the device's
-// default stream. Then it gives every node its median time as cost, in a driver graph with a late
-// start, and every loop its iterations. Measure an exec of one lane before, and plans know how much
-// nodes slow each other (docs/profile.md). `graph` is the exec's, perhaps with new nodes.
+// default stream. Then it gives every node its median time as cost, and every loop its iterations
+// (docs/profile.md). `graph` is the exec's, perhaps with new nodes.
 BRAID_API BRAID_MUST_CHECK braid_status braid_exec_measure(braid_exec *exec, braid_graph *graph,
                                                            uint32_t num_frames);
 

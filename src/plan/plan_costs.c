@@ -6,8 +6,6 @@
 #include "base/big_memory.h"
 #include "base/error.h"
 
-// Nodes of a larger graph are taken to slow each other as much in any plan as in the measured one.
-
 // Between places; 0 where there is one.
 static uint64_t longest_wait(const struct plan_costs *costs)
 {
