@@ -48,9 +48,8 @@ static bool is_disabled(const void *context, uint32_t node)
 {
     const braid_exec *exec = context;
     const struct task_control *control = tasks_control(&exec->tasks, node);
-    bool is_empty =
-        exec->tasks.items[node].kind == WORK_KERNEL && work_grid_is_empty(control->grid);
-    return graph_nodes(&exec->culled.own)[node].may_rest && (!control->enabled || is_empty);
+    return graph_nodes(&exec->culled.own)[node].may_rest &&
+           (!control->enabled || task_is_empty(exec->tasks.items[node].kind, control));
 }
 
 void braid_exec_idle_update(braid_exec *exec)

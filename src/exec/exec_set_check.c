@@ -184,11 +184,10 @@ static void stage(const braid_exec *exec, const struct value_edit *edits, uint32
             memcpy(to + (edits[i].offset - exec->tasks.offsets[node]), edits[i].from,
                    edits[i].bytes);
     }
-    const braid_dim3 grid = staged->control.grid;
-    bool is_empty = staged->task.kind == WORK_KERNEL && work_grid_is_empty(grid);
+    bool is_empty = task_is_empty(staged->task.kind, &staged->control);
     staged->task.disabled = !staged->control.enabled || is_empty;
     if (staged->task.kind == WORK_KERNEL && !is_empty)
-        staged->task.launch.grid = grid;
+        staged->task.launch.grid = staged->control.grid;
 }
 
 // The rooms of a copy's or fill's ends are staged, too.

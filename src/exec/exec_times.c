@@ -36,9 +36,8 @@ static size_t num_words(const braid_exec *exec)
 static bool is_disabled(const braid_exec *exec, uint32_t node)
 {
     const struct task_control *control = tasks_control(&exec->tasks, node);
-    bool is_kernel = exec->tasks.items[node].kind == WORK_KERNEL;
-    bool is_empty = is_kernel && (!control->grid.x || !control->grid.y || !control->grid.z);
-    return !control->enabled || control->rests || is_empty;
+    return !control->enabled || control->rests ||
+           task_is_empty(exec->tasks.items[node].kind, control);
 }
 
 static void find_disabled(const braid_exec *exec, struct exec_times *times)

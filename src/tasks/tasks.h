@@ -23,6 +23,12 @@ struct task_control {
     uint32_t rests; // nothing needs it in frames with these values
 };
 
+// Whether a node is a kernel without a block.
+static inline bool task_is_empty(enum work_kind kind, const struct task_control *control)
+{
+    return kind == WORK_KERNEL && work_grid_is_empty(control->grid);
+}
+
 // A row of the value table: an address in a task. Each frame finds it for itself, until the program
 // sets something else there. All other bytes are constants in the master copy.
 struct task_address {
