@@ -14,12 +14,15 @@
 #include "audit/audit_pages.h"
 
 // The thread sanitizer makes calls of its own in handlers, so its build sees none of a node.
-#define AUDIT_LEAVES_CALLS false
-#if defined(__has_feature)
+#if defined(__SANITIZE_THREAD__)
+#define AUDIT_LEAVES_CALLS true
+#elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#undef AUDIT_LEAVES_CALLS
 #define AUDIT_LEAVES_CALLS true
 #endif
+#endif
+#if !defined(AUDIT_LEAVES_CALLS)
+#define AUDIT_LEAVES_CALLS false
 #endif
 
 struct audit;
