@@ -127,11 +127,11 @@ static inline void *map_pages(size_t num)
     return memory;
 }
 
-// Whether audits run here; otherwise the test is skipped.
+// Whether audits run here; otherwise the program is skipped.
 static inline void skip_without_audits(void)
 {
 #if !defined(__x86_64__)
-    skip_because("audits need x86-64");
+    skip_program("audits need x86-64");
 #endif
 }
 
@@ -166,7 +166,7 @@ static inline int open_audited(void **state)
         .num_workers = 2,
     };
     if (braid_device_open(&options, &audited.device))
-        skip_because(braid_error_message());
+        skip_program(braid_error_message());
     check_ok(braid_memory_allocate(audited.device, BRAID_MEMORY_HOST, 3 * PAGE, &audited.memory));
     memset(audited.memory, 0, 3 * PAGE);
     audited.words = (uint32_t *)(((uintptr_t)audited.memory + PAGE - 1) / PAGE * PAGE);

@@ -18,13 +18,11 @@ static braid_resource part;
 
 static int open_site(void **state)
 {
-    int opened = open_audited(state);
-    if (!audits_cpu())
-        skip_because("devices close no pages");
     char letter = 0;
     if (prctl(HAND_OVER, 1, 0, 0, &letter))
-        skip_because("the system hands no calls over");
+        skip_program("the system hands no calls over");
     prctl(HAND_OVER, 0, 0, 0, 0);
+    int opened = open_audited(state);
     assert_int_equal(pipe(ends), 0);
     check_ok(braid_graph_add_range(audited.graph, audited.buffer, 0, BYTES, &part));
     return opened;

@@ -33,8 +33,12 @@ static bool open_to_capture(struct world *world, struct capture *capture, unsign
         return false;
     }
     capture->words = world->words;
-    return !driver.make_current() && !driver.stream_create(&capture->stream, flags) &&
-           !driver.stream_create(&world->theirs, NON_BLOCKING);
+    if (!driver.make_current() && !driver.stream_create(&capture->stream, flags) &&
+        !driver.stream_create(&world->theirs, NON_BLOCKING))
+        return true;
+    puts("WRONG without a capture: the driver makes no stream");
+    num_failed++;
+    return false;
 }
 
 static void try_call(const char *backend, braid_exec_mode exec_mode, const struct call *call,
@@ -171,6 +175,8 @@ static void show_conflict(const char *backend, braid_exec_mode exec_mode, size_t
     if (open_to_capture(&world, &capture, conflicts[index].flags)) {
         world.capture = capture.stream;
         begin_capture(&capture, false);
+        check(capture.begun == 0, conflicts[index].name, "this thread", RELAXED,
+              "the capture did not begin");
         braid_status status = conflicts[index].make(&world);
         printf("conflict: %s: %s, and the capture ends with", conflicts[index].name,
                status ? braid_error_message() : "BRAID_OK");

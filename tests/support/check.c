@@ -13,15 +13,19 @@ __attribute__((constructor)) static void keep_no_code(void)
     setenv("BRAID_CACHE", "off", 0);
 }
 
+_Noreturn void skip_program(const char *reason)
+{
+    printf("%s\n", reason);
+    fflush(stdout);
+    _exit(77);
+}
+
 // A program that calls what this Braid was built without is skipped at once, objects and all.
 static void skip_if_left_out(braid_status status)
 {
     if (status == BRAID_UNSUPPORTED &&
-        strstr(braid_error_message(), ": this Braid was built without the add-on '")) {
-        printf("%s\n", braid_error_message());
-        fflush(stdout);
-        _exit(77);
-    }
+        strstr(braid_error_message(), ": this Braid was built without the add-on '"))
+        skip_program(braid_error_message());
 }
 
 void check_ok_at(braid_status status, const char *call, const char *file, int line)

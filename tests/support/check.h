@@ -22,7 +22,9 @@ void check_ok_at(braid_status status, const char *call, const char *file, int li
 void check_fails_at(braid_status status, braid_status expected, const char *text, const char *call,
                     const char *file, int line);
 
-// Ends the test as skipped, with its reason.
+// Ends the test as skipped, with its reason. Not for set-ups: cmocka takes that for an error.
 void skip_because(const char *reason);
+// Ends the whole program so.
+_Noreturn void skip_program(const char *reason);
 
 #endif
