@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "../support/leaks_of_children.h"
+
 static struct {
     std::vector<float> numbers = std::vector<float>(100, 1.0f);
     std::optional<braid::device> device;

@@ -9,6 +9,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/leaks_of_children.h"
 #include "support/sanitizers.h"
 
 enum { PATIENCE_SECONDS = 60, NUM_FRAMES = 3 }; // what waits for a thread of the parent never ends

@@ -70,6 +70,18 @@ def nodes_of_bodies_matter_with_all_their_iterations():
                       ("less", "11.4"), ("after", "2.9")], shares
 
 
+def nodes_of_bodies_matter_in_a_measured_frame():
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "page.html")
+        good("run", "-", "--device", "cpu", "--frames", "3", "--profile", "--report", file, text=LOOP)
+        with open(file, encoding="utf-8") as opened:
+            page = opened.read()
+    assert set(re.findall(r"<i>(\w+)</i> took half</td>", page)) >= {"solve", "before", "step", "less"}, page
+    for node, is_measured in (("solve", True), ("step", False), ("less", False)):  # a body is measured whole
+        row = re.search(rf"<tr><td>{node}</td><td>[^<]+</td><td>[0-9.]+&nbsp;%</td><td>([^<]+)</td>", page)
+        assert row and (row[1] != "-") == is_measured, (node, row)
+
+
 def a_report_and_drawings_have_the_loop():
     with tempfile.TemporaryDirectory() as folder:
         page, drawing = os.path.join(folder, "page.html"), os.path.join(folder, "plan.dot")
@@ -98,6 +110,7 @@ if __name__ == "__main__":
         a_faster_node_shortens_each_iteration,
         a_faster_loop_or_branch_has_faster_nodes,
         nodes_of_bodies_matter_with_all_their_iterations,
+        nodes_of_bodies_matter_in_a_measured_frame,
         a_report_and_drawings_have_the_loop,
         a_run_makes_the_expected_iterations,
     ]))

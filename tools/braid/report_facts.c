@@ -83,12 +83,6 @@ static struct way_here find_way(const struct way_here *ways, const struct lane_s
     return way;
 }
 
-static uint64_t length_of(const struct report *report, uint32_t node)
-{
-    braid_interval interval = report_interval(report, node);
-    return interval.end_ns - interval.start_ns;
-}
-
 static uint64_t planned_length(const struct report *report, uint32_t node)
 {
     braid_placement placement = { 0 };
@@ -96,6 +90,14 @@ static uint64_t planned_length(const struct report *report, uint32_t node)
                                      &placement) != BRAID_OK)
         return 0;
     return placement.end_ns - placement.start_ns;
+}
+
+// As measured, where that is known. Nodes in bodies are measured only all together.
+static uint64_t length_of(const struct report *report, uint32_t node)
+{
+    braid_interval interval = report_interval(report, node);
+    return report_has_interval(report, node) ? interval.end_ns - interval.start_ns
+                                             : planned_length(report, node);
 }
 
 // How often a body runs when its region does, by the plan, which has the times of one iteration.
@@ -159,9 +161,8 @@ static bool find_nodes(const struct report *report, const struct way_here *ways,
                                                             : node + 1; // a copy between places
         for (uint32_t i = end; i-- > node;) {
             const uint64_t times = i < report->file->num_nodes ? runs[i] : 1;
-            const bool is_known = report_has_interval(report, i);
-            const uint64_t length = is_known ? length_of(report, i) : planned_length(report, i);
-            if (i == node || is_known)
+            const uint64_t length = length_of(report, i);
+            if (i == node || length)
                 keep_node(facts, (struct report_node){ .node = i, .total_ns = length * times });
         }
     }
