@@ -281,9 +281,11 @@ static braid_status launch_overlapping(struct world *world)
     return status;
 }
 
+// Not ordered behind what is in flight, so it waits for that, which writes the same words.
 braid_status launch_default(struct world *world)
 {
-    return braid_exec_launch(world->exec, NULL);
+    braid_status status = braid_exec_wait(world->other);
+    return status ? status : braid_exec_launch(world->exec, NULL);
 }
 
 static braid_status launch_many(struct world *world)
@@ -341,6 +343,8 @@ static braid_status read_times(struct world *world)
     braid_status status =
         braid_exec_create(world->device, world->graph,
                           &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .profile = 3 }, &exec);
+    if (!status) // measured frames are not ordered behind those in flight
+        status = braid_event_synchronize(world->end);
     if (!status)
         status = braid_exec_measure(exec, world->graph, 3);
     if (!status)
