@@ -69,6 +69,17 @@ static void try_call(const char *backend, braid_exec_mode exec_mode, const struc
     driver.stream_destroy(world.theirs);
 }
 
+static void try_calls(const char *backend, braid_exec_mode exec_mode, const struct call *tried,
+                      size_t num)
+{
+    for (size_t i = 0; i < num; i++) {
+        for (int mode = GLOBAL; mode < NUM_MODES; mode++) {
+            try_call(backend, exec_mode, &tried[i], true, mode);
+            try_call(backend, exec_mode, &tried[i], false, mode);
+        }
+    }
+}
+
 // A queue call sees the mode that the program set, at a launch or while the exec is made.
 static void check_queue_calls(const char *backend, braid_exec_mode exec_mode, int mode)
 {
@@ -203,18 +214,15 @@ int main(int argc, char **argv)
         return 77;
     }
     find_driver(strcmp(backend, "hip") == 0);
-    for (size_t i = 0; i < num_calls; i++) {
-        for (int captured = GLOBAL; captured < NUM_MODES; captured++) {
-            try_call(backend, mode, &calls[i], true, captured);
-            try_call(backend, mode, &calls[i], false, captured);
-        }
-    }
+    try_calls(backend, mode, calls, num_calls);
+    try_calls(backend, mode, calls_of_execs, num_calls_of_execs);
     for (int set = GLOBAL; set < NUM_MODES; set++)
         check_queue_calls(backend, mode, set);
     for (size_t i = 0; i < sizeof(conflicts) / sizeof(conflicts[0]); i++)
         show_conflict(backend, mode, i);
     if (braid_device_close(device))
         num_failed++;
-    printf("%zu calls, each beside 6 captures: %d wrong\n", num_calls, num_failed);
+    printf("%zu calls, each beside 6 captures: %d wrong\n", num_calls + num_calls_of_execs,
+           num_failed);
     return num_failed > 0;
 }

@@ -75,9 +75,9 @@ extern const struct call {
     const char *name;
     make_call *make;
     bool may_be_early; // BRAID_NOT_READY is an answer, too
-} calls[];
+} calls[], calls_of_execs[];
 
-extern const size_t num_calls;
+extern const size_t num_calls, num_calls_of_execs;
 
 make_call make_and_destroy, launch, launch_default, synchronize_default; // among them
 
