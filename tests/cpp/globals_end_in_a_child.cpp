@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "../support/leaks_of_children.h"
+#include "../support/fork_calmly.h"
 
 static struct {
     std::vector<float> numbers = std::vector<float>(100, 1.0f);
@@ -26,7 +26,7 @@ static bool child_ends_well()
 {
     enum { patience_seconds = 60 };
     int status = -1;
-    const pid_t child = fork();
+    const pid_t child = fork_calmly();
     if (child == 0) {
         alarm(patience_seconds); // a hang
         std::exit(0);

@@ -9,7 +9,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
-#include "support/leaks_of_children.h"
+#include "support/fork_calmly.h"
 #include "support/sanitizers.h"
 
 enum { PATIENCE_SECONDS = 60, NUM_FRAMES = 3 }; // what waits for a thread of the parent never ends
@@ -70,7 +70,7 @@ static void destroy_all(void)
 
 static void run_child(void (*child)(void), bool by_exit)
 {
-    pid_t pid = fork();
+    pid_t pid = fork_calmly();
     if (pid == 0) {
         alarm(PATIENCE_SECONDS);
         child();

@@ -71,10 +71,16 @@ void close_world(struct world *world);
 
 typedef braid_status make_call(struct world *world);
 
+enum answer {
+    DONE,
+    EARLY,    // or BRAID_NOT_READY
+    CUDA_ONLY // on HIP BRAID_UNSUPPORTED
+};
+
 extern const struct call {
     const char *name;
     make_call *make;
-    bool may_be_early; // BRAID_NOT_READY is an answer, too
+    enum answer answer;
 } calls[], calls_of_execs[];
 
 extern const size_t num_calls, num_calls_of_execs;

@@ -18,11 +18,6 @@ struct own {
 
 static const uint32_t one = 1;
 
-static bool on_hip(const struct world *world) // without black boxes, cancel and loops
-{
-    return !strcmp(world->backend, "hip");
-}
-
 static braid_status add_sum(struct own *own, const struct world *world)
 {
     return braid_graph_add_kernel(
@@ -67,10 +62,11 @@ static braid_status make_graph(struct own *own, const struct world *world)
 
 static braid_status make_exec(struct own *own, const struct world *world)
 {
-    return braid_exec_create(
-        world->device, own->graph,
-        &(braid_exec_options){ .mode = world->mode, .black_box = !on_hip(world), .capture = true },
-        &own->exec);
+    return braid_exec_create(world->device, own->graph,
+                             &(braid_exec_options){ .mode = world->mode,
+                                                    .black_box = strcmp(world->backend, "hip") != 0,
+                                                    .capture = true },
+                             &own->exec);
 }
 
 static braid_status make_own(struct own *own, const struct world *world)
@@ -129,8 +125,6 @@ static braid_status ask_running(struct world *world)
     braid_status status = make_own(&own, world);
     if (!status)
         status = braid_exec_get_running(own.exec, nodes, 4, &num);
-    if (on_hip(world) && status == BRAID_UNSUPPORTED)
-        status = BRAID_OK;
     return finish(&own, status);
 }
 
@@ -142,8 +136,6 @@ static braid_status cancel(struct world *world)
         do {
             status = braid_exec_cancel(own.exec);
         } while (status == BRAID_NOT_READY);
-    if (on_hip(world) && status == BRAID_UNSUPPORTED)
-        status = BRAID_OK;
     return finish(&own, status);
 }
 
@@ -151,8 +143,6 @@ static braid_status ask_iterations(struct world *world)
 {
     struct own own = { 0 };
     uint64_t num = 0;
-    if (on_hip(world))
-        return BRAID_OK;
     braid_status status = make_graph(&own, world);
     if (!status)
         status = braid_graph_begin_loop(own.graph, &(braid_loop){ .times = 2 }, &own.loop);
@@ -231,15 +221,15 @@ static braid_status play_on_a_group(struct world *world)
 }
 
 const struct call calls_of_execs[] = {
-    { "setters", set_values, false },
-    { "scratch that grows", grow_scratch, false },
-    { "running nodes", ask_running, false },
-    { "cancel", cancel, false },
-    { "iterations", ask_iterations, false },
-    { "a captured frame", write_frame, false },
-    { "an audit", audit, false },
-    { "tuning", tune, false },
-    { "a group", play_on_a_group, false },
+    { "setters", set_values, DONE },
+    { "scratch that grows", grow_scratch, DONE },
+    { "running nodes", ask_running, CUDA_ONLY },
+    { "cancel", cancel, CUDA_ONLY },
+    { "iterations", ask_iterations, CUDA_ONLY },
+    { "a captured frame", write_frame, DONE },
+    { "an audit", audit, DONE },
+    { "tuning", tune, DONE },
+    { "a group", play_on_a_group, DONE },
 };
 
 const size_t num_calls_of_execs = sizeof(calls_of_execs) / sizeof(calls_of_execs[0]);

@@ -92,7 +92,7 @@ static uint64_t planned_length(const struct report *report, uint32_t node)
     return placement.end_ns - placement.start_ns;
 }
 
-// As measured, where that is known. Nodes in bodies are measured only all together.
+// The measured length of a node; without one, the planned length. A run measures a body as a whole.
 static uint64_t length_of(const struct report *report, uint32_t node)
 {
     braid_interval interval = report_interval(report, node);
