@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan/places/place_build.h"
-#include "plan/places/place_times.h"
-#include "plan/plan_build.h"
+#include "plan/places/place.h"
+#include "plan/plan_graph.h"
 #include "plan/schedule.h"
 #include "plan_shapes.h"
 #include "planner/corpus.h"

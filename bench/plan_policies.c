@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan/plan_build.h"
+#include "plan/plan_graph.h"
 #include "plan/schedule.h"
 #include "plan_policies.h"
 #include "plan_shapes.h"

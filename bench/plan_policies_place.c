@@ -2,7 +2,7 @@
 // The placements of other systems, from what their code does.
 #include <stdlib.h>
 
-#include "plan/plan_rank.h"
+#include "plan/plan_pass.h"
 #include "plan_policies.h"
 #include "plan_policies_match.h"
 #include "plan_shapes.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan_build.h"
+#include "plan/plan_graph.h"
 #include "plan_quality.h"
 #include "plan_shapes.h"
 #include "planner/corpus.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explains one node: why it is inside an island, or outside, its values that change, and the input
 // that it fetches for the next kernel.
-#include "plan/plan_prefetch.h"
+#include "plan/plan_early.h"
 #include "report/explain.h"
 
 // The loop or branch that an island is; NULL: it is none.

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "plan/plan_prefetch.h"
+#include "plan/plan_early.h"
 
 static uint32_t share_of(const struct backend_launch *launch, uint64_t blocks_at_once)
 {

@@ -41,4 +41,22 @@ braid_status braid_plan_choose_early(const braid_schedule *schedule, const braid
                                      bool adjacent, struct plan_early_node *nodes,
                                      uint32_t *out_num_early);
 
+// The bytes that a kernel fetches for the next one, or the reason why it fetches nothing. Frames
+// fetch while an argument of the next kernel is their address.
+struct plan_prefetch {
+    uint32_t node;       // the next kernel, which reads them
+    uint32_t before;     // which kernel fetches for this one; PLAN_NONE: none
+    uint32_t resource;   // the input
+    uint32_t argument;   // the next kernel's, which is the address
+    const void *address; // the first byte's
+    uint64_t bytes;      // 0: it fetches nothing
+    const char *why_not; // NULL: it fetches, or no input of the next kernel is worth it
+    uint32_t culprit;    // the node that the reason is about; PLAN_NONE: no node
+};
+
+// `nodes` as braid_plan_choose_early left them. The schedule gets an element a node.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_choose_prefetch(braid_schedule *schedule, const braid_graph *graph,
+                                        const struct plan_early_node *nodes);
+
 #endif

@@ -141,4 +141,8 @@ const char *braid_plan_unit_name(const struct plan_graph *plan, uint32_t unit);
 const char *braid_plan_node_changes(const struct plan_graph *plan, uint32_t node); // "": nothing
 const char *braid_plan_resource_name(const struct plan_graph *plan, uint32_t resource);
 
+// Errors: BRAID_CYCLE (the message names its nodes), BRAID_INVALID_ARGUMENT (too many edges),
+// BRAID_NO_MEMORY.
+braid_status braid_plan_graph_create(const braid_graph *graph, struct plan_graph **out_plan);
+
 #endif

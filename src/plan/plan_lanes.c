@@ -8,16 +8,242 @@
 // fewest lanes whose plan is not worth leaving for F. Let a higher limit lower F, so that the old
 // choice is worth leaving. The new choice is not worth leaving itself, by a rule that is stricter
 // the more lanes there are. So the new choice is shorter. If the program names no limit, more lanes
-// may be taken for a little time (plan_more_lanes.c).
-#include "plan/plan_lanes.h"
-
+// may be taken for a little time.
 #include "base/error.h"
-#include "plan/plan_exact.h"
-#include "plan/plan_lane_gain.h"
-#include "plan/plan_list_orders.h"
-#include "plan/plan_more_lanes.h"
-#include "plan/plan_search.h"
-#include "plan/plan_site_lanes.h"
+#include "plan/plan_costs.h"
+#include "plan/plan_expect.h"
+#include "plan/plan_graph.h"
+#include "plan/plan_pass.h"
+#include "plan/plan_passes.h"
+#include "plan/plan_placement.h"
+#include "plan/schedule.h"
+
+enum { NUM_LANE_NUMBERS = 38 };
+
+// A plan that may be taken: on up to max_lanes lanes, a frame is expected to take ns.
+struct plan_kept {
+    uint32_t max_lanes;
+    uint64_t ns;
+    struct plan_placement placement; // no arrays: one lane, not placed yet
+};
+
+// ---- the gain of lanes ----
+
+// A gain must be worth the waits that more lanes bring.
+#define GAIN_OVER_ONE_LANE 50                    // one part in
+#define GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS 20 // one part in; measured on a GPU (docs/measured)
+#define GAIN_OVER_FEWER_LANES 256                // one part in
+#define GAIN_WHERE_ISSUE_LIMITS 60 // one part in, where the model says what issuing costs
+// One part in, where no two of the largest kernels fit the device. Such kernels leave it partly
+// idle at both their ends. So a second lane gains twice as much as the model sees (docs/measured).
+#define GAIN_WHERE_KERNELS_ARE_LARGE 60
+
+uint64_t braid_plan_lower_bound(const struct plan_costs *costs, uint32_t num_lanes)
+{
+    uint32_t most = costs->model.max_concurrent;
+    uint64_t share = costs->work_ns / num_lanes;
+    uint64_t awake = (costs->work_ns - costs->blocking_ns) / (most < num_lanes ? most : num_lanes);
+    uint64_t bound = share > costs->critical_ns ? share : costs->critical_ns;
+    bound = bound > awake ? bound : awake;
+    return bound > costs->area_ns ? bound : costs->area_ns;
+}
+
+// The expected time of a frame of that makespan without waits; and the least one on that many
+// lanes.
+static uint64_t plan_without_waits(const struct plan_tries *tries, uint64_t makespan_ns)
+{
+    return braid_plan_expected_ns(&tries->costs->model, makespan_ns, tries->plan->num_nodes, 0);
+}
+
+// The least expected time of a plan on that many lanes.
+static uint64_t plan_bound_of(const struct plan_tries *tries, uint32_t num_lanes)
+{
+    return plan_without_waits(tries, braid_plan_lower_bound(tries->costs, num_lanes));
+}
+
+// One part in how many must be gained over a plan of so many lanes: more for one lane, and never
+// less for fewer lanes.
+// One part in how many must be gained over a plan of so many lanes.
+static uint64_t plan_part_over(const struct plan_costs *costs, uint32_t num_lanes)
+{
+    if (num_lanes > 1)
+        return costs->model.issue_ns ? GAIN_WHERE_ISSUE_LIMITS : GAIN_OVER_FEWER_LANES;
+    if (costs->most_share * 2 > PLAN_WHOLE_DEVICE && !costs->model.host_issues)
+        return GAIN_WHERE_KERNELS_ARE_LARGE;
+    return costs->model.issue_ns ? GAIN_OVER_ONE_LANE_WHERE_ISSUE_LIMITS : GAIN_OVER_ONE_LANE;
+}
+
+// Whether a frame of `expected` is worth leaving one that takes ns on fewer lanes.
+static bool plan_is_worth(const struct plan_costs *costs, uint64_t expected, uint32_t lanes,
+                          uint64_t ns)
+{
+    return expected < ns - ns / plan_part_over(costs, lanes);
+}
+
+// ---- more lanes ----
+
+// More lanes than the shortest plan has, if they cost little: then no node stands behind another
+// that the graph does not name.
+
+// In a graph of more units and edges than this, trying all numbers takes too long.
+#define MOST_TO_TRY_ALL 160000
+// Lanes for nodes of unknown cost may make the frame this part longer, should the nodes be short.
+#define PRICE_OF_GUESSES 2 // one part in
+// The same of known costs. A kernel takes up to 15 % longer in one plan than in another. A device
+// that orders the lanes itself makes up for that, unless few lanes force an order (docs/measured).
+#define PRICE_OF_FREEDOM 32 // one part in
+// It pays if launches take at most this part of the frame. Each lane makes them somewhat longer.
+#define MOST_FOR_LAUNCHES 8 // one part in
+
+// Numbers that are tried, as far as they are allowed.
+static const uint32_t lane_numbers[NUM_LANE_NUMBERS] = { // rising, as far as allowed
+    1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12,  13,  14,   15,   16,   18,   20,    22,
+    24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768
+};
+
+// Whether the graph is so big that trying all numbers takes too long.
+static bool plan_is_big(const struct plan_tries *tries)
+{
+    return braid_plan_visits(tries->plan, 1) > MOST_TO_TRY_ALL;
+}
+
+static uint64_t find_price(const struct plan_costs *costs)
+{
+    return costs->num_guessed ? PRICE_OF_GUESSES : PRICE_OF_FREEDOM;
+}
+
+static bool is_bearable(const struct plan_costs *costs, const struct plan_kept *best,
+                        uint64_t expected)
+{
+    return expected <= best->ns + best->ns / find_price(costs);
+}
+
+// Lanes that order fewer nodes let fewer buffers share memory.
+static bool has_transients(const struct plan_graph *plan)
+{
+    uint32_t num = 0;
+    while (num < plan->num_resources && !plan->resources[num].alignment)
+        num++;
+    return num < plan->num_resources;
+}
+
+// If costs are missing, a node may be the longest of all. Below a limit of the program's, more
+// lanes never make a longer plan.
+static bool needs_many(const struct plan_tries *tries, bool is_limited,
+                       const struct plan_kept *best)
+{
+    const braid_cost_model *model = &tries->costs->model;
+    return tries->costs->num_guessed ||
+           (!is_limited && best->max_lanes > 1 && model->issue_ns && !model->host_issues &&
+            !has_transients(tries->plan) &&
+            plan_without_waits(tries, 0) <= best->ns / MOST_FOR_LAUNCHES);
+}
+
+// The graph gets as many lanes as may run at once. They must cost little, even if all nodes of
+// unknown cost are as short as the model's default. Otherwise it gets the most that do. A graph too
+// big to try all numbers gets one try.
+static braid_status try_many(struct plan_tries *tries, uint32_t limit, struct plan_kept *best)
+{
+    bool found = false;
+    for (size_t i = NUM_LANE_NUMBERS + 1; i-- > 0 && !found;) {
+        uint32_t num = i < NUM_LANE_NUMBERS ? lane_numbers[i] : limit;
+        uint64_t roots = (num - 1) * tries->costs->model.root_ns;
+        if (num > limit || num <= best->max_lanes ||
+            !is_bearable(tries->costs, best, braid_plan_lower_bound(tries->costs, num) + roots))
+            continue;
+        struct plan_placement other;
+        const struct plan_limits limits = { num, true, UINT64_MAX };
+        braid_status status = braid_plan_try(tries, &limits, &other);
+        if (status)
+            return status;
+        found = is_bearable(tries->costs, best, braid_plan_length(tries, &other));
+        if (found) {
+            struct plan_placement fewer = best->placement;
+            best->placement = other;
+            other = fewer;
+        }
+        braid_plan_placement_finish(&other);
+        found |= plan_is_big(tries);
+    }
+    return BRAID_OK;
+}
+
+// Replaces the placement of the best plan by one on more lanes, if the graph should have those.
+// is_limited: the program has set the limit.
+static braid_status plan_try_more_lanes(struct plan_tries *tries, uint32_t limit, bool is_limited,
+                                        struct plan_kept *best)
+{
+    return needs_many(tries, is_limited, best) ? try_many(tries, limit, best) : BRAID_OK;
+}
+
+// ---- lanes of each of several places ----
+
+// Tries numbers of lanes for each of several places in rising order, and takes more where that is
+// worth it, as with one place.
+
+// A big graph is tried as often as visiting this many units and edges allows, but once at least.
+#define MOST_VISITS 2000000
+
+static const uint32_t candidates[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128 };
+#define NUM_CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
+
+// Takes the better one and finishes the other.
+static void take_better(struct plan_tries *tries, struct plan_placement *best,
+                        struct plan_placement *other)
+{
+    struct plan_placement worse = *other;
+    uint64_t best_ns = braid_plan_length(tries, best);
+    if (!other->given_up &&
+        plan_is_worth(tries->costs, braid_plan_length(tries, other), best->num_lanes, best_ns)) {
+        worse = *best;
+        *best = *other;
+    }
+    braid_plan_placement_finish(&worse);
+}
+
+static braid_status try_more(struct plan_tries *tries, uint32_t limit, struct plan_placement *best)
+{
+    braid_status status = BRAID_OK;
+    for (size_t i = 1; i <= NUM_CANDIDATES && !status && limit > 1; i++) {
+        uint32_t num = i < NUM_CANDIDATES && candidates[i] < limit ? candidates[i] : limit;
+        struct plan_placement other;
+        const struct plan_limits limits = { num, true, braid_plan_length(tries, best) };
+        if (tries->num_visits > MOST_VISITS)
+            break;
+        status = braid_plan_try(tries, &limits, &other);
+        if (!status)
+            take_better(tries, best, &other);
+        if (num == limit)
+            break;
+    }
+    return status;
+}
+
+// Places the graph on as many lanes on each place as are best, the same for all, up to a limit; or
+// on that many. Errors: BRAID_NO_MEMORY.
+static braid_status plan_on_sites(struct plan_tries *tries, uint32_t limit, bool is_fixed,
+                                  struct plan_placement *out_placement)
+{
+    bool is_big = braid_plan_visits(tries->plan, 2) > MOST_VISITS;
+    enum { LANES_OF_BIG_GRAPHS = 4 };
+    uint32_t first = is_fixed ? limit : 1;
+    if (is_big && !is_fixed)
+        first = limit < LANES_OF_BIG_GRAPHS ? limit : LANES_OF_BIG_GRAPHS;
+    struct plan_placement best;
+    const struct plan_limits limits = { first, !is_fixed, UINT64_MAX };
+    braid_status status = braid_plan_try(tries, &limits, &best);
+    if (status)
+        return status;
+    if (!is_fixed && !is_big)
+        status = try_more(tries, limit, &best);
+    if (status)
+        braid_plan_placement_finish(&best);
+    else
+        *out_placement = best;
+    return status;
+}
+
+// ---- the number of lanes ----
 
 // The visits for trying fewer lanes besides: as many, or those of one try.
 #define MOST_VISITS_FOR_FEWER 2000000
@@ -48,14 +274,12 @@ static uint32_t guess_lanes(const struct plan_tries *tries, uint32_t limit)
 {
     const struct plan_costs *costs = tries->costs;
     uint32_t best = 1;
-    uint64_t best_ns = braid_plan_without_waits(tries, costs->one_lane_ns);
+    uint64_t best_ns = plan_without_waits(tries, costs->one_lane_ns);
     for (size_t i = 0; i <= NUM_LANE_NUMBERS; i++) {
-        uint32_t num = i < NUM_LANE_NUMBERS && braid_plan_lane_numbers[i] < limit
-                           ? braid_plan_lane_numbers[i]
-                           : limit;
+        uint32_t num = i < NUM_LANE_NUMBERS && lane_numbers[i] < limit ? lane_numbers[i] : limit;
         uint64_t bound = braid_plan_lower_bound(costs, num) + (num - 1) * costs->model.root_ns;
-        uint64_t expected = braid_plan_without_waits(tries, bound);
-        if (braid_plan_is_worth(costs, expected, best, best_ns)) {
+        uint64_t expected = plan_without_waits(tries, bound);
+        if (plan_is_worth(costs, expected, best, best_ns)) {
             best = num;
             best_ns = expected;
         }
@@ -83,8 +307,7 @@ static void drop_useless(struct choice *choice)
     struct plan_kept *kept = first_kept(choice);
     size_t num = 0;
     for (size_t i = 0; i < choice->kept.num; i++) {
-        if (braid_plan_is_worth(choice->tries->costs, choice->least_ns, kept[i].max_lanes,
-                                kept[i].ns) ||
+        if (plan_is_worth(choice->tries->costs, choice->least_ns, kept[i].max_lanes, kept[i].ns) ||
             (num > 0 && kept[i].ns >= kept[num - 1].ns))
             braid_plan_placement_finish(&kept[i].placement);
         else
@@ -120,18 +343,17 @@ static bool is_hopeless(const struct choice *choice, uint32_t num_lanes)
 {
     const struct plan_costs *costs = choice->tries->costs;
     const struct plan_kept *first = first_kept(choice);
-    uint64_t bound = braid_plan_bound_of(choice->tries, num_lanes);
-    bool gains = costs->model.issue_ns
-                     ? braid_plan_is_worth(costs, bound, first->max_lanes, first->ns)
-                     : bound < choice->least_ns;
-    return braid_plan_is_worth(costs, choice->least_ns, num_lanes, bound) ||
+    uint64_t bound = plan_bound_of(choice->tries, num_lanes);
+    bool gains = costs->model.issue_ns ? plan_is_worth(costs, bound, first->max_lanes, first->ns)
+                                       : bound < choice->least_ns;
+    return plan_is_worth(costs, choice->least_ns, num_lanes, bound) ||
            (num_lanes > choice->least_lanes && !gains);
 }
 
 // On fewer lanes a plan may be somewhat longer than the shortest, and is taken.
 static uint64_t longest_of_use(const struct choice *choice, uint32_t num_lanes)
 {
-    uint64_t part = braid_plan_part_over(choice->tries->costs, num_lanes);
+    uint64_t part = plan_part_over(choice->tries->costs, num_lanes);
     return num_lanes > choice->least_lanes ? UINT64_MAX
                                            : choice->least_ns + choice->least_ns / (part - 1) + 1;
 }
@@ -153,7 +375,7 @@ static uint64_t limit_of_more(const struct choice *choice)
 {
     const struct plan_costs *costs = choice->tries->costs;
     const struct plan_kept *first = first_kept(choice);
-    uint64_t gain_ns = first->ns / braid_plan_part_over(costs, first->max_lanes);
+    uint64_t gain_ns = first->ns / plan_part_over(costs, first->max_lanes);
     return costs->model.issue_ns ? first->ns - gain_ns : choice->least_ns;
 }
 
@@ -184,9 +406,7 @@ static braid_status try_candidates(struct choice *choice, uint32_t guess)
     braid_status status = BRAID_OK;
     for (size_t i = 0; !status && i <= NUM_LANE_NUMBERS; i++) {
         uint32_t most = choice->most_lanes;
-        uint32_t num = i < NUM_LANE_NUMBERS && braid_plan_lane_numbers[i] < most
-                           ? braid_plan_lane_numbers[i]
-                           : most;
+        uint32_t num = i < NUM_LANE_NUMBERS && lane_numbers[i] < most ? lane_numbers[i] : most;
         if (num > 1 && num != guess && !is_useless(choice, num))
             status = try_lanes(choice, num, longest_of_use(choice, num));
         if (num >= choice->most_lanes)
@@ -215,12 +435,12 @@ static braid_status try_fewer(struct choice *choice)
     uint64_t most_visits = visits_for_fewer(tries);
     braid_status status = BRAID_OK;
     for (size_t i = NUM_LANE_NUMBERS; i-- > 0 && !status;) {
-        if (braid_plan_lane_numbers[i] >= choice->most_lanes)
+        if (lane_numbers[i] >= choice->most_lanes)
             continue;
-        if (braid_plan_bound_of(tries, braid_plan_lane_numbers[i]) >= choice->least_ns ||
+        if (plan_bound_of(tries, lane_numbers[i]) >= choice->least_ns ||
             tries->num_visits >= most_visits)
             break;
-        status = try_lanes(choice, braid_plan_lane_numbers[i], choice->least_ns - 1);
+        status = try_lanes(choice, lane_numbers[i], choice->least_ns - 1);
     }
     return status;
 }
@@ -231,7 +451,7 @@ static braid_status try_numbers(struct choice *choice)
         return BRAID_OK;
     uint32_t guess = guess_lanes(choice->tries, choice->most_lanes);
     braid_status status = guess > 1 ? try_lanes(choice, guess, UINT64_MAX) : BRAID_OK;
-    if (status || !braid_plan_is_big(choice->tries))
+    if (status || !plan_is_big(choice->tries))
         return status ? status : try_candidates(choice, guess);
     choice->most_lanes = guess;
     return try_fewer(choice);
@@ -260,15 +480,15 @@ static uint32_t round_limit(const struct plan_tries *tries, uint32_t limit)
     uint32_t most = limit;
     if (limit == tries->plan->num_units || limit == tries->costs->model.max_concurrent)
         return limit;
-    for (size_t i = 0; i < NUM_LANE_NUMBERS && braid_plan_lane_numbers[i] <= limit; i++)
-        most = braid_plan_lane_numbers[i];
+    for (size_t i = 0; i < NUM_LANE_NUMBERS && lane_numbers[i] <= limit; i++)
+        most = lane_numbers[i];
     return most;
 }
 
 static braid_status choose(struct plan_tries *tries, uint32_t limit, bool is_limited,
                            struct plan_placement *out_placement)
 {
-    uint64_t one_ns = braid_plan_without_waits(tries, tries->costs->one_lane_ns);
+    uint64_t one_ns = plan_without_waits(tries, tries->costs->one_lane_ns);
     struct choice choice = {
         .tries = tries, .least_ns = one_ns, .least_lanes = 1, .most_lanes = limit
     };
@@ -278,7 +498,7 @@ static braid_status choose(struct plan_tries *tries, uint32_t limit, bool is_lim
     status = try_numbers(&choice);
     struct plan_kept best = take_first(&choice);
     if (!status)
-        status = braid_plan_try_more_lanes(tries, limit, is_limited, &best);
+        status = plan_try_more_lanes(tries, limit, is_limited, &best);
     if (!status && !best.placement.issued)
         return place_on_one(tries, out_placement);
     if (status)
@@ -302,13 +522,13 @@ static braid_status place_fixed(struct plan_tries *tries, uint32_t limit,
     uint32_t most = tries->is_shortest ? best.num_lanes : tries->most_lanes;
     bool is_shortest = tries->is_shortest;
     for (size_t i = NUM_LANE_NUMBERS; i-- > 0 && !status;) {
-        if (braid_plan_lane_numbers[i] >= most)
+        if (lane_numbers[i] >= most)
             continue;
-        if (braid_plan_lower_bound(tries->costs, braid_plan_lane_numbers[i]) >= best.makespan_ns ||
+        if (braid_plan_lower_bound(tries->costs, lane_numbers[i]) >= best.makespan_ns ||
             tries->num_visits >= most_visits ||
-            (is_shortest && is_ruled_out(tries, braid_plan_lane_numbers[i], best.makespan_ns + 1)))
+            (is_shortest && is_ruled_out(tries, lane_numbers[i], best.makespan_ns + 1)))
             break;
-        const struct plan_limits fewer = { braid_plan_lane_numbers[i], true, best.makespan_ns - 1 };
+        const struct plan_limits fewer = { lane_numbers[i], true, best.makespan_ns - 1 };
         status = braid_plan_try(tries, &fewer, &other);
         if (!status)
             braid_plan_keep_shorter(tries, &best, &other);
@@ -338,7 +558,7 @@ braid_status braid_plan_best(const struct plan_graph *plan, const struct plan_co
     if (is_apart)
         status = braid_plan_list(plan, costs, &tries.by_bottom, &apart, &best);
     else if (plan->num_places > 1)
-        status = braid_plan_on_sites(&tries, limit, fixed, &best);
+        status = plan_on_sites(&tries, limit, fixed, &best);
     else
         status = fixed ? place_fixed(&tries, limit, &best)
                        : choose(&tries, round_limit(&tries, limit), options->max_lanes, &best);

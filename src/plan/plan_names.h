@@ -14,8 +14,4 @@ struct plan_names {
     uint32_t *of_change;   // what of each node changes, by parameters; NULL: nothing of any
 };
 
-// Names that many nodes share (a kernel's, a kind's) are stored once. False when memory runs out.
-bool braid_plan_names_copy(const braid_graph *graph, struct plan_names *names);
-void braid_plan_names_finish(struct plan_names *names);
-
 #endif

@@ -8,9 +8,13 @@
 #ifndef BRAID_PLAN_PLAN_PASS_H
 #define BRAID_PLAN_PLAN_PASS_H
 
+#include <stdint.h>
+
+#include <braid/status.h>
+
 #include "plan/plan_bits.h"
 #include "plan/plan_costs.h"
-#include "plan/plan_rank.h"
+#include "plan/plan_placement.h"
 
 struct pass_lane {
     uint64_t free_ns;
@@ -41,6 +45,11 @@ static inline void plan_arrive(struct arrival *arrival, uint64_t seen_ns, uint32
 
 // Which of the ready units goes next.
 enum pass_mode { PASS_BY_KEY, PASS_BY_START, PASS_BY_BOTH, NUM_PASS_MODES };
+
+struct plan_ranks {
+    uint32_t *rank_of; // per unit; the lowest goes first
+    uint32_t *unit_at; // per rank
+};
 
 struct plan_pass {
     const struct plan_graph *plan;
@@ -77,12 +86,6 @@ void braid_plan_pass_finish(struct plan_pass *pass);
 
 void braid_plan_pass_run(struct plan_pass *pass, bool forward);
 
-// When a unit may start, if all that it comes after are placed. Without bundles, on one place.
-struct arrival braid_plan_pass_arrival(const struct plan_pass *pass, uint32_t unit);
-
-// Ranks units by their keys, and equal ones by the sequence of the last pass.
-void braid_plan_pass_rank(struct plan_pass *pass);
-
 // Sets the keys for a pass in the other direction: by the ends of this one, the latest first.
 void braid_plan_pass_turn(struct plan_pass *pass);
 
@@ -94,5 +97,21 @@ void braid_plan_pass_order_by_path(struct plan_pass *pass);
 
 // How many units, lanes and edges a pass looks at.
 uint64_t braid_plan_pass_visits(const struct plan_graph *plan, uint32_t max_lanes);
+
+// Ranks by ascending key, then by index. Overwrites keys.
+// Errors: BRAID_NO_MEMORY.
+braid_status braid_plan_ranks_create(uint64_t *keys, uint32_t num, struct plan_ranks *out_ranks);
+// Ranks the units in unit_at, whose keys stand in the same order: equal keys keep it. spare_keys
+// has as many items, and is overwritten.
+void braid_plan_ranks_fill(uint64_t *keys, uint32_t num, uint64_t *spare_keys,
+                           struct plan_ranks *ranks);
+void braid_plan_ranks_finish(struct plan_ranks *ranks);
+
+// Not if waits cost nothing, or the graph has bundles, hints, several places, or too many units.
+bool braid_plan_may_look_ahead(const struct plan_pass *pass);
+
+// Sets keys and pins of a pass forward that makes this plan. The ready unit that goes next has the
+// heaviest path ahead, with waits or without.
+void braid_plan_look_ahead(struct plan_pass *pass, bool with_waits);
 
 #endif

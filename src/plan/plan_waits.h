@@ -3,13 +3,33 @@
 #ifndef BRAID_PLAN_PLAN_WAITS_H
 #define BRAID_PLAN_PLAN_WAITS_H
 
-#include "plan/plan_clocks.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <braid/status.h>
+
+#include "base/array.h"
 #include "plan/plan_graph.h"
 
 struct plan_spot {
     uint32_t lane;
     uint32_t version; // what was known when it started
     uint32_t issue;   // its position in issue order
+};
+
+// A clock has an entry for each lane: one more than the issue index of the latest node of that lane
+// known to have ended. A lane's clock changes only at a wait, so all nodes between two waits share
+// a version. A version is freed after its last use: its lane and the edges from its nodes are
+// counted. So is one with settled nodes, whose edges are not counted down.
+struct plan_clocks {
+    uint32_t num_lanes;
+    struct array values;  // uint32_t, num_lanes a version
+    struct array counts;  // struct plan_clock_count, one a version
+    struct array unused;  // uint32_t, versions to use again
+    struct array retired; // struct plan_clock_retired, in the order in which lanes left them
+    size_t num_settled;   // so many of the retired are
+    uint32_t *current;    // per lane its version
+    bool is_full;         // so many lanes may not have another version
 };
 
 struct plan_waits {
@@ -45,11 +65,19 @@ void braid_plan_waits_ask(struct plan_waits *waits, uint32_t node, uint32_t late
 bool braid_plan_waits_issue(struct plan_waits *waits, uint32_t node, uint32_t lane,
                             struct array *out_waits);
 
+static inline uint32_t *plan_clock(const struct plan_clocks *clocks, uint32_t version)
+{
+    return (uint32_t *)clocks->values.items + (size_t)version * clocks->num_lanes;
+}
+
 // The clock of the next node of a lane without waiting: per lane one more than an issue.
 static inline const uint32_t *plan_waits_clock_of_lane(const struct plan_waits *waits,
                                                        uint32_t lane)
 {
     return plan_clock(&waits->clocks, waits->clocks.current[lane]);
 }
+
+// Says why there was no memory for `what`; also after plan_clocks_finish.
+braid_status braid_plan_clocks_error(const struct plan_clocks *clocks, const char *what);
 
 #endif

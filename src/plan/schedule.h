@@ -56,7 +56,7 @@ struct braid_schedule {
     unsigned char *unknown; // num_nodes: enum plan_unknown; NULL: no cost was filled in
 
     struct plan_division division;
-    struct plan_prefetch *prefetches; // num_nodes: plan_prefetch.h; NULL: no kernel may fetch
+    struct plan_prefetch *prefetches; // num_nodes: plan_early.h; NULL: no kernel may fetch
 
     uint32_t *critical; // nodes of a heaviest path, first to last
     size_t num_critical;

@@ -7,7 +7,7 @@
 #include "device/backend.h"
 #include "device/places.h"
 #include "graph/graph.h"
-#include "plan/plan_prefetch.h"
+#include "plan/plan_early.h"
 
 // Where values of tasks stand in the master copy.
 enum task_slot {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "plan/memory/lifetimes.h"
-#include "plan/memory/pack.h"
 #include "planner/corpus.h"
 #include "planner/plan_testing.h"
 

@@ -69,4 +69,12 @@ static inline bool lifetimes_interfere(const struct lifetimes *lifetimes, uint32
 // all its users have ended. Takes time in proportion to steps times lanes. Errors: BRAID_NO_MEMORY.
 braid_status braid_settle(const braid_schedule *schedule, struct lifetimes *lifetimes);
 
+// The same for a large number of blocks, in little more than linear time.
+// Fills out_offsets (one a block) and out_bytes as pack_by_size does. It asks up to most_questions
+// times whether one block comes before another. If these are too few, fewer blocks share bytes:
+// every node must know that the users of one have ended before the other is used. Errors:
+// BRAID_NO_MEMORY.
+braid_status braid_pack_by_time(const struct lifetimes *lifetimes, uint64_t most_questions,
+                                uint64_t *out_offsets, uint64_t *out_bytes);
+
 #endif

@@ -5,13 +5,252 @@
 //
 // This makes no cycle. Nodes and copies stand in one sequence, in which all earlier edges go
 // forward. Accesses order the nodes that share memory as this sequence does.
-#include "plan/places/place_build.h"
-
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
+#include "graph/add.h"
+#include "graph/placed.h"
+#include "graph/regions.h"
 #include "graph/segments.h"
-#include "plan/places/place_bind.h"
+#include "plan/places/place.h"
+#include "plan/plan_costs.h"
+#include "plan/plan_graph.h"
+
+struct place_memory {
+    braid_graph *graph;     // to which replicas are added
+    uint32_t num_resources; // the program's
+    uint32_t num_places;
+    uint32_t *replicas; // resource * num_places + place: which resource it is there, or GRAPH_NONE
+};
+
+// ---- replicas ----
+
+// Replicas: a buffer that is needed elsewhere has a transient buffer of its size there, and its
+// ranges have ranges of that. The first place of a transient buffer has the buffer itself.
+
+enum { REPLICA_ALIGNMENT = 256 }; // as much as drivers give
+
+// Errors: BRAID_NO_MEMORY.
+static braid_status place_memory_create(braid_graph *graph, uint32_t num_places,
+                                        struct place_memory *out_memory)
+{
+    size_t num = graph->resources.num;
+    struct place_memory memory = { .graph = graph,
+                                   .num_resources = (uint32_t)num,
+                                   .num_places = num_places,
+                                   .replicas = malloc((num * num_places + 1) * sizeof(uint32_t)) };
+    if (!memory.replicas)
+        return braid_error_no_memory("the replicas of a plan");
+    for (size_t i = 0; i < num * num_places; i++)
+        memory.replicas[i] = GRAPH_NONE;
+    *out_memory = memory;
+    return BRAID_OK;
+}
+
+static void place_memory_finish(struct place_memory *memory)
+{
+    free(memory->replicas);
+    *memory = (struct place_memory){ 0 };
+}
+
+static struct graph_resource *resource_at(const braid_graph *graph, uint32_t index)
+{
+    return &((struct graph_resource *)graph->resources.items)[index];
+}
+
+uint32_t braid_place_home(const braid_graph *graph, uint32_t index)
+{
+    const struct graph_resource *resource = resource_at(graph, index);
+    if (!resource->bytes)
+        return GRAPH_EVERYWHERE;
+    if (resource->alignment)
+        return PLACE_NOWHERE;
+    uint32_t owner = resource->num_versions ? resource->versioned : resource->buffer;
+    return resource_at(graph, owner)->home;
+}
+
+static bool is_new(const struct place_memory *memory, uint32_t buffer)
+{
+    const uint32_t *row = &memory->replicas[(size_t)buffer * memory->num_places];
+    for (uint32_t i = 0; i < memory->num_places; i++) {
+        if (row[i] != GRAPH_NONE)
+            return false;
+    }
+    return true;
+}
+
+static braid_status append(struct place_memory *memory, const char *name,
+                           struct graph_resource resource, uint32_t *out_index)
+{
+    braid_resource handle;
+    uint64_t version = memory->graph->version;
+    braid_status status = braid_graph_append_resource(memory->graph, name, resource, &handle);
+    memory->graph->version = version;
+    *out_index = handle.index;
+    return status;
+}
+
+static braid_status add_replica(struct place_memory *memory, uint32_t buffer, uint32_t place,
+                                uint32_t *out_index)
+{
+    const struct graph_resource *whole = resource_at(memory->graph, buffer);
+    struct graph_resource replica = {
+        .buffer = GRAPH_NONE,
+        .bytes = whole->bytes,
+        .alignment = whole->alignment ? whole->alignment : REPLICA_ALIGNMENT,
+        .home = place,
+    };
+    char name[256];
+    snprintf(name, sizeof(name), "%.200s on device %u",
+             braid_names_at(&memory->graph->names, whole->name), place);
+    return append(memory, name, replica, out_index);
+}
+
+// Finds the resource that a buffer is there.
+static braid_status find_whole(struct place_memory *memory, uint32_t buffer, uint32_t place,
+                               uint32_t *out_index)
+{
+    uint32_t *slot = &memory->replicas[(size_t)buffer * memory->num_places + place];
+    struct graph_resource *whole = resource_at(memory->graph, buffer);
+    uint32_t home = braid_place_home(memory->graph, buffer);
+    braid_status status = BRAID_OK;
+    if (*slot != GRAPH_NONE) {
+        *out_index = *slot;
+        return BRAID_OK;
+    }
+    if (home == PLACE_NOWHERE && is_new(memory, buffer)) {
+        whole->home = place;
+        *slot = buffer;
+    } else if (home == place || home == GRAPH_EVERYWHERE) {
+        *slot = buffer;
+    } else {
+        status = add_replica(memory, buffer, place, slot);
+    }
+    if (status)
+        *slot = GRAPH_NONE;
+    *out_index = *slot;
+    return status;
+}
+
+static braid_status add_range(struct place_memory *memory, uint32_t whole, uint64_t offset,
+                              uint64_t bytes, uint32_t *out_index)
+{
+    struct graph_resource range = *resource_at(memory->graph, whole);
+    range.buffer = whole;
+    range.offset = offset;
+    range.bytes = bytes;
+    return append(memory, NULL, range, out_index);
+}
+
+// The program's resource as it is at a place. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (too
+// many resources).
+static braid_status place_memory_at(struct place_memory *memory, uint32_t index, uint32_t place,
+                                    uint32_t *out_resource)
+{
+    const struct graph_resource *resource = resource_at(memory->graph, index);
+    uint32_t buffer = resource->buffer, whole;
+    uint64_t offset = resource->offset, bytes = resource->bytes;
+    if (!bytes) {
+        *out_resource = index;
+        return BRAID_OK;
+    }
+    braid_status status = find_whole(memory, buffer, place, &whole);
+    if (status || index == buffer) {
+        *out_resource = whole;
+        return status;
+    }
+    uint32_t *slot = &memory->replicas[(size_t)index * memory->num_places + place];
+    if (whole == buffer) {
+        *slot = index;
+        resource_at(memory->graph, index)->home = resource_at(memory->graph, buffer)->home;
+    } else if (*slot == GRAPH_NONE) {
+        status = add_range(memory, whole, offset, bytes, slot);
+        if (status)
+            *slot = GRAPH_NONE;
+    }
+    *out_resource = *slot;
+    return status;
+}
+
+// A part of a buffer at a place. Errors: likewise.
+static braid_status place_memory_part(struct place_memory *memory, uint32_t buffer, uint64_t offset,
+                                      uint64_t bytes, uint32_t place, uint32_t *out_resource)
+{
+    uint32_t whole;
+    braid_status status = find_whole(memory, buffer, place, &whole);
+    if (status || bytes == resource_at(memory->graph, buffer)->bytes) {
+        *out_resource = whole;
+        return status;
+    }
+    return add_range(memory, whole, offset, bytes, out_resource);
+}
+
+// ---- addresses and conditions ----
+
+// Addresses of the node at hand: those that frames know, and those that it was given but which now
+// are those of a replica.
+static braid_status add_addresses(struct place_memory *memory, const struct array *list,
+                                  size_t *next, uint32_t node, bool were_given)
+{
+    const struct graph_address *addresses = list->items;
+    braid_graph *graph = memory->graph;
+    braid_status status = BRAID_OK;
+    for (; *next < list->num && addresses[*next].node == node && !status; ++*next) {
+        struct graph_address address = addresses[*next];
+        uint32_t resource = address.resource;
+        status = place_memory_at(memory, resource, placed_place(graph, node), &address.resource);
+        if (status || (were_given && address.resource == resource))
+            continue;
+        if (!braid_array_put(&graph->addresses, &address, sizeof(address)))
+            return braid_error_no_memory("the addresses of a plan");
+    }
+    return status;
+}
+
+// The addresses of the nodes of `user`, and then those of copies (struct graph_address).
+// Errors: those of place_memory_at.
+static braid_status place_bind_addresses(struct place_memory *memory, const braid_graph *user,
+                                         const struct array *of_copies)
+{
+    size_t next_known = 0, next_given = 0, num = of_copies->num;
+    braid_graph *graph = memory->graph;
+    braid_status status = BRAID_OK;
+    graph->addresses.num = graph->given.num = 0;
+    for (uint32_t node = 0; node < graph_num_nodes(user) && !status; node++) {
+        status = add_addresses(memory, &user->addresses, &next_known, node, false);
+        if (!status)
+            status = add_addresses(memory, &user->given, &next_given, node, true);
+    }
+    if (status || !num)
+        return status;
+    void *slot = braid_array_append(&graph->addresses, num, sizeof(struct graph_address));
+    if (!slot)
+        return braid_error_no_memory("the addresses of a plan");
+    memcpy(slot, of_copies->items, num * sizeof(struct graph_address));
+    return BRAID_OK;
+}
+
+// The conditions of loops and branches. Errors: likewise.
+static braid_status place_bind_conditions(struct place_memory *memory)
+{
+    struct graph_region *regions = memory->graph->regions.items;
+    const struct graph_node *nodes = graph_nodes(memory->graph);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < memory->graph->regions.num && !status; i++) {
+        uint32_t node = regions[i].node;
+        if (!nodes[node].is_left_out && regions[i].condition != GRAPH_NONE)
+            status = place_memory_at(memory, regions[i].condition,
+                                     placed_place(memory->graph, node), &regions[i].condition);
+    }
+    return status;
+}
+
+// ---- the graph ----
 
 struct build {
     const braid_graph *user;
@@ -34,7 +273,7 @@ struct part {
     bool is_return;
 };
 
-static const struct graph_resource *resource_at(const struct build *build, uint32_t index)
+static const struct graph_resource *user_resource_at(const struct build *build, uint32_t index)
 {
     return graph_resource_at(build->user, index);
 }
@@ -88,7 +327,7 @@ static bool append_node(struct build *build, const braid_planned_copy *copy, uin
     braid_graph *graph = build->graph;
     char name[256];
     snprintf(name, sizeof(name), "copy of %.200s to device %u",
-             braid_names_at(&build->user->names, resource_at(build, copy->resource)->name),
+             braid_names_at(&build->user->names, user_resource_at(build, copy->resource)->name),
              copy->to);
     struct graph_node *node = braid_array_append(&graph->nodes, 1, sizeof(*node));
     struct graph_access *accesses = braid_array_append(&graph->accesses, 2, sizeof(*accesses));
@@ -124,11 +363,11 @@ static braid_status add_copy(struct build *build, const struct part *part)
     uint32_t from, to;
     if (copy.node >= GRAPH_MAX_ITEMS - 1 || build->graph->accesses.num >= GRAPH_MAX_ITEMS - 2)
         return braid_error_invalid("too many copies between devices in one plan");
-    braid_status status = braid_place_memory_part(&build->memory, copy.resource, copy.offset,
-                                                  copy.bytes, copy.from, &from);
+    braid_status status =
+        place_memory_part(&build->memory, copy.resource, copy.offset, copy.bytes, copy.from, &from);
     if (!status)
-        status = braid_place_memory_part(&build->memory, copy.resource, copy.offset, copy.bytes,
-                                         copy.to, &to);
+        status =
+            place_memory_part(&build->memory, copy.resource, copy.offset, copy.bytes, copy.to, &to);
     if (status)
         return status;
     braid_planned_copy *slot = braid_array_append(&build->copies, 1, sizeof(*slot));
@@ -159,7 +398,7 @@ static uint32_t find_source(const struct build *build, uint64_t valid, uint32_t 
 static braid_status bring(struct build *build, uint32_t resource, uint32_t to, bool is_return)
 {
     uint64_t here = UINT64_C(1) << to;
-    struct part part = { .buffer = resource_at(build, resource)->buffer,
+    struct part part = { .buffer = user_resource_at(build, resource)->buffer,
                          .to = to,
                          .is_return = is_return };
     bool is_open = false;
@@ -230,7 +469,7 @@ static braid_status walk_node(struct build *build, uint32_t node, uint32_t place
             must_run |= !keeps_data(build, access.resource, place);
             note_write(build, access.resource, place);
         }
-        status = braid_place_memory_at(&build->memory, access.resource, place, &access.resource);
+        status = place_memory_at(&build->memory, access.resource, place, &access.resource);
         if (!status)
             ((struct graph_access *)build->graph->accesses.items)[i] = access;
     }
@@ -270,7 +509,7 @@ static braid_status return_home(struct build *build)
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < build->user->resources.num && !status; i++) {
         uint32_t home = braid_place_home(build->user, i);
-        if (resource_at(build, i)->buffer == i && home < GRAPH_MOST_PLACES)
+        if (user_resource_at(build, i)->buffer == i && home < GRAPH_MOST_PLACES)
             status = bring(build, i, home, true);
     }
     return status;
@@ -292,7 +531,7 @@ static braid_status begin(struct build *build, const braid_place_model *model)
     placed->model.num_nodes = build->plan->num_nodes;
     placed->graph->places = &placed->model;
     placed->graph->sequence.num = 0;
-    status = braid_place_memory_create(build->graph, placed->model.num_places, &build->memory);
+    status = place_memory_create(build->graph, placed->model.num_places, &build->memory);
     if (!status)
         status = braid_graph_find_segments(build->user, &build->segments);
     size_t num = (size_t)build->segments.num_segments + 1;
@@ -324,18 +563,18 @@ braid_status braid_place_build(const braid_graph *graph, const struct plan_graph
     if (!status)
         status = walk_units(&build);
     if (!status)
-        status = braid_place_bind_conditions(&build.memory);
+        status = place_bind_conditions(&build.memory);
     if (!status)
         status = return_home(&build);
     if (!status)
-        status = braid_place_bind_addresses(&build.memory, graph, &build.copy_addresses);
+        status = place_bind_addresses(&build.memory, graph, &build.copy_addresses);
     if (build.placed) {
         build.placed->copies = build.copies.items;
         build.placed->num_copies = (uint32_t)build.copies.num;
     }
     if (!status)
         name_copies(build.placed);
-    braid_place_memory_finish(&build.memory);
+    place_memory_finish(&build.memory);
     braid_graph_segments_finish(&build.segments);
     braid_array_finish(&build.copy_addresses);
     free(build.valid);
