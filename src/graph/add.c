@@ -2,8 +2,14 @@
 // Adding a node: everything is checked, then room is made, and only then is the graph changed.
 #include "graph/add.h"
 
+#include <string.h>
+
 #include "base/error.h"
+#include "graph/addresses.h"
 #include "graph/graph_ranks.h"
+#include "graph/owners.h"
+
+// ---- the common steps ----
 
 static braid_status check_after(const braid_graph *graph, const char *name,
                                 const braid_node_options *options)
@@ -201,4 +207,237 @@ braid_status braid_graph_add_task(braid_graph *graph, const char *name,
     if (task.is_here)
         status = add(graph, name, description, out_node);
     return ops->end_task(graph, &task, options, status, out_node);
+}
+
+// ---- copy, fill, host, queue and empty nodes ----
+
+enum { MOST_POINTERS = 2 };
+
+// A pointer that may be given as a resource.
+struct pointer {
+    const char *name; // NULL: there is none
+    const void *given;
+    braid_resource resource; // { 0 }: `given` counts
+    size_t offset;           // in the node's work
+    uint64_t *room;          // there: bytes of the resource, if it is one; NULL: it has no such
+};
+
+// A node of one of these kinds, but an empty one.
+struct work_node {
+    enum work_kind kind;
+    const braid_node_options *options;
+    union work work; // without the pointers
+    struct pointer pointers[MOST_POINTERS];
+    uint64_t bytes; // that are copied or filled
+};
+
+static const char *name_or(const braid_node_options *options, const char *kind)
+{
+    return options->name ? options->name : kind;
+}
+
+static bool is_moving(const struct work_node *node)
+{
+    return node->kind == WORK_COPY || node->kind == WORK_FILL;
+}
+
+// Puts the address into the work: NULL where frames find it, or nothing is given.
+static braid_status find_pointer(const braid_graph *graph, const char *name, struct work_node *node,
+                                 const struct pointer *pointer)
+{
+    const void *address = pointer->given;
+    if (is_moving(node) && !address && !pointer->resource.graph)
+        return braid_error_invalid("node '%s': .%s is NULL", name, pointer->name);
+    const struct address_request request = { .node = name,
+                                             .what = pointer->name,
+                                             .options = node->options,
+                                             .resource = pointer->resource,
+                                             .bytes = node->bytes };
+    braid_status status = braid_graph_find_pointer(graph, &request, address, &address);
+    if (!status && pointer->resource.graph && pointer->room)
+        *pointer->room = graph_resource_at(graph, pointer->resource.index)->bytes;
+    memcpy((char *)&node->work + pointer->offset, &address, sizeof(address));
+    return status;
+}
+
+static braid_status check_amount(const char *name, const struct work_node *node)
+{
+    const struct work_fill *fill = &node->work.fill;
+    if (node->kind == WORK_COPY && node->work.copy.bytes == 0)
+        return braid_error_invalid("node '%s': a copy of 0 bytes", name);
+    if (node->kind != WORK_FILL)
+        return BRAID_OK;
+    if (fill->num_values == 0 || fill->num_values > UINT64_MAX / 4)
+        return braid_error_invalid("node '%s': a fill of %llu values", name,
+                                   (unsigned long long)fill->num_values);
+    if (fill->value_bytes != 1 && fill->value_bytes != 2 && fill->value_bytes != 4)
+        return braid_error_invalid("node '%s': .value_bytes is %u, not 1, 2 or 4", name,
+                                   fill->value_bytes);
+    return BRAID_OK;
+}
+
+// Finds the bits that addresses can have in memory that frames choose.
+static uintptr_t find_bits(const braid_graph *graph, const struct graph_resource *resource)
+{
+    void *const *versions = graph->versions.items;
+    uintptr_t bits = resource->alignment | resource->offset;
+    for (uint32_t i = 0; i < resource->num_versions; i++)
+        bits |= (uintptr_t)versions[resource->first_version + i];
+    return bits;
+}
+
+static bool is_planned(const struct graph_resource *resource)
+{
+    return resource && (resource->alignment || resource->num_versions);
+}
+
+// Two parts of one planned buffer are told apart by their offsets. Of other memory that frames
+// choose, each frame checks its addresses (frame.c).
+static braid_status check_ends(const braid_graph *graph, const char *name,
+                               const struct work_node *node)
+{
+    const struct graph_resource *ends[MOST_POINTERS] = { NULL };
+    union work work = node->work;
+    for (int i = 0; i < MOST_POINTERS; i++) {
+        if (node->pointers[i].resource.graph)
+            ends[i] = graph_resource_at(graph, node->pointers[i].resource.index);
+    }
+    bool known = is_moving(node) && !is_planned(ends[0]) && !is_planned(ends[1]);
+    if (node->kind == WORK_FILL && is_planned(ends[0])) {
+        work.fill.to = (void *)find_bits(graph, ends[0]);
+        known = true;
+    } else if (is_planned(ends[0]) && ends[1] && ends[0]->buffer == ends[1]->buffer) {
+        work.copy.to = (void *)(uintptr_t)ends[0]->offset;
+        work.copy.from = (const void *)(uintptr_t)ends[1]->offset;
+        known = true;
+    }
+    const char *flaw = known ? braid_work_flaw(node->kind, &work) : NULL;
+    return flaw ? braid_error_invalid("node '%s': %s", name, flaw) : BRAID_OK;
+}
+
+static braid_status check(const braid_graph *graph, const char *name, struct work_node *node)
+{
+    braid_status status = braid_graph_check_node(graph, name, node->options);
+    if (!status && ((node->kind == WORK_HOST && !node->work.host.call) ||
+                    (node->kind == WORK_QUEUE && !node->work.queue.call)))
+        status = braid_error_invalid("node '%s': .call is NULL", name);
+    for (int i = 0; i < MOST_POINTERS && !status; i++) {
+        if (node->pointers[i].name)
+            status = find_pointer(graph, name, node, &node->pointers[i]);
+    }
+    if (!status)
+        status = check_amount(name, node);
+    return status ? status : check_ends(graph, name, node);
+}
+
+static braid_status add_work(braid_graph *graph, const char *name, const void *description,
+                             braid_node *out_node)
+{
+    struct work_node *node = (struct work_node *)(uintptr_t)description;
+    braid_status status = check(graph, name, node);
+    if (!status)
+        status = braid_graph_reserve_node(graph, name, node->options);
+    if (status)
+        return status;
+    uint32_t payload = (uint32_t)graph->works.num;
+    if (!braid_graph_reserve_addresses(graph, node->options, MOST_POINTERS) ||
+        !braid_array_put(&graph->works, &node->work, sizeof(node->work)))
+        return braid_error(BRAID_NO_MEMORY, "out of host memory for node '%s'", name);
+    for (int i = 0; i < MOST_POINTERS; i++) {
+        const struct pointer *pointer = &node->pointers[i];
+        if (pointer->resource.graph)
+            braid_graph_append_address(graph, (uint32_t)pointer->offset, pointer->resource);
+    }
+    braid_graph_append_node(graph, node->kind, payload, node->options, out_node);
+    return BRAID_OK;
+}
+
+static braid_status add_node(braid_graph *graph, const char *kind, struct work_node *node,
+                             braid_node *out_node)
+{
+    return braid_graph_add_task(graph, name_or(node->options, kind), node->options, add_work, node,
+                                out_node);
+}
+
+braid_status braid_graph_add_copy(braid_graph *graph, const braid_copy *copy, braid_node *out_node)
+{
+    if (!copy)
+        return braid_error_null("braid_graph_add_copy", "copy");
+    struct work_node node = { .kind = WORK_COPY, .options = &copy->node, .bytes = copy->bytes };
+    struct work_copy *work = &node.work.copy;
+    work->bytes = copy->bytes;
+    node.pointers[0] = (struct pointer){ "to", copy->to, copy->to_resource,
+                                         offsetof(struct work_copy, to), &work->to_room };
+    node.pointers[1] = (struct pointer){ "from", copy->from, copy->from_resource,
+                                         offsetof(struct work_copy, from), &work->from_room };
+    return add_node(graph, "copy", &node, out_node);
+}
+
+braid_status braid_graph_add_fill(braid_graph *graph, const braid_fill *fill, braid_node *out_node)
+{
+    if (!fill)
+        return braid_error_null("braid_graph_add_fill", "fill");
+    uint32_t value_bytes = fill->value_bytes ? fill->value_bytes : 1;
+    struct work_node node = { .kind = WORK_FILL,
+                              .options = &fill->node,
+                              .bytes = fill->num_values * value_bytes };
+    struct work_fill *work = &node.work.fill;
+    work->num_values = fill->num_values;
+    work->value = fill->value;
+    work->value_bytes = value_bytes;
+    node.pointers[0] = (struct pointer){ "to", fill->to, fill->to_resource,
+                                         offsetof(struct work_fill, to), &work->to_room };
+    return add_node(graph, "fill", &node, out_node);
+}
+
+braid_status braid_graph_add_host_call(braid_graph *graph, const braid_host_call *host_call,
+                                       braid_node *out_node)
+{
+    if (!host_call)
+        return braid_error_null("braid_graph_add_host_call", "host_call");
+    struct work_node node = {
+        .kind = WORK_HOST,
+        .options = &host_call->node,
+        .work.host = { .call = host_call->call, .is_blocking = host_call->blocking },
+        .pointers = { { "user", host_call->user, host_call->user_resource,
+                        offsetof(struct work_host, user), NULL } },
+    };
+    return add_node(graph, "host call", &node, out_node);
+}
+
+braid_status braid_graph_add_queue_call(braid_graph *graph, const braid_queue_call *call,
+                                        braid_node *out_node)
+{
+    if (!call)
+        return braid_error_null("braid_graph_add_queue_call", "call");
+    struct work_node node = {
+        .kind = WORK_QUEUE,
+        .options = &call->node,
+        .work.queue = { .call = call->call },
+        .pointers = { { "user", call->user, call->user_resource, offsetof(struct work_queue, user),
+                        NULL } },
+    };
+    return add_node(graph, "queue call", &node, out_node);
+}
+
+static braid_status add_empty(braid_graph *graph, const char *name, const void *description,
+                              braid_node *out_node)
+{
+    const braid_empty *empty = description;
+    braid_status status = braid_graph_check_node(graph, name, &empty->node);
+    if (!status)
+        status = braid_graph_reserve_node(graph, name, &empty->node);
+    if (status)
+        return status;
+    braid_graph_append_node(graph, WORK_EMPTY, 0, &empty->node, out_node);
+    return BRAID_OK;
+}
+
+braid_status braid_graph_add_empty(braid_graph *graph, const braid_empty *empty,
+                                   braid_node *out_node)
+{
+    if (!empty)
+        return braid_error_null("braid_graph_add_empty", "empty");
+    return braid_graph_add_task(graph, name_or(&empty->node, "empty"), &empty->node, add_empty,
+                                empty, out_node);
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers by address: which one has a byte, and where the buffers end that bytes begin in.
+// Buffers by address, and the accesses of nodes that nobody declared.
 #include "graph/extents.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
+
+// ---- buffers by address ----
 
 static int compare_extents(const void *a, const void *b)
 {
@@ -83,4 +87,249 @@ braid_status braid_extents_refuse(const char *node, const char *end, uint64_t by
                                "or declare the buffer as long as it is",
                                node, end, (unsigned long long)bytes, (unsigned long long)beyond,
                                buffer);
+}
+
+// ---- overlaps ----
+
+// Finds buffers that share bytes: accesses through one would not be ordered with those of the
+// other.
+
+static braid_status refuse(const braid_graph *graph, uint32_t one, uint32_t other)
+{
+    uint32_t first = one < other ? one : other, second = one < other ? other : one;
+    return braid_error_invalid(
+        "buffer '%s' shares bytes with buffer '%s', and two buffers never conflict: declare one, "
+        "and its parts with braid_graph_add_range",
+        braid_names_at(&graph->names, graph_resource_at(graph, second)->name),
+        braid_names_at(&graph->names, graph_resource_at(graph, first)->name));
+}
+
+braid_status braid_graph_check_overlaps(const braid_graph *graph, const struct extents *extents)
+{
+    const struct extent *items = extents->items;
+    for (uint32_t i = 1; i < extents->num; i++) {
+        if (items[i].begin <= items[i - 1].last)
+            return refuse(graph, items[i - 1].buffer, items[i].buffer);
+    }
+    return BRAID_OK;
+}
+
+// ---- undeclared accesses ----
+
+// Behind those of the program (ranks/communication.c).
+static uint32_t count_of_communication(const struct graph_node *node)
+{
+    return node->kind == WORK_POST ? 2 : node->kind == WORK_AWAIT ? 1 : 0;
+}
+
+static bool declares_any(const braid_graph *graph, const struct graph_node *node)
+{
+    const struct graph_access *accesses = graph->accesses.items;
+    const uint32_t own = count_of_communication(node);
+    for (uint32_t i = 0; i + own < node->num_accesses; i++) {
+        const struct graph_access *access = &accesses[node->first_access + i];
+        if (graph_resource_at(graph, access->resource)->scratch == GRAPH_NONE)
+            return true;
+    }
+    return false;
+}
+
+uint32_t braid_graph_find_undeclared(const braid_graph *graph)
+{
+    for (uint32_t i = 0; i < graph_num_nodes(graph); i++) {
+        const struct graph_node *node = &graph_nodes(graph)[i];
+        if (node->kind != WORK_EMPTY && !declares_any(graph, node))
+            return i;
+    }
+    return GRAPH_NONE;
+}
+
+// ---- pointers ----
+
+// A node that is given a pointer into a buffer, and declares no access to that, would race unseen.
+//
+// No types are known of a kernel's arguments: those of a pointer's size whose value is an address
+// inside a declared buffer count as pointers. The address right behind a buffer that the node
+// accesses counts as the end of that buffer, although the next buffer may begin there.
+
+struct pointers {
+    const braid_graph *graph;
+    const struct extents *extents;
+    size_t next_unchecked; // in graph->unchecked
+};
+
+static struct node_text name_of(const struct pointers *pointers, uint32_t node)
+{
+    return braid_node_text(node, braid_graph_name(pointers->graph, node));
+}
+
+static const char *buffer_name(const struct pointers *pointers, uint32_t buffer)
+{
+    return braid_names_at(&pointers->graph->names,
+                          graph_resource_at(pointers->graph, buffer)->name);
+}
+
+static bool declares_buffer(const struct pointers *pointers, uint32_t node, uint32_t buffer)
+{
+    const braid_graph *graph = pointers->graph;
+    const struct graph_node *graph_node = &graph_nodes(graph)[node];
+    const struct graph_access *accesses = graph->accesses.items;
+    const struct graph_resource *resources = graph->resources.items;
+    for (uint32_t i = 0; i < graph_node->num_accesses; i++) {
+        if (resources[accesses[graph_node->first_access + i].resource].buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+static bool is_end(const struct pointers *pointers, uint32_t node, uint32_t i, const void *address)
+{
+    const struct extent *items = pointers->extents->items;
+    return i > 0 && items[i].begin == (uintptr_t)address &&
+           items[i - 1].last + 1 == items[i].begin &&
+           declares_buffer(pointers, node, items[i - 1].buffer);
+}
+
+static braid_status check_argument(const struct pointers *pointers, uint32_t node, const char *what,
+                                   const void *address)
+{
+    const struct extents *extents = pointers->extents;
+    uint32_t i = braid_extents_find(extents, address);
+    if (i == extents->num || extents->items[i].begin > (uintptr_t)address ||
+        declares_buffer(pointers, node, extents->items[i].buffer) ||
+        is_end(pointers, node, i, address))
+        return BRAID_OK;
+    return braid_error_invalid(
+        "node %s: %s is an address in buffer '%s', to which the node declares no access. Declare "
+        "it, or give a pointer that nothing orders as BRAID_UNCHECKED_POINTER",
+        name_of(pointers, node).text, what, buffer_name(pointers, extents->items[i].buffer));
+}
+
+static bool is_unchecked(struct pointers *pointers, uint32_t arg)
+{
+    const struct array *unchecked = &pointers->graph->unchecked;
+    const uint32_t *args = unchecked->items;
+    while (pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] < arg)
+        pointers->next_unchecked++; // this graph, a part of another, lacks their nodes
+    return pointers->next_unchecked < unchecked->num && args[pointers->next_unchecked] == arg;
+}
+
+// A parameter that changes a part of an argument would make another address of one.
+static braid_status check_use(struct pointers *pointers, const struct graph_parameter_use *use)
+{
+    const braid_graph *graph = pointers->graph;
+    const struct extents *extents = pointers->extents;
+    const void *address;
+    if (use->target != BRAID_TARGET_ARGUMENT || use->bytes == sizeof(address))
+        return BRAID_OK;
+    const struct graph_kernel *kernel = graph_kernel_of(graph, use->node);
+    const uint32_t *sizes = (const uint32_t *)graph->arg_sizes.items + kernel->first_arg;
+    pointers->next_unchecked = 0;
+    if (sizes[use->argument] != sizeof(address) ||
+        is_unchecked(pointers, kernel->first_arg + use->argument))
+        return BRAID_OK;
+    uint64_t offset = kernel->arg_offset;
+    for (uint32_t i = 0; i < use->argument; i++)
+        offset += graph_arg_stride(sizes[i]);
+    memcpy(&address, (const unsigned char *)graph->arg_bytes.items + offset, sizeof(address));
+    uint32_t i = braid_extents_find(extents, address);
+    if (i == extents->num || extents->items[i].begin > (uintptr_t)address)
+        return BRAID_OK;
+    const struct graph_parameter *parameters = graph->parameters.items;
+    return braid_error_invalid(
+        "node %s: parameter '%s' changes %u of the %zu bytes of argument %u, an address in buffer "
+        "'%s'. Give it all of them, or declare a number that looks like an address as "
+        "BRAID_UNCHECKED_POINTER",
+        name_of(pointers, use->node).text,
+        braid_names_at(&graph->names, parameters[use->parameter].name), use->bytes, sizeof(address),
+        use->argument, buffer_name(pointers, extents->items[i].buffer));
+}
+
+static braid_status check_kernel(struct pointers *pointers, uint32_t node, uint32_t payload)
+{
+    const braid_graph *graph = pointers->graph;
+    const struct graph_kernel *kernel =
+        &((const struct graph_kernel *)graph->kernels.items)[payload];
+    const uint32_t *sizes = graph->arg_sizes.items;
+    if (!kernel->num_args)
+        return BRAID_OK;
+    const unsigned char *bytes = (const unsigned char *)graph->arg_bytes.items + kernel->arg_offset;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < kernel->num_args && !status; i++) {
+        uint32_t size = sizes[kernel->first_arg + i];
+        const void *address = NULL;
+        char what[32];
+        if (!is_unchecked(pointers, kernel->first_arg + i) && size == sizeof(address)) {
+            memcpy(&address, bytes, sizeof(address));
+            if (i + 1 == kernel->num_args && kernel->grid_from)
+                snprintf(what, sizeof(what), ".grid_from");
+            else
+                snprintf(what, sizeof(what), "argument %u", i);
+            status = check_argument(pointers, node, what, address);
+        }
+        bytes += graph_arg_stride(size);
+    }
+    return status;
+}
+
+// Checks a copy or fill, all of whose bytes are known.
+static braid_status check_end(const struct pointers *pointers, uint32_t node, const char *end,
+                              const void *address, uint64_t bytes)
+{
+    const struct extents *extents = pointers->extents;
+    uint32_t buffer = 0;
+    uint64_t beyond = 0;
+    if (braid_extents_overrun(extents, address, bytes, &buffer, &beyond))
+        return braid_extents_refuse(name_of(pointers, node).text, end, bytes, beyond,
+                                    buffer_name(pointers, buffer));
+    uint32_t i = address ? braid_extents_find(extents, address) : extents->num;
+    for (; i < extents->num && (extents->items[i].begin <= (uintptr_t)address ||
+                                extents->items[i].begin - (uintptr_t)address < bytes);
+         i++) {
+        if (!declares_buffer(pointers, node, extents->items[i].buffer))
+            return braid_error_invalid("node %s: .%s reaches buffer '%s', to which the node "
+                                       "declares no access: declare it",
+                                       name_of(pointers, node).text, end,
+                                       buffer_name(pointers, extents->items[i].buffer));
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_copy(const struct pointers *pointers, uint32_t node,
+                               const struct work_copy *copy)
+{
+    braid_status status = check_end(pointers, node, "to", copy->to, copy->bytes);
+    return status ? status : check_end(pointers, node, "from", copy->from, copy->bytes);
+}
+
+static braid_status check_node(struct pointers *pointers, uint32_t node)
+{
+    const struct graph_node *graph_node = &graph_nodes(pointers->graph)[node];
+    switch (graph_node->kind) {
+    case WORK_KERNEL:
+        return check_kernel(pointers, node, graph_node->payload);
+    case WORK_COPY:
+        return check_copy(pointers, node, &graph_work_of(pointers->graph, node)->copy);
+    case WORK_FILL: {
+        const struct work_fill *fill = &graph_work_of(pointers->graph, node)->fill;
+        return check_end(pointers, node, "to", fill->to, fill->num_values * fill->value_bytes);
+    }
+    default: // what a call does with its user nobody knows
+        return BRAID_OK;
+    }
+}
+
+// Where addresses of a graph that was placed are a replica's, its bytes still have the buffer's.
+braid_status braid_graph_check_pointers(const braid_graph *graph, const struct extents *extents)
+{
+    struct pointers pointers = { .graph = graph, .extents = extents };
+    braid_status status = BRAID_OK;
+    if (graph->places || !extents->num)
+        return BRAID_OK;
+    for (uint32_t i = 0; i < graph->nodes.num && !status; i++)
+        status = check_node(&pointers, i);
+    const struct graph_parameter_use *uses = graph->uses.items;
+    for (size_t i = 0; i < graph->uses.num && !status; i++)
+        status = check_use(&pointers, &uses[i]);
+    return status;
 }

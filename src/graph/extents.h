@@ -43,4 +43,8 @@ braid_status braid_graph_check_overlaps(const braid_graph *graph, const struct e
 // - A copy or fill ends beyond a buffer.
 braid_status braid_graph_check_pointers(const braid_graph *graph, const struct extents *extents);
 
+// The first node with work that declares no access, or GRAPH_NONE. The accesses that Braid gives a
+// node tell nothing about its others: those to its scratch, and those of a communication.
+uint32_t braid_graph_find_undeclared(const braid_graph *graph);
+
 #endif

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "graph/extents.h"
 #include "graph/links.h"
 #include "graph/segments.h"
-#include "graph/undeclared.h"
 
 enum use_class { USE_READ, USE_ACCUMULATE, USE_WRITE };
 

@@ -4,6 +4,8 @@
 #ifndef BRAID_GRAPH_REGIONS_H
 #define BRAID_GRAPH_REGIONS_H
 
+#include <braid/region.h>
+
 #include "graph/graph.h"
 
 // The body is a range of nodes, right behind the region's own or behind the branch's first arm;
@@ -51,7 +53,7 @@ uint32_t braid_graph_meet(const braid_graph *graph, uint32_t *a, uint32_t *b);
 bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,
                                   const struct graph_access *access);
 
-// region_check.c: whether all regions have ended, loops can end, and no bundle or edge goes where
+// Whether all regions have ended, loops can end, and no bundle or edge goes where
 // it means nothing. Errors, which name the region: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_regions(const braid_graph *graph);
 // Returns BRAID_UNSUPPORTED for a graph with regions. `who` is the subject of the message.

@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "graph/extents.h"
 #include "graph/graph.h"
 #include "graph/segments.h"
-#include "graph/undeclared.h"
 #include "plan/plan_graph.h"
 
 // ---- early launches ----

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
-#include "graph/undeclared.h"
+#include "graph/extents.h"
 
 // Bytes that a node writes.
 struct written {
