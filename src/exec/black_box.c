@@ -17,7 +17,70 @@
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
 #include "graph/graph_ranks.h"
+#include "tasks/frame.h"
 #include "tasks/notes.h"
+
+// ---- words ----
+
+// Words on devices: whether the exec was cancelled, and how many blocks of a kernel have ended.
+
+static const char words_text[] = "words of a black box";
+
+// Allocates the words of a black box on devices whose kernels note that they run.
+// Errors: as above.
+static braid_status exec_allocate_box_words(braid_exec *exec)
+{
+    const uint64_t bytes = (1 + (uint64_t)exec->frames.num * exec->tasks.num) * sizeof(uint64_t);
+    struct exec_arena *words =
+        braid_store_take(&exec->store, exec_num_places(exec), sizeof(*words));
+    braid_status status = words ? BRAID_OK : braid_error_no_memory(words_text);
+    exec->memory.box_words = words;
+    for (uint32_t i = 0; i < exec_num_places(exec) && !status; i++)
+        status = braid_exec_allocate_zeros(exec->places.devices[i], words_text, bytes,
+                                           sizeof(uint64_t), &words[i]);
+    return status;
+}
+
+void braid_exec_free_box_words(braid_exec *exec)
+{
+    for (uint32_t i = 0; exec->memory.box_words && i < exec_num_places(exec); i++)
+        braid_exec_free_arena(exec->places.devices[i], &exec->memory.box_words[i]);
+}
+
+void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box_words *out_words)
+{
+    const struct exec_arena *words = exec->memory.box_words;
+    for (uint32_t i = 0; i < exec_num_places(exec); i++) {
+        out_words[i] = (struct box_words){ 0 };
+        if (!words)
+            continue;
+        uint64_t *begin = (uint64_t *)(void *)words[i].begin;
+        out_words[i].cancelled = (uint32_t *)(void *)begin;
+        out_words[i].block_counts = begin + 1 + (size_t)slot * exec->tasks.num;
+    }
+}
+
+// Copies the word, in memory that all devices reach, to all places. It waits for no frame. Errors:
+// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// By copies, which need no room on a device beside a kernel that fills it.
+static braid_status exec_tell_cancelled(const braid_exec *exec, const uint32_t *from)
+{
+    const struct exec_arena *words = exec->memory.box_words;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; words && i < exec_num_places(exec); i++) {
+        const struct backend_task copy = {
+            .kind = WORK_COPY,
+            .name = words_text,
+            .node = BACKEND_NO_NODE,
+            .copy = { .to = words[i].begin, .from = from, .bytes = sizeof(*from) },
+        };
+        braid_status told = braid_device_run_now(exec->places.devices[i], &copy);
+        status = status ? status : told;
+    }
+    return status;
+}
+
+// ---- the part ----
 
 enum { MOST_DETAILED = 16 };
 
@@ -58,13 +121,19 @@ static void clear(struct note *notes, size_t num)
     }
 }
 
+struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot)
+{
+    const struct black_box *box = find(exec);
+    return box ? box->notes + (size_t)slot * (exec->tasks.num + 1) : NULL;
+}
+
 static braid_status set_words(const braid_exec *exec, bool is_cancelled)
 {
     for (uint32_t i = 0; i < exec->frames.num; i++)
         atomic_store(&braid_exec_notes(exec, i)[exec->tasks.num].begun, is_cancelled);
     const struct note *words = braid_exec_notes(exec, exec->frames.num);
-    return braid_exec_tell_cancelled(
-        exec, (const uint32_t *)(is_cancelled ? &words->ended : &words->begun));
+    return exec_tell_cancelled(exec,
+                               (const uint32_t *)(is_cancelled ? &words->ended : &words->begun));
 }
 
 // Calls may meet. They end with no word set, or with the flag, which has a later launch clear the
@@ -169,7 +238,7 @@ braid_status braid_exec_add_black_box(braid_exec *exec, const braid_graph *graph
     braid_status status = backend->ops->allocate(backend, BRAID_MEMORY_HOST,
                                                  num_notes(exec) * sizeof(*box->notes), &notes);
     box->notes = notes;
-    return status || !has_rows_of_lanes(exec) ? status : braid_exec_allocate_box_words(exec);
+    return status || !has_rows_of_lanes(exec) ? status : exec_allocate_box_words(exec);
 }
 
 void braid_exec_assign_notes(braid_exec *exec)
@@ -181,12 +250,6 @@ void braid_exec_assign_notes(braid_exec *exec)
     atomic_store(&braid_exec_notes(exec, exec->frames.num)->ended, 1);
     if (has_rows_of_lanes(exec))
         braid_notes_assign(&exec->program, exec->tasks.notes);
-}
-
-struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot)
-{
-    const struct black_box *box = find(exec);
-    return box ? box->notes + (size_t)slot * (exec->tasks.num + 1) : NULL;
 }
 
 static bool has_islands(const braid_exec *exec)

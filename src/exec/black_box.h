@@ -3,8 +3,8 @@
 #ifndef BRAID_EXEC_BLACK_BOX_H
 #define BRAID_EXEC_BLACK_BOX_H
 
-#include "base/note.h"
 #include "exec/exec_part.h"
+#include "tasks/frame.h"
 
 // Does nothing if the options ask for no black box. Behind the tasks and exec_ended.h. Errors:
 // BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
@@ -18,5 +18,9 @@ struct note *braid_exec_notes(const braid_exec *exec, uint32_t slot);
 // Writes the nodes that run, and returns their number; 0: there is no black box. More than
 // MOST_RUNNING are not written.
 size_t braid_exec_find_nodes(braid_exec *exec, braid_running_node *nodes, size_t room);
+
+void braid_exec_free_box_words(braid_exec *exec);
+// Finds the words of a slot, by place.
+void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box_words *out_words);
 
 #endif

@@ -122,7 +122,7 @@ static inline const struct graph_node *exec_left_out(const braid_exec *exec, uin
     return found && found->is_left_out ? found : NULL;
 }
 
-// exec.c: whether one of its devices has failed.
+// exec_launch.c: whether one of its devices has failed.
 bool braid_exec_has_failed(const braid_exec *exec);
 // Counts a loop's iterations in the slot's latest frame, by the loop's number. Takes no lock.
 uint64_t braid_exec_count_iterations(const braid_exec *exec, const struct frame_slot *slot,
@@ -140,9 +140,6 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
                                      const braid_exec_options *options,
                                      const struct player *player);
 
-// exec_create.c: without waiting, half-made or not.
-void braid_exec_free(braid_exec *exec);
-
 // exec_choose.c: has the best player make it, of those that the options allow.
 // Errors: BRAID_UNSUPPORTED (there is none), as braid_exec_make_program.
 braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph,
@@ -159,9 +156,6 @@ const struct player *const *braid_exec_find_player(const struct player *const *p
 braid_status braid_exec_update(braid_exec *exec, struct frame_slot *slot, uint64_t number,
                                uint32_t frame);
 
-// exec_replaced.c. Frees replaced values of frames in flight that have ended. Errors: those of
-// event_query.
-braid_status braid_exec_free_replaced(braid_exec *exec, struct frame_slot *slot);
 // Behind a frame whose end was recorded on the stream: marks replaced values, which are freed once
 // this frame has ended. If that fails, the launch is complete all the same, and the log tells. The
 // values are kept until a later launch marks them, or all frames have ended.
@@ -175,7 +169,7 @@ bool braid_exec_knows_running(const braid_exec *exec);
 // Adds to a message which nodes ran in all frames in flight, and to its details more of them.
 braid_status braid_exec_add_running(const braid_exec *exec, braid_status status);
 
-// exec_wait_until.c: if the exec has a deadline, waits until the frame has ended. *out_later: that
+// exec_wait.c: if the exec has a deadline, waits until the frame has ended. *out_later: that
 // is so, and later ones have not ended, for which the caller need not wait. Errors: BRAID_TIMEOUT
 // (frames are late, once for each), those of braid_exec_ask.
 braid_status braid_exec_await_deadline(const char *caller, braid_exec *exec, uint64_t frame,
@@ -231,10 +225,6 @@ void braid_exec_return_queues(braid_exec *exec);
 // do. Errors: BRAID_NO_MEMORY, BRAID_INTERNAL.
 braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph);
 
-// exec_launch.c: queues frames that the player launches at once, with the lock held, and records
-// their end.
-braid_status braid_exec_launch_frames(braid_exec *exec, braid_stream *stream, uint32_t num_frames);
-
 // exec_create.c: the schedule for one player: the one that the user's program gave, or one planned
 // with the player's costs. Errors: those of braid_schedule_create.
 braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph,
@@ -244,49 +234,15 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options);
 
-// Whether a launch's stream is of the exec's device, and takes one. `function` is for the message.
-braid_status braid_exec_check_launch(const char *function, const braid_exec *exec,
-                                     const braid_stream *stream);
-
 // Gives a parameter another value, with the lock held.
 braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value);
 // Whether the exec has the parameter, and may be changed now.
 braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
                                     braid_parameter parameter);
 
-// exec_places.c: execs on several devices.
-// Makes the exec's graph on its places; exec->placed stays NULL if that is the program's graph.
-// Errors: BRAID_UNSUPPORTED (a feature that several places do not have), BRAID_INVALID_ARGUMENT (a
-// schedule for more places than there are), those of braid_graph_place.
-braid_status braid_exec_place(braid_exec *exec, const braid_graph *graph,
-                              const braid_exec_options *options);
-// Adds the part by which waits ask whether the other devices still work. Errors: as lease_event.
-braid_status braid_exec_add_probes(braid_exec *exec);
-
-// early.c: sets starts_early of all kernel tasks for the exec's schedule and player, and counts
-// them in its info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
-                                     const braid_exec_options *options);
-
-// exec_period.c: the time of each further frame while several are in flight.
-// Plays frames through: nodes take the plan's times, and start behind the nodes that the program
-// orders before them. A frame takes at least as long as all its work on a full device. Errors:
-// BRAID_NO_MEMORY.
-braid_status braid_exec_find_period(const braid_exec *exec, const braid_graph *graph,
-                                    uint64_t *out_ns);
-
 // exec_set.c: gives kernels whose grids have no block these grids, before the first launch. They
 // were made with others, which a driver takes.
 void braid_exec_empty_grids(braid_exec *exec, const braid_graph *graph);
-
-// exec_set_check.c, with the lock held.
-// Writes values, those of each node together, or refuses them all. It allocates nothing and calls
-// no driver. Errors, which name the node: BRAID_INVALID_ARGUMENT (a value that the graph would not
-// take), BRAID_UNSUPPORTED (the player says that it never takes it).
-braid_status braid_exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num);
-
-// Writes one that needs no check.
-void braid_exec_write_value(braid_exec *exec, const struct value_edit *edit);
 
 // exec_end.c: the part that tells the program when a frame has ended.
 // Does nothing if the options name no function. Errors: BRAID_NO_MEMORY.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making an exec: load, plan, make the plan's program, verify, hand it to a player; and taking it
 // apart.
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
+#include "base/inside.h"
 #include "base/node_text.h"
 #include "device/group.h"
 #include "exec/black_box.h"
@@ -17,8 +21,240 @@
 #include "graph/graph_ranks.h"
 #include "graph/regions.h"
 #include "plan/cost_model.h"
+#include "plan/places/place.h"
+#include "plan/plan_early.h"
 #include "plan/schedule.h"
 #include "verify/verify.h"
+
+// ---- early launches ----
+
+static uint32_t share_of(const struct backend_launch *launch, uint64_t blocks_at_once)
+{
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y;
+    if (__builtin_mul_overflow(blocks, launch->grid.z, &blocks) || blocks >= blocks_at_once)
+        return PLAN_EARLY_ROOM;
+    return (uint32_t)((double)blocks / (double)blocks_at_once * PLAN_EARLY_ROOM) + 1;
+}
+
+// A kernel whose text is changed already has no other change.
+static bool may_fetch(const struct backend_launch *launch)
+{
+    return launch->kernel->waits_first && !launch->kernel->notes_begin && !launch->grid_from &&
+           !launch->cluster.x;
+}
+
+// A kernel with a cluster stays as its author made it. A kernel that
+// reads its grid from memory does so before its author's wait: only Braid's wait makes that safe.
+static braid_status describe(const braid_exec *exec, const struct backend_task *task,
+                             bool is_programmatic, struct plan_early_node *node)
+{
+    struct backend *backend = places_backend(&exec->places, exec->device->backend, task->place);
+    uint64_t blocks_at_once = 0;
+    braid_status status = BRAID_OK;
+    if (backend->ops->count_blocks)
+        status = backend->ops->count_blocks(backend, &task->launch, &blocks_at_once);
+    *node = (struct plan_early_node){
+        .can = (is_programmatic && !task->launch.grid_from) ||
+               (task->launch.cluster.x == 0 && task->launch.kernel->waits_first),
+        .tells = is_programmatic,
+        .fetches = may_fetch(&task->launch),
+        .share = share_of(&task->launch, blocks_at_once),
+    };
+    return status;
+}
+
+static braid_status describe_all(const braid_exec *exec, const braid_graph *graph,
+                                 struct plan_early_node *nodes)
+{
+    const struct graph_kernel *kernels = graph->kernels.items;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        const struct backend_task *task = &exec->tasks.items[i];
+        if (task->kind == WORK_KERNEL)
+            status = describe(
+                exec, task, kernels[graph_nodes(graph)[i].payload].kernel->programmatic, &nodes[i]);
+    }
+    return status;
+}
+
+// Sets starts_early of all kernel tasks for the exec's schedule and player, and counts
+// them in its info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph,
+                                      const braid_exec_options *options)
+{
+    static const enum backend_start starts[] = {
+        [PLAN_NOT_EARLY] = BACKEND_STARTS_IN_ORDER,
+        [PLAN_EARLY_AT_END] = BACKEND_STARTS_AS_BLOCKS_END,
+        [PLAN_EARLY_AT_BEGIN] = BACKEND_STARTS_AS_BLOCKS_BEGIN,
+    };
+    const bool adjacent = exec->player->starts_early_if_adjacent;
+    braid_cost_model costs;
+    exec->player->get_cost_model(exec->device->backend, &costs);
+    exec->info.num_early_starts = 0;
+    for (uint32_t i = 0; i < exec->tasks.num; i++) { // another player may have been tried
+        if (exec->tasks.items[i].kind == WORK_KERNEL)
+            exec->tasks.items[i].launch.start = BACKEND_STARTS_IN_ORDER;
+    }
+    exec->tasks.prefetches = NULL;
+    // With times, events stand between the kernels of a stream.
+    if (!costs.early_ns || options->no_early_start || (options->profile && adjacent))
+        return BRAID_OK;
+    struct plan_early_node *nodes = braid_allocate_zeroed(exec->tasks.num, sizeof(*nodes));
+    if (!nodes)
+        return braid_error_no_memory("the early starts of an exec");
+    braid_status status = describe_all(exec, graph, nodes);
+    if (!status)
+        status = braid_plan_choose_early(exec->schedule, graph, adjacent, nodes,
+                                         &exec->info.num_early_starts);
+    for (uint32_t i = 0; i < exec->tasks.num && !status; i++) {
+        if (exec->tasks.items[i].kind == WORK_KERNEL)
+            exec->tasks.items[i].launch.start = starts[nodes[i].early];
+    }
+    // On several devices addresses are elsewhere.
+    if (!status && !adjacent && !exec->placed)
+        status = braid_plan_choose_prefetch(exec->schedule, graph, nodes);
+    exec->tasks.prefetches = exec->schedule->prefetches;
+    free(nodes);
+    return status;
+}
+
+// ---- several devices ----
+
+// Execs on several devices.
+//
+// The planner makes one graph of the program's nodes and the copies between places. Each of its
+// lanes has a place (graph/placed.h). All later steps are as with one device, except that tasks,
+// lanes and arenas belong to the device of their place. The streams of launches and slots belong to
+// place 0, and so do the events of frames' ends.
+//
+// An event says that its stream has come to it, not that earlier work of other devices was right. A
+// device that breaks tells so only when it is asked itself. So each has an event that is never
+// recorded: its probe, which waits ask when a frame has ended.
+
+static braid_status check_schedule_places(const braid_exec *exec, const braid_schedule *schedule)
+{
+    uint32_t num = schedule->placed ? schedule->placed->model.num_places : 1;
+    if (num <= exec->places.num)
+        return BRAID_OK;
+    return braid_error_invalid("braid_exec_create: the schedule is for %u places, there %s %u", num,
+                               exec->places.num == 1 ? "is" : "are", exec->places.num);
+}
+
+// Refuses a schedule that is older than a parameter.
+static braid_status check_rests(const braid_graph *graph, const struct placed *placed)
+{
+    for (uint32_t i = 0; placed && i < placed->model.num_nodes; i++) {
+        if (graph_nodes(graph)[i].may_rest && graph_nodes(placed->graph)[i].must_run)
+            return braid_error_invalid(
+                "braid_exec_create: the schedule was made before a parameter could disable node %s",
+                braid_node_text(i, braid_graph_name(graph, i)).text);
+    }
+    return BRAID_OK;
+}
+
+static braid_status check_model(const braid_exec *exec, const braid_place_model *model)
+{
+    uint32_t num = model ? model->num_places : 0;
+    if (num <= exec->places.num)
+        return BRAID_OK;
+    return braid_error_invalid("braid_exec_create: plan.places has %u places, there %s %u", num,
+                               exec->places.num == 1 ? "is" : "are", exec->places.num);
+}
+
+static braid_status refuse(const char *what)
+{
+    return braid_error(BRAID_UNSUPPORTED, "an exec on several devices has no %s", what);
+}
+
+static braid_status check_placed(const braid_exec_options *options)
+{
+    if (options->profile)
+        return refuse("times of frames (profile): devices have clocks of their own");
+    if (options->islands == BRAID_ISLANDS_WHOLE || options->islands == BRAID_ISLANDS_ALWAYS)
+        return refuse("islands");
+    return BRAID_OK;
+}
+
+// With the cost model of the player that is tried first.
+static braid_status place(braid_exec *exec, const braid_graph *graph,
+                          const braid_exec_options *options)
+{
+    braid_schedule_options plan = options->plan;
+    struct backend *backend = exec->device->backend;
+    const struct player *const *player =
+        braid_exec_find_player(backend->ops->players, options->mode);
+    if (plan_costs_are_zero(&plan.costs) && *player)
+        (*player)->get_cost_model(backend, &plan.costs);
+    return braid_graph_place(graph, &plan, &exec->placed);
+}
+
+// Execs on several devices.
+// Makes the exec's graph on its places; exec->placed stays NULL if that is the program's graph.
+// Errors: BRAID_UNSUPPORTED (a feature that several places do not have), BRAID_INVALID_ARGUMENT (a
+// schedule for more places than there are), those of braid_graph_place.
+static braid_status exec_place(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options)
+{
+    const braid_place_model *model = options->plan.places;
+    braid_status status = BRAID_OK;
+    if (options->schedule) {
+        status = check_schedule_places(exec, options->schedule);
+        exec->placed = status ? NULL : braid_placed_share(options->schedule->placed);
+        status = status ? status : check_rests(graph, exec->placed);
+    } else {
+        status = check_model(exec, model);
+        if (!status && model && model->num_places > 1)
+            status = place(exec, graph, options);
+    }
+    return status || !exec->placed ? status : check_placed(options);
+}
+
+// Events of all places but 0, leased, never recorded.
+struct exec_probes {
+    struct exec_part part;
+    braid_event *events[MOST_PLACES];
+};
+
+static braid_status wait(struct exec_part *part, braid_exec *exec)
+{
+    const struct exec_probes *probes = (const struct exec_probes *)part;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; i < exec->places.num && !status; i++) {
+        struct backend *backend = exec->places.devices[i]->backend;
+        status = backend->ops->event_query(backend, probes->events[i]->backend);
+    }
+    return status;
+}
+
+static void finish(struct exec_part *part, braid_exec *exec)
+{
+    struct exec_probes *probes = (struct exec_probes *)part;
+    for (uint32_t i = 1; i < exec->places.num; i++) {
+        if (probes->events[i])
+            braid_device_return_event(exec->places.devices[i], probes->events[i]);
+    }
+    free(probes);
+}
+
+static const struct exec_part_ops ops = { .wait = wait, .finish = finish };
+
+// Adds the part by which waits ask whether the other devices still work. Errors: as lease_event.
+static braid_status exec_add_probes(braid_exec *exec)
+{
+    if (!exec->placed)
+        return BRAID_OK;
+    struct exec_probes *probes = calloc(1, sizeof(*probes));
+    if (!probes)
+        return braid_error_no_memory("an exec");
+    probes->part.ops = &ops;
+    braid_exec_add_part(&exec->parts, &probes->part);
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 1; i < exec->places.num && !status; i++)
+        status = braid_device_lease_event(exec->places.devices[i], &probes->events[i]);
+    return status;
+}
+
+// ---- making and freeing ----
 
 static braid_status check_schedule(const braid_schedule *schedule, const braid_graph *graph)
 {
@@ -151,7 +387,7 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_islands->divide(exec, options, player);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
-        status = braid_exec_choose_early(exec, graph, options);
+        status = exec_choose_early(exec, graph, options);
     }
     if (!status)
         status = braid_program_create(exec->schedule, &exec->tasks, &exec->program);
@@ -206,7 +442,8 @@ static braid_status check_options(const braid_graph *graph, const braid_exec_opt
     return options->schedule ? check_schedule(options->schedule, graph) : BRAID_OK;
 }
 
-void braid_exec_free(braid_exec *exec)
+// exec_create.c: without waiting, half-made or not.
+static void exec_free(braid_exec *exec)
 {
     braid_exec_stop_deadline(exec);
     braid_exec_drop_parts(&exec->parts, exec);
@@ -269,7 +506,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
     if (!status && knows_ends(options)) // behind the call: a frame ends with it
         status = braid_exec_add_ended(exec);
     if (!status)
-        status = braid_exec_add_probes(exec);
+        status = exec_add_probes(exec);
     return status ? status : braid_exec_add_deadline(exec, options);
 }
 
@@ -277,7 +514,7 @@ static braid_status make_parts(braid_exec *exec, const braid_graph *graph,
 braid_status braid_exec_make(braid_exec *exec, const braid_graph *graph,
                              const braid_exec_options *options)
 {
-    braid_status status = braid_exec_place(exec, graph, options);
+    braid_status status = exec_place(exec, graph, options);
     if (status)
         return status;
     if (exec->placed && graph->ranks)
@@ -328,7 +565,7 @@ static braid_status create_on(const struct places *places, const braid_graph *gr
     if (!status && options->capture)
         status = braid_graph_clone(graph, &exec->captured);
     if (status) {
-        braid_exec_free(exec);
+        exec_free(exec);
         return status;
     }
     braid_exec_empty_grids(exec, exec->placed ? exec->placed->graph : graph);
@@ -360,4 +597,52 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     status = create_on(&places, graph, &own, status, out_exec);
     device_leave(places.devices[0]);
     return status;
+}
+
+// ---- destroying ----
+
+// Destroying an exec, once its frames have ended or their device has failed.
+
+static braid_status await_frames(braid_exec *exec)
+{
+    return braid_exec_ask_frames(exec, exec->device->backend->ops->event_synchronize);
+}
+
+// Waits for work that still goes on: lanes on other devices, calls on threads of the driver.
+static void await_rest(braid_exec *exec)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    (void)braid_exec_synchronize(exec);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+}
+
+// Waits twice if that fails: nobody can be told, and the memory of the frames is freed next. A
+// frame that failed was reported to the thread that waited for it.
+static void await_to_free(braid_exec *exec)
+{
+    struct error_attempt attempt;
+    bool has_failed = braid_exec_has_failed(exec);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = await_frames(exec);
+    if (status)
+        status = await_frames(exec);
+    if (status)
+        status = braid_exec_fail(exec, "the end of the frames of an exec");
+    if (status || has_failed)
+        await_rest(exec);
+    braid_error_end_noted(&attempt, has_failed ? BRAID_OK : status);
+}
+
+// Until all is done another thread may ask whether the devices can be closed.
+void braid_exec_destroy(braid_exec *exec)
+{
+    if (!exec || !device_is_here(exec->device) || braid_inside_check("braid_exec_destroy", exec))
+        return;
+    const struct places places = exec->places;
+    device_enter(places.devices[0]);
+    await_to_free(exec);
+    exec_free(exec);
+    device_leave(places.devices[0]);
+    braid_places_hold(&places, offsetof(braid_device, num_execs), -1);
 }

@@ -20,8 +20,6 @@ braid_status braid_exec_plan_memory(braid_exec *exec, const braid_graph *graph);
 // Does the same once the exec is made: no two transient buffers share bytes, and frames have it
 // from the next launch on.
 braid_status braid_exec_part_memory(braid_exec *exec, const braid_graph *graph);
-// Has frames resolve their addresses in the arenas that they have from now on.
-void braid_exec_use_memory(braid_exec *exec);
 // Frees plan and arenas.
 void braid_exec_drop_memory(braid_exec *exec);
 // Where the arenas of a slot begin, by place.
@@ -33,21 +31,10 @@ braid_status braid_exec_allocate_zeros(braid_device *device, const char *what, u
                                        uint64_t alignment, struct exec_arena *out_arena);
 void braid_exec_free_arena(const braid_device *device, struct exec_arena *arena);
 
-// exec_versions.c: allocates the memory of versioned buffers, zeroed. Errors: as above, and those
-// of queueing.
+// Allocates the memory of versioned buffers, zeroed. Errors: as above, and those of queueing.
 braid_status braid_exec_allocate_versions(braid_exec *exec, const braid_graph *graph);
 
-// exec_box_words.c: allocates the words of a black box on devices whose kernels note that they run.
-// Errors: as above.
-braid_status braid_exec_allocate_box_words(braid_exec *exec);
-void braid_exec_free_box_words(braid_exec *exec);
-// Finds the words of a slot, by place.
-void braid_exec_find_box_words(const braid_exec *exec, uint32_t slot, struct box_words *out_words);
-// Copies the word, in memory that all devices reach, to all places. It waits for no frame. Errors:
-// BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
-braid_status braid_exec_tell_cancelled(const braid_exec *exec, const uint32_t *from);
-
-// exec_scratch.c: keeps the graph from which scratch can get another size. Errors: BRAID_NO_MEMORY.
+// Keeps the graph from which scratch can get another size. Errors: BRAID_NO_MEMORY.
 braid_status braid_exec_keep_scratch(braid_exec *exec, const braid_graph *graph);
 // Between begin_launch and end_launch: gives all slots larger arenas, if scratch is to be larger,
 // and waits for the frames before, without the lock. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR;

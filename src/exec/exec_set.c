@@ -1,12 +1,336 @@
 // SPDX-License-Identifier: Apache-2.0
 // Setters of arguments, and of any value. Each writes the master copy; the next launches take it
 // there.
+#include <string.h>
 
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
 #include "graph/arguments.h"
+#include "graph/placed.h"
+#include "plan/schedule.h"
+
+// ---- checks ----
+
+// Which values a node can have, as far as can be told without the driver, and writing those.
+
+static braid_status refuse(const struct backend_task *task, const char *what)
+{
+    return braid_error_invalid("node %s: %s", braid_node_text(task->node, task->name).text, what);
+}
+
+static braid_status check_room(const struct backend_task *task, uint64_t bytes, uint64_t room)
+{
+    if (!room || bytes <= room)
+        return BRAID_OK;
+    return braid_error_invalid("node %s: %llu bytes end beyond the %llu of a resource",
+                               braid_node_text(task->node, task->name).text,
+                               (unsigned long long)bytes, (unsigned long long)room);
+}
+
+static braid_status check_grid(const struct backend_task *task)
+{
+    const struct backend_launch *launch = &task->launch;
+    if (braid_grid_fits(launch->grid, launch->block))
+        return BRAID_OK;
+    return braid_error_invalid("node %s: a grid of %ux%ux%u blocks",
+                               braid_node_text(task->node, task->name).text, launch->grid.x,
+                               launch->grid.y, launch->grid.z);
+}
+
+// On several places, no copy brings the earlier data behind a node that does nothing. In a graph
+// with outputs, no node makes it.
+static braid_status check_rest(const braid_exec *exec, const struct backend_task *task)
+{
+    const braid_graph *graph = exec->placed ? exec->placed->graph : &exec->culled.own;
+    if (!task->disabled || !graph->nodes.num || !graph_nodes(graph)[task->node].must_run)
+        return BRAID_OK;
+    return braid_error(
+        BRAID_UNSUPPORTED,
+        "node %s writes (BRAID_WRITE) where the plan does not make the earlier data: disable it by "
+        "a parameter (BRAID_TARGET_ENABLED), or give it BRAID_READ_WRITE",
+        braid_node_text(task->node, task->name).text);
+}
+
+static braid_status check_end(const braid_exec *exec, const struct backend_task *task,
+                              const char *end, const void *address, uint64_t bytes)
+{
+    uint32_t buffer = 0;
+    uint64_t beyond = 0;
+    if (!braid_extents_overrun(&exec->extents, address, bytes, &buffer, &beyond))
+        return BRAID_OK;
+    return braid_extents_refuse(braid_node_text(task->node, task->name).text, end, bytes, beyond,
+                                braid_plan_resource_name(exec->schedule->graph, buffer));
+}
+
+// A node's values after all edits but those of arguments.
+struct staged {
+    struct backend_task task;
+    struct task_control control;
+};
+
+static union work *work_of(const braid_exec *exec, uint32_t node)
+{
+    unsigned char *works = exec->tasks.slot_bytes[TASK_SLOT_WORKS];
+    return (union work *)(void *)(works + exec->tasks.offsets[node]);
+}
+
+// Whether an end of a copy or fill is an address that each frame finds for itself.
+static bool is_address(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                       size_t in_work)
+{
+    uint32_t node = edits[0].node;
+    uint64_t offset = exec->tasks.offsets[node] + in_work;
+    for (uint32_t i = 0; i < num; i++) {
+        if (edits[i].slot == TASK_SLOT_WORKS && edits[i].offset == offset)
+            return false;
+    }
+    return braid_tasks_is_address(&exec->tasks, node, TASK_SLOT_WORKS, offset);
+}
+
+// Parameters that move the ends of one copy are set one after another. Between them the ends may
+// overlap, as where they change places. Each frame checks those that it gets (frame.c).
+static bool awaits_others(const struct value_edit *edits, uint32_t num,
+                          const struct backend_task *task)
+{
+    const uint32_t ends =
+        1u << BRAID_TARGET_TO | 1u << BRAID_TARGET_FROM | 1u << BRAID_TARGET_BYTES;
+    uint32_t num_set = 0;
+    for (uint32_t i = 0; i < num; i++)
+        num_set += edits[i].slot == TASK_SLOT_WORKS;
+    return (uint32_t)__builtin_popcount(task->varies & ends) > num_set;
+}
+
+// An end that each frame finds for itself is where the first slot's last frame had it.
+static braid_status check_flaw(const braid_exec *exec, const struct backend_task *task,
+                               bool to_moves, bool from_moves)
+{
+    const union work *had = &exec->frames.slots[0].frame.tasks[task->node].work;
+    union work work = task->work;
+    if (task->kind == WORK_COPY) {
+        work.copy.to = to_moves ? work.copy.to : had->copy.to;
+        work.copy.from = from_moves ? work.copy.from : had->copy.from;
+    } else if (!to_moves) {
+        work.fill.to = had->fill.to;
+    }
+    const char *flaw = braid_work_flaw(task->kind, &work);
+    return flaw ? refuse(task, flaw) : BRAID_OK;
+}
+
+static braid_status check_copy(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                               struct backend_task *task)
+{
+    const union work *old = work_of(exec, task->node);
+    struct work_copy *copy = &task->copy;
+    bool to_moves = !is_address(exec, edits, num, offsetof(struct work_copy, to));
+    bool from_moves = !is_address(exec, edits, num, offsetof(struct work_copy, from));
+    if ((to_moves && !copy->to) || (from_moves && !copy->from))
+        return refuse(task, copy->to ? "a copy from NULL" : "a copy to NULL");
+    if (copy->bytes == 0)
+        return refuse(task, "a copy of 0 bytes: to do nothing, disable the node");
+    copy->to_room = copy->to == old->copy.to ? copy->to_room : 0;
+    copy->from_room = copy->from == old->copy.from ? copy->from_room : 0;
+    braid_status status = check_room(task, copy->bytes, copy->to_room);
+    if (!status)
+        status = check_room(task, copy->bytes, copy->from_room);
+    if (!status && to_moves)
+        status = check_end(exec, task, "to", copy->to, copy->bytes);
+    if (!status && from_moves)
+        status = check_end(exec, task, "from", copy->from, copy->bytes);
+    if (!status && !awaits_others(edits, num, task))
+        status = check_flaw(exec, task, to_moves, from_moves);
+    return status;
+}
+
+static braid_status check_fill(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                               struct backend_task *task)
+{
+    const union work *old = work_of(exec, task->node);
+    struct work_fill *fill = &task->fill;
+    bool moves = !is_address(exec, edits, num, offsetof(struct work_fill, to));
+    if (moves && !fill->to)
+        return refuse(task, "a fill of NULL");
+    if (fill->num_values == 0 || fill->num_values > UINT64_MAX / 4)
+        return refuse(task, "a fill of no values, or of too many: to do nothing, disable the node");
+    fill->to_room = fill->to == old->fill.to ? fill->to_room : 0;
+    uint64_t bytes = fill->num_values * fill->value_bytes;
+    braid_status status = check_room(task, bytes, fill->to_room);
+    if (!status && moves)
+        status = check_end(exec, task, "to", fill->to, bytes);
+    return status ? status : check_flaw(exec, task, moves, false);
+}
+
+static bool has_work(const struct backend_task *task)
+{
+    return task->kind != WORK_KERNEL && task->kind != WORK_EMPTY;
+}
+
+static void put_control(const struct value_edit *edit, struct task_control *control)
+{
+    uint64_t first = edit->node * sizeof(*control);
+    memcpy((char *)control + (edit->offset - first), edit->from, edit->bytes);
+    if (edit->bytes == sizeof(control->grid)) // no other control has as many
+        control->grid = work_grid(control->grid);
+}
+
+static void stage(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                  struct staged *staged)
+{
+    uint32_t node = edits[0].node;
+    staged->task = exec->tasks.items[node];
+    staged->control = *tasks_control(&exec->tasks, node);
+    if (has_work(&staged->task))
+        staged->task.work = *work_of(exec, node);
+    for (uint32_t i = 0; i < num; i++) {
+        char *to = (char *)&staged->task.work;
+        if (edits[i].slot == TASK_SLOT_CONTROLS)
+            put_control(&edits[i], &staged->control);
+        else if (edits[i].slot == TASK_SLOT_WORKS)
+            memcpy(to + (edits[i].offset - exec->tasks.offsets[node]), edits[i].from,
+                   edits[i].bytes);
+    }
+    bool is_empty = task_is_empty(staged->task.kind, &staged->control);
+    staged->task.disabled = !staged->control.enabled || is_empty;
+    if (staged->task.kind == WORK_KERNEL && !is_empty)
+        staged->task.launch.grid = staged->control.grid;
+}
+
+// The rooms of a copy's or fill's ends are staged, too.
+static braid_status check(const braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                          struct staged *staged)
+{
+    braid_status status = BRAID_OK;
+    stage(exec, edits, num, staged);
+    if (staged->task.kind == WORK_KERNEL)
+        status = check_grid(&staged->task);
+    else if (staged->task.kind == WORK_COPY)
+        status = check_copy(exec, edits, num, &staged->task);
+    else if (staged->task.kind == WORK_FILL)
+        status = check_fill(exec, edits, num, &staged->task);
+    else if (staged->task.kind == WORK_LOOP && !staged->task.work.loop.most)
+        status = refuse(&staged->task, "a loop of 0 iterations");
+    if (!status)
+        status = check_rest(exec, &staged->task);
+    if (!status && exec->player->check_task)
+        status = exec->player->check_task(exec->frames.slots[0].playing, &staged->task);
+    return status;
+}
+
+// Writes one that needs no check.
+static void exec_write_value(braid_exec *exec, const struct value_edit *edit)
+{
+    struct tasks *tasks = &exec->tasks;
+    if (edit->slot == TASK_SLOT_CONTROLS)
+        put_control(edit, tasks_control(tasks, edit->node));
+    else
+        memcpy(tasks->slot_bytes[edit->slot] + edit->offset, edit->from, edit->bytes);
+    for (uint32_t i = tasks->first_address[edit->node]; i < tasks->first_address[edit->node + 1];
+         i++) {
+        struct task_address *address = &tasks->addresses[i];
+        bool overlaps = address->slot == edit->slot &&
+                        address->offset < edit->offset + edit->bytes &&
+                        edit->offset < address->offset + sizeof(void *);
+        address->is_set = address->is_set || overlaps;
+    }
+    exec->values.num_controls += edit->slot == TASK_SLOT_CONTROLS;
+    braid_exec_values_mark(&exec->values, tasks, edit->node);
+}
+
+static uint32_t count_of_node(const struct value_edit *edits, uint32_t num)
+{
+    uint32_t of_node = 1;
+    while (of_node < num && edits[of_node].node == edits[0].node)
+        of_node++;
+    return of_node;
+}
+
+static bool are_arguments(const struct value_edit *edits, uint32_t num)
+{
+    for (uint32_t i = 0; i < num; i++) {
+        if (edits[i].slot != TASK_SLOT_ARGUMENTS)
+            return false;
+    }
+    return true;
+}
+
+// Checks the edits of one node, and writes them unless this is only to check. The check changes the
+// rooms of a copy or fill. It does not write a loop back, whose number reports read without the
+// lock.
+static braid_status put_node(braid_exec *exec, const struct value_edit *edits, uint32_t num,
+                             bool writes)
+{
+    struct staged staged;
+    bool is_staged = !are_arguments(edits, num);
+    braid_status status = is_staged ? check(exec, edits, num, &staged) : BRAID_OK;
+    if (status || !writes)
+        return status;
+    for (uint32_t i = 0; i < num; i++)
+        exec_write_value(exec, &edits[i]);
+    if (is_staged && (staged.task.kind == WORK_COPY || staged.task.kind == WORK_FILL))
+        *work_of(exec, edits[0].node) = staged.task.work;
+    return BRAID_OK;
+}
+
+// With the lock held.
+// Writes values, those of each node together, or refuses them all. It allocates nothing and calls
+// no driver. Errors, which name the node: BRAID_INVALID_ARGUMENT (a value that the graph would not
+// take), BRAID_UNSUPPORTED (the player says that it never takes it).
+static braid_status exec_put_values(braid_exec *exec, const struct value_edit *edits, uint32_t num)
+{
+    braid_status status = BRAID_OK;
+    bool is_one_node = !num || count_of_node(edits, num) == num;
+    for (int writes = is_one_node; writes < 2; writes++) {
+        for (uint32_t first = 0, of_node; first < num && !status; first += of_node) {
+            of_node = count_of_node(edits + first, num - first);
+            status = put_node(exec, edits + first, of_node, writes);
+        }
+    }
+    return status;
+}
+
+// ---- parameters ----
+
+braid_status braid_exec_put_param(braid_exec *exec, uint32_t parameter, const void *value)
+{
+    const struct exec_params *params = &exec->params;
+    uint32_t first = params->first_use[parameter];
+    uint32_t num = params->first_use[parameter + 1] - first;
+    for (uint32_t i = 0; i < num; i++)
+        params->uses[first + i].from = (const unsigned char *)value + params->offsets[first + i];
+    return exec_put_values(exec, params->uses + first, num);
+}
+
+braid_status braid_exec_check_param(const char *function, const braid_exec *exec,
+                                    braid_parameter parameter)
+{
+    braid_status status = braid_exec_check(function, exec);
+    if (status)
+        return status;
+    if (parameter.graph != exec->schedule->graph_id || parameter.index >= exec->params.num)
+        return braid_error_invalid(
+            "%s: parameter %u of graph %u is not a parameter of the exec's graph", function,
+            parameter.index, parameter.graph);
+    return BRAID_OK;
+}
+
+braid_status braid_exec_set_param(braid_exec *exec, braid_parameter parameter, const void *value)
+{
+    if (!exec || !value)
+        return braid_error_null("braid_exec_set_param", exec ? "value" : "exec");
+    braid_status status = braid_exec_check_param("braid_exec_set_param", exec, parameter);
+    if (status)
+        return status;
+    pthread_mutex_lock(&exec->turn.lock);
+    status = braid_exec_put_param(exec, parameter.index, value);
+    pthread_mutex_unlock(&exec->turn.lock);
+    return status;
+}
+
+// ---- setters ----
+
+// Setters of arguments, and of any value. Each writes the master copy; the next launches take it
+// there.
 
 // A call that changes a node, once its exec and node are known to be right.
 struct setter {
@@ -85,7 +409,7 @@ static braid_status set_args(const struct setter *setter, const braid_arg *args,
                                          .slot = TASK_SLOT_ARGUMENTS,
                                          .node = setter->node,
                                          .bytes = launch->arg_bytes[first + i] };
-        braid_exec_write_value(exec, &edit);
+        exec_write_value(exec, &edit);
         offset += graph_arg_stride(edit.bytes);
     }
     pthread_mutex_unlock(&exec->turn.lock);
@@ -195,7 +519,7 @@ static braid_status set_target(const struct setter *setter, uint32_t target, con
     else
         add_piece(setter, target, value, bytes_of(setter, target), &pieces);
     pthread_mutex_lock(&setter->exec->turn.lock);
-    braid_status status = braid_exec_put_values(setter->exec, pieces.edits, pieces.num);
+    braid_status status = exec_put_values(setter->exec, pieces.edits, pieces.num);
     pthread_mutex_unlock(&setter->exec->turn.lock);
     return status;
 }
