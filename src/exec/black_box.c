@@ -18,7 +18,95 @@
 #include "exec/exec_memory.h"
 #include "graph/graph_ranks.h"
 #include "tasks/frame.h"
-#include "tasks/notes.h"
+
+// ---- rows of notes ----
+
+// The last node of the only lane that is joined; PLAN_NONE: several lanes are, or other arms of the
+// branch run after it.
+static uint32_t find_last(const struct program *program)
+{
+    uint32_t last = PLAN_NONE, num = 0;
+    for (uint32_t i = 0; i < program->num_lanes; i++) {
+        const struct program_lane *lane = &program->lanes[i];
+        num += lane->needs_join && lane->has_work;
+        for (size_t k = 0; k < lane->num_ops && lane->needs_join && lane->has_work; k++) {
+            const braid_step *op = program_lane_op(program, i, k);
+            last = program_takes_time(program, op) ? op->node : last;
+        }
+    }
+    bool is_arm = program->region != PLAN_NONE && program->kinds[program->node] == WORK_BRANCH;
+    return num == 1 && !is_arm ? last : PLAN_NONE;
+}
+
+static uint32_t find_row(const struct program *program, uint32_t lane)
+{
+    for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
+        const braid_step *op = program_lane_op(program, lane, i);
+        if (program_takes_time(program, op))
+            return op->node;
+    }
+    return PLAN_NONE;
+}
+
+// Gives each node the row of its lane, which has the number of a node there. The kernel behind a
+// node on its lane tells of its end, unless a wait or an island is between. Of a region the last
+// node, if all others end before it, has no end: where others run, it does not.
+static void notes_assign(const struct program *program, struct task_note *notes)
+{
+    uint32_t island = 0, last = find_last(program);
+    for (uint32_t i = 0; i < program->num_lanes; i++) {
+        uint32_t before = PLAN_NONE;
+        uint32_t row = find_row(program, i);
+        for (size_t k = 0; k < program->lanes[i].num_ops; k++) {
+            const braid_step *op = program_lane_op(program, i, k);
+            bool waits = op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
+            bool is_inside = program_in_island(program, program->lanes[i].first_op + k, &island);
+            if (!waits && !program_takes_time(program, op))
+                continue;
+            if (before != PLAN_NONE)
+                notes[before].ends = waits || is_inside || op->kind == BRAID_STEP_LOOP;
+            before = waits ? PLAN_NONE : op->node;
+            if (before != PLAN_NONE)
+                notes[before].row = row;
+        }
+        if (before != PLAN_NONE)
+            notes[before].ends = before != last;
+    }
+    for (uint32_t i = 0; i < program->num_bodies; i++)
+        notes_assign(&program->bodies[i], notes);
+}
+
+static void add(const struct program *program, const struct frame *frame, uint32_t node,
+                uint32_t lane, struct running *running);
+
+// Adds the nodes that run by the frame's rows.
+static void notes_find_running(const struct program *program, const struct frame *frame,
+                               struct running *running)
+{
+    uint32_t before = running->num, last = find_last(program), last_lane = PLAN_NONE;
+    for (uint32_t i = 0; i < program->num_lanes; i++) {
+        uint32_t row = find_row(program, i);
+        uint32_t node = row == PLAN_NONE ? row : note_running_node(&frame->notes[row]);
+        if (node == last && node != PLAN_NONE)
+            last_lane = i;
+        else if (node < frame->num_tasks)
+            add(program, frame, node, i, running);
+    }
+    if (last_lane != PLAN_NONE && running->num == before)
+        add(program, frame, last, last_lane, running);
+}
+
+static void add(const struct program *program, const struct frame *frame, uint32_t node,
+                uint32_t lane, struct running *running)
+{
+    uint32_t before = running->num;
+    for (uint32_t i = 0; i < program->num_bodies; i++) {
+        if (program->bodies[i].node == node)
+            notes_find_running(&program->bodies[i], frame, running);
+    }
+    if (running->num == before)
+        braid_running_add(running, node, program->tasks->items[node].name, lane, UINT32_MAX);
+}
 
 // ---- words ----
 
@@ -27,7 +115,7 @@
 static const char words_text[] = "words of a black box";
 
 // Allocates the words of a black box on devices whose kernels note that they run.
-// Errors: as above.
+// Errors: those of braid_exec_allocate_zeros.
 static braid_status exec_allocate_box_words(braid_exec *exec)
 {
     const uint64_t bytes = (1 + (uint64_t)exec->frames.num * exec->tasks.num) * sizeof(uint64_t);
@@ -249,7 +337,7 @@ void braid_exec_assign_notes(braid_exec *exec)
     clear(box->notes, num_notes(exec));
     atomic_store(&braid_exec_notes(exec, exec->frames.num)->ended, 1);
     if (has_rows_of_lanes(exec))
-        braid_notes_assign(&exec->program, exec->tasks.notes);
+        notes_assign(&exec->program, exec->tasks.notes);
 }
 
 static bool has_islands(const braid_exec *exec)
@@ -268,7 +356,7 @@ static void find_in_slot(const braid_exec *exec, uint32_t slot, struct running *
     const struct backend_task *tasks = exec->tasks.items; // a launch may change those of the frame
     running->slot = slot;
     if (frame->notes && has_rows_of_lanes(exec))
-        braid_notes_find_running(&exec->program, frame, running);
+        notes_find_running(&exec->program, frame, running);
     for (uint32_t i = 0; frame->notes && !has_rows_of_lanes(exec) && i < exec->tasks.num; i++) {
         if (note_is_running(&frame->notes[i]))
             braid_running_add(running, i, tasks[i].name, tasks[i].lane, UINT32_MAX);

@@ -3,8 +3,10 @@
 #ifndef BRAID_EXEC_BLACK_BOX_H
 #define BRAID_EXEC_BLACK_BOX_H
 
+#include "base/running.h"
 #include "exec/exec_part.h"
 #include "tasks/frame.h"
+#include "tasks/program_tasks.h"
 
 // Does nothing if the options ask for no black box. Behind the tasks and exec_ended.h. Errors:
 // BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.

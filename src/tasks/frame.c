@@ -2,11 +2,96 @@
 // Frames: tasks resolved from the value table.
 #include "tasks/frame.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/inside.h"
 #include "base/node_text.h"
+
+// ---- host calls ----
+
+// Marks the thread as inside a host call, so that calls forbidden there are refused.
+static void run(void *user)
+{
+    struct host_call *call = user;
+    struct inside inside;
+    atomic_fetch_add(&call->num_begun, 1);
+    braid_inside_begin(&inside, "a host call", NULL);
+    call->work.call(call->work.user);
+    braid_inside_end(&inside);
+    atomic_fetch_add_explicit(&call->num_run, 1, memory_order_release);
+}
+
+static void run_none(void *user)
+{
+    (void)user;
+}
+
+// Has the task call `work`. Errors: BRAID_NO_MEMORY.
+static braid_status host_call_put(struct host_calls *calls, struct work_host work,
+                                  struct backend_task *task)
+{
+    struct host_call *call = calls->first;
+    if (call)
+        calls->first = call->next;
+    else
+        call = malloc(sizeof(*call));
+    if (!call)
+        return braid_error_no_memory("a host call");
+    call->next = NULL;
+    call->work = work;
+    atomic_init(&call->num_begun, 0);
+    atomic_init(&call->num_run, 0);
+    task->host = (struct work_host){ .call = run, .user = call, .is_blocking = work.is_blocking };
+    return BRAID_OK;
+}
+
+// Has a disabled task call nothing.
+static void host_call_put_none(struct backend_task *task)
+{
+    task->host = (struct work_host){ .call = run_none };
+}
+
+// No frame uses the task's call, if it has one: another task may be given its record.
+static void host_call_leave(struct host_calls *calls, const struct backend_task *task)
+{
+    struct host_call *call = task->host.user;
+    if (!call)
+        return;
+    call->next = calls->first;
+    calls->first = call;
+}
+
+static void free_call(struct host_call *call)
+{
+    const struct timespec pause = { .tv_nsec = 50000 };
+    while (atomic_load_explicit(&call->num_run, memory_order_acquire) <
+           atomic_load(&call->num_begun))
+        nanosleep(&pause, NULL);
+    free(call);
+}
+
+static struct work_host host_call_work(const struct backend_task *task)
+{
+    const struct host_call *call = task->host.user;
+    return call->work;
+}
+
+// No frame is in flight, or the device has failed: calls that still run on a thread of the driver
+// are awaited.
+static void host_calls_finish(struct host_calls *calls)
+{
+    while (calls->first) {
+        struct host_call *call = calls->first;
+        calls->first = call->next;
+        free_call(call);
+    }
+}
+
+// ---- frames ----
 
 enum { NOTE_ARGUMENTS = 3 }; // for a kernel that notes its begin: see backend.h
 
@@ -144,12 +229,12 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
     task->work = build_work(tasks, frame, task->node, number);
     if (task->kind != WORK_HOST)
         return prepare(frame, task);
-    braid_status status = braid_host_call_put(&frame->host_calls, task->host, task);
+    braid_status status = host_call_put(&frame->host_calls, task->host, task);
     if (status)
         return status;
     status = prepare(frame, task);
     if (status)
-        braid_host_call_leave(&frame->host_calls, task);
+        host_call_leave(&frame->host_calls, task);
     return status;
 }
 
@@ -192,6 +277,42 @@ static braid_status fill(const struct tasks *tasks, struct frame *frame,
     return status;
 }
 
+static void finish_detour(const struct frame *frame, struct backend_task *task)
+{
+    struct backend *backend = places_backend(frame->places, frame->backend, task->place);
+    backend->ops->task_finish(backend, task);
+}
+
+// Finishes a task that no frame uses.
+static void finish_task(struct frame *frame, struct backend_task *task)
+{
+    if (task->detour)
+        finish_detour(frame, task);
+    if (task->kind == WORK_HOST)
+        host_call_leave(&frame->host_calls, task);
+}
+
+void braid_frame_free_replaced(struct frame *frame, uint32_t num)
+{
+    for (uint32_t i = 0; i < num; i++)
+        finish_task(frame, &frame->replaced[i]);
+    frame->num_replaced -= num;
+    for (uint32_t i = 0; num && i < frame->num_replaced; i++)
+        frame->replaced[i] = frame->replaced[i + num];
+}
+
+void braid_frame_finish(struct frame *frame)
+{
+    braid_frame_free_replaced(frame, frame->num_replaced);
+    for (uint32_t i = 0; frame->tasks && i < frame->num_tasks; i++)
+        finish_task(frame, &frame->tasks[i]);
+    free(frame->replaced);
+    free(frame->changed_at);
+    host_calls_finish(&frame->host_calls);
+    braid_store_finish(&frame->store);
+    *frame = (struct frame){ 0 };
+}
+
 braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const *arenas,
                                 uint64_t number, struct note *notes, const struct box_words *words,
                                 braid_trap *traps, struct frame *out_frame)
@@ -210,42 +331,6 @@ braid_status braid_frame_create(const struct tasks *tasks, unsigned char *const 
     else
         *out_frame = frame;
     return status;
-}
-
-static void finish_detour(const struct frame *frame, struct backend_task *task)
-{
-    struct backend *backend = places_backend(frame->places, frame->backend, task->place);
-    backend->ops->task_finish(backend, task);
-}
-
-// Finishes a task that no frame uses.
-static void finish_task(struct frame *frame, struct backend_task *task)
-{
-    if (task->detour)
-        finish_detour(frame, task);
-    if (task->kind == WORK_HOST)
-        braid_host_call_leave(&frame->host_calls, task);
-}
-
-void braid_frame_finish(struct frame *frame)
-{
-    braid_frame_free_replaced(frame, frame->num_replaced);
-    for (uint32_t i = 0; frame->tasks && i < frame->num_tasks; i++)
-        finish_task(frame, &frame->tasks[i]);
-    free(frame->replaced);
-    free(frame->changed_at);
-    braid_host_calls_finish(&frame->host_calls);
-    braid_store_finish(&frame->store);
-    *frame = (struct frame){ 0 };
-}
-
-void braid_frame_free_replaced(struct frame *frame, uint32_t num)
-{
-    for (uint32_t i = 0; i < num; i++)
-        finish_task(frame, &frame->replaced[i]);
-    frame->num_replaced -= num;
-    for (uint32_t i = 0; num && i < frame->num_replaced; i++)
-        frame->replaced[i] = frame->replaced[i + num];
 }
 
 // For every task, since one resolve may follow another before anything can be freed.
@@ -334,14 +419,14 @@ static braid_status resolve_host(struct frame *frame, struct work_host work,
     if (status)
         return status;
     if (made->disabled)
-        braid_host_call_put_none(made);
+        host_call_put_none(made);
     else
-        status = braid_host_call_put(&frame->host_calls, work, made);
+        status = host_call_put(&frame->host_calls, work, made);
     if (status || !made->detour)
         return status;
     status = prepare(frame, made);
     if (status)
-        braid_host_call_leave(&frame->host_calls, made);
+        host_call_leave(&frame->host_calls, made);
     return status;
 }
 
@@ -349,7 +434,7 @@ static bool is_same_call(const struct backend_task *old, bool is_disabled, const
 {
     if (old->disabled || is_disabled)
         return old->disabled == is_disabled;
-    return braid_host_call_work(old).user == user;
+    return host_call_work(old).user == user;
 }
 
 braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t index,

@@ -8,11 +8,24 @@
 
 #include "base/note.h"
 #include "base/store.h"
-#include "tasks/host_calls.h"
+#include "device/backend.h"
 #include "tasks/tasks.h"
 
 // The counts of a loop's iterations, or of how often the first arm of a branch ran.
 enum iterations { ITERATIONS_OF_FRAME, ITERATIONS_SINCE_ENTRY, NUM_ITERATIONS };
+
+// The record of a call, which a backend gets by reference.
+struct host_call {
+    struct host_call *next;
+    struct work_host work;
+    _Atomic uint64_t num_begun;
+    _Atomic uint64_t num_run; // written last by the call
+};
+
+// The calls that no frame uses.
+struct host_calls {
+    struct host_call *first;
+};
 
 struct frame {
     unsigned char *arguments;   // all kernels', laid out as in the master copy

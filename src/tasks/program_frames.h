@@ -8,7 +8,14 @@
 #ifndef BRAID_TASKS_PROGRAM_FRAMES_H
 #define BRAID_TASKS_PROGRAM_FRAMES_H
 
-#include "tasks/frame_waits.h"
+#include "base/store.h"
+#include "tasks/program_tasks.h"
+
+// A task of a frame that starts when one of an earlier frame has ended. Both have work.
+struct program_frame_link {
+    uint32_t from, to;
+    uint32_t frames_before; // how much earlier; 1: of the frame before
+};
 
 // Adds the operations that order frames by the links, and none that the lanes' order and waits
 // imply together with others. Takes memory for tasks that are waited for times lanes. If it fails,
