@@ -3,9 +3,135 @@
 #include "device/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+
+// ---- pools ----
+
+void *braid_pool_take(struct pool *pool)
+{
+    if (pool->idle.num == 0)
+        return NULL;
+    pool->leased++;
+    return ((void **)pool->idle.items)[--pool->idle.num];
+}
+
+bool braid_pool_add_leased(struct pool *pool)
+{
+    if (!braid_array_reserve(&pool->idle, (size_t)pool->leased + 1, sizeof(void *)))
+        return false;
+    pool->leased++;
+    return true;
+}
+
+bool braid_pool_put(struct pool *pool, void *object)
+{
+    pool->leased--;
+    if (pool->idle.num >= pool->max_idle)
+        return false;
+    ((void **)pool->idle.items)[pool->idle.num++] = object;
+    return true;
+}
+
+// ---- the backend ----
+
+// Which backend to open: the one that the program names, or the first that has a device; of those
+// that BRAID_BACKENDS leaves.
+
+// The backend of that name. Errors: BRAID_INVALID_ARGUMENT.
+static braid_status device_find_driver(const char *function, const char *name,
+                                       const struct backend_driver **out_driver)
+{
+    for (size_t i = 0; i < braid_num_drivers; i++) {
+        if (strcmp(braid_drivers[i]->name, name) != 0)
+            continue;
+        *out_driver = braid_drivers[i];
+        return BRAID_OK;
+    }
+    return braid_error_invalid("%s: there is no backend named '%s', only cuda, hip and cpu",
+                               function, name);
+}
+
+// Names end at a comma; spaces round them do not count.
+static bool is_in_list(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *list; list += strcspn(list, ",")) {
+        list += strspn(list, ", ");
+        if (strncmp(list, name, length) == 0 && (!list[length] || strchr(", ", list[length])))
+            return true;
+    }
+    return false;
+}
+
+static braid_status check_allowed(const char *name)
+{
+    const char *allowed = secure_getenv("BRAID_BACKENDS");
+    if (!allowed || !*allowed || is_in_list(allowed, name))
+        return BRAID_OK;
+    return braid_error(BRAID_UNAVAILABLE, "%s is left out by BRAID_BACKENDS=%.150s", name, allowed);
+}
+
+// How many devices it has, or why none. A backend that BRAID_BACKENDS leaves out is not looked for.
+// Errors: BRAID_DEVICE_ERROR (its driver failed; only the reason says so).
+static braid_status device_query(const struct backend_driver *driver, uint32_t *out_num,
+                                 char *out_reason, size_t size)
+{
+    braid_status status = BRAID_OK;
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    if (check_allowed(driver->name))
+        snprintf(out_reason, size, "%s", braid_error_message());
+    else
+        status = driver->query(driver, out_num, out_reason, size);
+    braid_error_end_attempt(&attempt, BRAID_OK);
+    return status;
+}
+
+// The log tells of a GPU that is passed over because its driver fails. The program asked for any
+// backend, so it gets the next one.
+static void note_passed_over(const struct backend_driver *driver, const char *reason)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_error_end_noted(&attempt, braid_error(BRAID_DEVICE_ERROR,
+                                                "%s is passed over: its driver failed: %s",
+                                                driver->name, reason));
+}
+
+static braid_status choose_first(const struct backend_driver **out_driver)
+{
+    char reasons[900] = "";
+    for (size_t i = 0; i < braid_num_drivers; i++) {
+        uint32_t num_devices = 0;
+        char reason[512] = "";
+        size_t used = strlen(reasons);
+        if (device_query(braid_drivers[i], &num_devices, reason, sizeof(reason)))
+            note_passed_over(braid_drivers[i], reason);
+        if (num_devices) {
+            *out_driver = braid_drivers[i];
+            return BRAID_OK;
+        }
+        snprintf(reasons + used, sizeof(reasons) - used, "%s%s: %s", used ? "; " : "",
+                 braid_drivers[i]->name, reason);
+    }
+    return braid_error(BRAID_UNAVAILABLE, "no backend has a device: %s", reasons);
+}
+
+// The backend to open for braid_device_options.backend. Errors: BRAID_INVALID_ARGUMENT,
+// BRAID_UNAVAILABLE.
+// A backend that is named is not asked for its devices: opening it says more.
+static braid_status device_choose(const char *name, const struct backend_driver **out_driver)
+{
+    if (!name)
+        return choose_first(out_driver);
+    braid_status status = device_find_driver("braid_device_open", name, out_driver);
+    return status ? status : check_allowed(name);
+}
+
+// ---- devices ----
 
 // Idle streams and events kept for the next exec; more than the widest plan needs is waste.
 #define MAX_IDLE_STREAMS 128
@@ -16,13 +142,13 @@ braid_status braid_backend_query(const char *name, braid_backend_info *out_info)
     if (!name || !out_info)
         return braid_error_null("braid_backend_query", name ? "out_info" : "name");
     const struct backend_driver *driver = NULL;
-    braid_status status = braid_device_find_driver("braid_backend_query", name, &driver);
+    braid_status status = device_find_driver("braid_backend_query", name, &driver);
     if (!status)
         status = braid_process_watch();
     if (status)
         return status;
     braid_backend_info info = { .name = driver->name };
-    (void)braid_device_query(driver, &info.num_devices, info.reason, sizeof(info.reason));
+    (void)device_query(driver, &info.num_devices, info.reason, sizeof(info.reason));
     *out_info = info;
     return BRAID_OK;
 }
@@ -51,11 +177,11 @@ static braid_status choose(const braid_device_options *options,
                            const struct backend_driver **out_driver)
 {
     if (!options->context)
-        return braid_device_choose(options->backend, out_driver);
+        return device_choose(options->backend, out_driver);
     if (options->backend && strcmp(options->backend, "cuda") != 0)
         return braid_error_invalid("braid_device_open: a context is of cuda, and not of '%s'",
                                    options->backend);
-    return braid_device_choose("cuda", out_driver);
+    return device_choose("cuda", out_driver);
 }
 
 braid_status braid_device_open(const braid_device_options *options, braid_device **out_device)

@@ -5,13 +5,26 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/array.h"
 #include "base/failure.h"
 #include "base/process.h"
 #include "device/backend.h"
-#include "device/pool.h"
 
 struct device_group;
+
+// Not locked: its owner does that.
+struct pool {
+    struct array idle; // void *, with room for every object leased, so that a return cannot fail
+    size_t max_idle;   // objects returned beyond this many are destroyed
+    uint64_t leased;   // objects handed out
+    // For braid_device_get_info; public objects count as well as pooled ones.
+    uint64_t created; // ever made
+    uint64_t live;    // and not yet destroyed
+    uint64_t wrapped; // the program's own, round which there is an object now
+};
 
 struct braid_device {
     struct backend *backend;    // a group's is the first member's
@@ -68,19 +81,6 @@ void braid_device_count(braid_device *device, struct pool *pool, bool wrapped, i
 
 // Counts an exec or an allocation, by its count in the device; takes the lock.
 void braid_device_hold(braid_device *device, uint64_t *count, int change);
-
-// The backend to open for braid_device_options.backend. Errors: BRAID_INVALID_ARGUMENT,
-// BRAID_UNAVAILABLE.
-braid_status braid_device_choose(const char *name, const struct backend_driver **out_driver);
-
-// The backend of that name. Errors: BRAID_INVALID_ARGUMENT.
-braid_status braid_device_find_driver(const char *function, const char *name,
-                                      const struct backend_driver **out_driver);
-
-// How many devices it has, or why none. A backend that BRAID_BACKENDS leaves out is not looked for.
-// Errors: BRAID_DEVICE_ERROR (its driver failed; only the reason says so).
-braid_status braid_device_query(const struct backend_driver *driver, uint32_t *out_num,
-                                char *out_reason, size_t size);
 
 // The backend's stream of a public one, NULL for the default stream.
 static inline struct backend_stream *device_backend_stream(const braid_stream *stream)
@@ -158,5 +158,14 @@ void braid_device_destroy_timing_event(braid_event *event);
 // Runs a task on a stream of its own, beside all other work of the device, and waits for its end.
 // Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_device_run_now(braid_device *device, const struct backend_task *task);
+
+// Takes an idle object; NULL when there is none and the caller must make one.
+void *braid_pool_take(struct pool *pool);
+
+// Counts a new object as leased. False when memory runs out: then the caller destroys it.
+bool braid_pool_add_leased(struct pool *pool);
+
+// Returns a leased object. False when the pool is full: then the caller destroys the object.
+bool braid_pool_put(struct pool *pool, void *object);
 
 #endif
