@@ -9,7 +9,7 @@
 #include "measure.h"
 #include "run.h"
 #include "scene.h"
-#include "verify/unroll.h"
+#include "verify/verify_program.h"
 
 enum { MOST_DEPTH = 3, NUM_TURNS = 5 };
 

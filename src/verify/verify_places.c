@@ -8,16 +8,274 @@
 // proved elsewhere. So it is walked as one node. It must find the last writes in all of that
 // memory, also in the parts that it may write. These stay if there is no iteration, or another arm
 // runs. Each iteration leaves the last writes in that memory, where the next one finds them.
-#include "verify/verify_places.h"
-
 #include <string.h>
 
 #include "base/error.h"
 #include "base/node_text.h"
+#include "base/store.h"
 #include "graph/addresses.h"
 #include "graph/links.h"
+#include "graph/placed.h"
 #include "graph/regions.h"
+#include "graph/segments.h"
 #include "verify/verify.h"
+
+// A write, told by 1 + the node; or one of these.
+#define WRITTEN_BEFORE 0         // before the frame
+#define WRITTEN_NEVER UINT32_MAX // nothing of use
+
+// A buffer of the placed graph, which is one of the program's at some place. All of one have the
+// same cells: the parts into which the ranges of any of them cut it.
+struct place_buffer {
+    uint32_t of;         // the program's buffer; GRAPH_NONE: not known
+    uint32_t first_cell; // in `held`
+};
+
+struct place_cells {
+    const braid_graph *program, *placed;
+    struct place_buffer *buffers; // per resource of the placed graph
+    uint64_t *cuts;               // in all of the program's buffers, buffer by buffer
+    uint32_t *first_cut;          // per resource of the program; one more at the end
+    uint32_t *current;            // per cut: the last write so far
+    uint32_t *held;               // per cell of a buffer: the write that it has
+    struct store store;           // holds the arrays
+};
+
+// The cuts of the program's buffer that lie in a part of it.
+struct cell_span {
+    uint32_t first, end;
+};
+
+// The write that a buffer of the placed graph holds in a cut.
+static inline uint32_t *cells_held(const struct place_cells *cells, uint32_t placed_buffer,
+                                   uint32_t cut)
+{
+    const struct place_buffer *buffer = &cells->buffers[placed_buffer];
+    return &cells->held[buffer->first_cell + cut - cells->first_cut[buffer->of]];
+}
+
+// ---- cells ----
+
+// Cutting memory into cells. The accesses and copies tell which buffer of the program a buffer of
+// the placed graph stands for. All of them must agree.
+
+static braid_status match(struct place_cells *cells, uint32_t placed, uint32_t program)
+{
+    uint32_t buffer = graph_resource_at(cells->placed, placed)->buffer;
+    uint32_t of = graph_resource_at(cells->program, program)->buffer;
+    struct place_buffer *known = &cells->buffers[buffer];
+    bool fits = graph_resource_at(cells->placed, buffer)->bytes ==
+                graph_resource_at(cells->program, of)->bytes;
+    if (!fits || (known->of != GRAPH_NONE && known->of != of))
+        return braid_error(
+            BRAID_INTERNAL, "the plan has buffer '%s' stand for another one",
+            braid_names_at(&cells->placed->names, graph_resource_at(cells->placed, buffer)->name));
+    known->of = of;
+    return BRAID_OK;
+}
+
+static braid_status match_all(struct place_cells *cells, const struct placed *placed)
+{
+    const struct graph_access *theirs = cells->program->accesses.items;
+    const struct graph_access *ours = cells->placed->accesses.items;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < cells->placed->resources.num; i++)
+        cells->buffers[i] = (struct place_buffer){ GRAPH_NONE, 0 };
+    for (uint32_t i = 0; i < cells->program->resources.num && !status; i++)
+        status = match(cells, i, i);
+    for (size_t i = 0; i < cells->program->accesses.num && !status; i++)
+        status = match(cells, ours[i].resource, theirs[i].resource);
+    for (uint32_t i = 0; i < placed->num_copies && !status; i++) {
+        const braid_planned_copy *copy = &placed->copies[i];
+        uint32_t first = graph_nodes(placed->graph)[copy->node].first_access;
+        status = match(cells, ours[first].resource, copy->resource);
+        if (!status)
+            status = match(cells, ours[first + 1].resource, copy->resource);
+    }
+    return status;
+}
+
+struct cut {
+    uint32_t buffer;
+    uint64_t offset;
+};
+
+static int compare_cuts(const void *left, const void *right)
+{
+    const struct cut *a = left, *b = right;
+    if (a->buffer != b->buffer)
+        return a->buffer < b->buffer ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+// Each buffer's cuts end with its size, which begins no cell.
+static bool find_cuts(struct place_cells *cells)
+{
+    size_t most = 2 * cells->placed->resources.num, num = 0, kept = 0;
+    struct cut *cuts = braid_allocate_zeroed(most, sizeof(*cuts));
+    cells->cuts = braid_store_take(&cells->store, most, sizeof(*cells->cuts));
+    cells->current = braid_store_take(&cells->store, most, sizeof(*cells->current));
+    for (uint32_t i = 0; cuts && i < cells->placed->resources.num; i++) {
+        const struct graph_resource *resource = graph_resource_at(cells->placed, i);
+        uint32_t of = cells->buffers[resource->buffer].of;
+        if (of == GRAPH_NONE)
+            continue;
+        cuts[num++] = (struct cut){ of, resource->offset };
+        cuts[num++] = (struct cut){ of, resource->offset + resource->bytes };
+    }
+    bool done = cuts && !cells->store.failed;
+    if (done && num)
+        qsort(cuts, num, sizeof(*cuts), compare_cuts);
+    uint32_t next = 0;
+    for (size_t i = 0; done && i < num; i++) {
+        if (i && compare_cuts(&cuts[i - 1], &cuts[i]) == 0)
+            continue;
+        while (next <= cuts[i].buffer)
+            cells->first_cut[next++] = (uint32_t)kept;
+        cells->cuts[kept++] = cuts[i].offset;
+    }
+    while (done && next <= cells->program->resources.num)
+        cells->first_cut[next++] = (uint32_t)kept;
+    free(cuts);
+    return done;
+}
+
+static bool find_cells(struct place_cells *cells)
+{
+    size_t num = 0;
+    for (uint32_t i = 0; i < cells->placed->resources.num; i++) {
+        struct place_buffer *buffer = &cells->buffers[i];
+        if (buffer->of == GRAPH_NONE || graph_resource_at(cells->placed, i)->buffer != i)
+            continue;
+        buffer->first_cell = (uint32_t)num;
+        num += cells->first_cut[buffer->of + 1] - cells->first_cut[buffer->of];
+    }
+    cells->held =
+        num < UINT32_MAX ? braid_store_take(&cells->store, num, sizeof(*cells->held)) : NULL;
+    for (size_t i = 0; cells->held && i < num; i++)
+        cells->held[i] = WRITTEN_NEVER;
+    return cells->held;
+}
+
+// A buffer that is not transient has its contents where the program declared it.
+static void fill_cells(struct place_cells *cells)
+{
+    for (uint32_t i = 0; i < cells->program->resources.num; i++) {
+        const struct graph_resource *resource = graph_resource_at(cells->program, i);
+        uint32_t write = resource->alignment ? WRITTEN_NEVER : WRITTEN_BEFORE;
+        for (uint32_t cut = cells->first_cut[i];
+             resource->buffer == i && cut < cells->first_cut[i + 1]; cut++)
+            cells->current[cut] = *cells_held(cells, i, cut) = write;
+    }
+}
+
+static void verify_cells_finish(struct place_cells *cells)
+{
+    braid_store_finish(&cells->store);
+    *cells = (struct place_cells){ 0 };
+}
+
+// Errors: BRAID_INTERNAL (a buffer would stand for two), BRAID_NO_MEMORY.
+static braid_status verify_cells_create(const struct placed *placed, const braid_graph *graph,
+                                        struct place_cells *out_cells)
+{
+    struct place_cells cells = { .program = graph, .placed = placed->graph };
+    cells.buffers =
+        braid_store_take(&cells.store, placed->graph->resources.num, sizeof(*cells.buffers));
+    cells.first_cut = braid_store_take(&cells.store, graph->resources.num + 2, sizeof(uint32_t));
+    braid_status status = !cells.store.failed ? match_all(&cells, placed)
+                                              : braid_error_no_memory("the proof of a plan");
+    if (!status && (!find_cuts(&cells) || !find_cells(&cells)))
+        status = braid_error_no_memory("the proof of a plan");
+    if (status) {
+        verify_cells_finish(&cells);
+        return status;
+    }
+    fill_cells(&cells);
+    *out_cells = cells;
+    return BRAID_OK;
+}
+
+static uint32_t find_cut(const struct place_cells *cells, uint32_t buffer, uint64_t offset)
+{
+    uint32_t low = cells->first_cut[buffer], high = cells->first_cut[buffer + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (cells->cuts[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct cell_span verify_cells_find(const struct place_cells *cells, uint32_t buffer,
+                                          uint64_t offset, uint64_t bytes)
+{
+    return (struct cell_span){ find_cut(cells, buffer, offset),
+                               find_cut(cells, buffer, offset + bytes) };
+}
+
+// ---- regions ----
+
+// Proves that a placed graph has the loops and branches of the program. All nodes of one are on one
+// device, and it reads its condition there.
+
+static struct node_text placed_name(const struct placed *placed, uint32_t node)
+{
+    return braid_node_text(node, braid_graph_name(placed->graph, node));
+}
+
+// The condition is the memory that the region's node reads instead of the program's.
+static bool is_condition(const struct placed *placed, const braid_graph *program,
+                         const struct graph_region *theirs, const struct graph_region *ours)
+{
+    const struct graph_node *node = &graph_nodes(program)[theirs->node];
+    const struct graph_access *wanted = program->accesses.items;
+    const struct graph_access *has = placed->graph->accesses.items;
+    if (node->is_left_out || theirs->condition == GRAPH_NONE)
+        return ours->condition == theirs->condition;
+    for (uint32_t i = node->first_access; i < node->first_access + node->num_accesses; i++) {
+        if (wanted[i].resource == theirs->condition)
+            return has[i].resource == ours->condition;
+    }
+    return false;
+}
+
+static braid_status check_nodes(const struct placed *placed, const struct graph_region *region)
+{
+    uint32_t wanted = placed_place(placed->graph, region->node);
+    for (uint32_t i = region->first; i < region->first + region->num; i++) {
+        uint32_t place = placed_place(placed->graph, i);
+        if (place != wanted)
+            return braid_error(
+                BRAID_INTERNAL,
+                "the plan puts node %s on device %u, and node %s, which it is in, on device %u",
+                placed_name(placed, i).text, place, placed_name(placed, region->node).text, wanted);
+    }
+    return BRAID_OK;
+}
+
+// Errors: BRAID_INTERNAL, which name the node.
+static braid_status verify_place_regions(const struct placed *placed, const braid_graph *program)
+{
+    const struct graph_region *theirs = graph_regions(program);
+    const struct graph_region *ours = graph_regions(placed->graph);
+    uint32_t num = (uint32_t)program->regions.num;
+    bool right = placed->graph->regions.num == num;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && right; i++)
+        right = ours[i].node == theirs[i].node && ours[i].first == theirs[i].first &&
+                ours[i].num == theirs[i].num && ours[i].around == theirs[i].around &&
+                is_condition(placed, program, &theirs[i], &ours[i]);
+    if (!right)
+        return braid_error(BRAID_INTERNAL, "the plan has other loops or branches than the graph");
+    for (uint32_t i = 0; i < num && !status; i++)
+        status = check_nodes(placed, &theirs[i]);
+    return status;
+}
+
+// ---- the walk ----
 
 struct proof {
     const struct placed *placed;
@@ -196,7 +454,7 @@ static braid_status check_current(const struct proof *proof, uint32_t node, uint
     const struct graph_resource *part = graph_resource_at(proof->graph, resource);
     const struct place_cells *cells = &proof->cells;
     struct cell_span span =
-        braid_verify_cells_find(cells, cells->buffers[part->buffer].of, part->offset, part->bytes);
+        verify_cells_find(cells, cells->buffers[part->buffer].of, part->offset, part->bytes);
     for (uint32_t cut = span.first; cut < span.end; cut++) {
         uint32_t held = *cells_held(cells, part->buffer, cut), current = cells->current[cut];
         if (current != WRITTEN_NEVER && held != current)
@@ -219,8 +477,8 @@ static braid_status walk_node(const struct proof *proof, uint32_t node)
     for (uint32_t i = 0; i < graph_node->num_accesses && !status; i++) {
         const struct graph_access *access = access_of(proof->graph, graph_node->first_access + i);
         const struct graph_resource *part = graph_resource_at(proof->graph, access->resource);
-        struct cell_span span = braid_verify_cells_find(cells, cells->buffers[part->buffer].of,
-                                                        part->offset, part->bytes);
+        struct cell_span span =
+            verify_cells_find(cells, cells->buffers[part->buffer].of, part->offset, part->bytes);
         for (uint32_t cut = span.first; cut < span.end && access->mode != BRAID_READ; cut++)
             cells->current[cut] = *cells_held(cells, part->buffer, cut) = node + 1;
     }
@@ -235,7 +493,7 @@ static void walk_copy(const struct proof *proof, const braid_planned_copy *copy)
     uint32_t from = graph_resource_at(proof->graph, accesses[0].resource)->buffer;
     uint32_t to = graph_resource_at(proof->graph, accesses[1].resource)->buffer;
     struct cell_span span =
-        braid_verify_cells_find(cells, cells->buffers[from].of, copy->offset, copy->bytes);
+        verify_cells_find(cells, cells->buffers[from].of, copy->offset, copy->bytes);
     for (uint32_t cut = span.first; cut < span.end; cut++)
         *cells_held(cells, to, cut) = *cells_held(cells, from, cut);
 }
@@ -330,7 +588,7 @@ static braid_status check_all(const struct proof *proof)
                  memcmp(ours->items, theirs->items, ours->num * sizeof(struct graph_edge)) == 0);
     if (!fits)
         return braid_error(BRAID_INTERNAL, "the plan has other nodes or edges than the graph");
-    braid_status status = braid_verify_place_regions(placed, proof->program);
+    braid_status status = verify_place_regions(placed, proof->program);
     for (uint32_t i = 0; i < num_nodes && !status; i++)
         status = check_node(proof, i);
     for (uint32_t i = 0; i < placed->num_copies && !status; i++)
@@ -345,7 +603,7 @@ braid_status braid_verify_placed(const struct placed *placed, const braid_graph 
     struct proof proof = { .placed = placed, .program = graph, .graph = placed->graph };
     braid_status status = check_all(&proof);
     if (!status)
-        status = braid_verify_cells_create(placed, graph, &proof.cells);
+        status = verify_cells_create(placed, graph, &proof.cells);
     if (!status)
         status = braid_graph_find_units(placed->graph, &proof.units);
     if (!status)
@@ -353,6 +611,6 @@ braid_status braid_verify_placed(const struct placed *placed, const braid_graph 
     if (!status)
         status = walk_nodes(&proof);
     braid_graph_units_finish(&proof.units);
-    braid_verify_cells_finish(&proof.cells);
+    verify_cells_finish(&proof.cells);
     return status;
 }

@@ -3,8 +3,10 @@
 #ifndef BRAID_VERIFY_VERIFY_PROGRAM_H
 #define BRAID_VERIFY_VERIFY_PROGRAM_H
 
+#include "graph/graph.h"
 #include "plan/memory/memory_plan.h"
 #include "tasks/program_tasks.h"
+#include "tasks/tasks.h"
 
 // Proves from the operations alone the same as braid_schedule_verify proves of a schedule.
 // - Every node runs once, every edge and every pair in conflict is ordered, and no wait can block
@@ -23,5 +25,12 @@ braid_status braid_program_verify(const struct program *program, const braid_gra
 // enough to prove all. Errors: as above.
 braid_status braid_program_verify_frames(const struct program *program, const braid_graph *graph,
                                          uint32_t num_frames);
+
+// The nodes of `num_frames` frames one behind the other, with their bundles and accesses, but
+// without work, edges or hints. Each frame has transient buffers of its own. Nodes without work
+// touch nothing here: their order inside a frame is proved elsewhere. Node i of frame f has index i
+// + f * nodes. Errors: BRAID_NO_MEMORY, BRAID_INVALID_ARGUMENT (too many nodes for one graph).
+braid_status braid_unroll_frames(const braid_graph *graph, uint32_t num_frames,
+                                 braid_graph **out_unrolled);
 
 #endif

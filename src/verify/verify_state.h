@@ -92,26 +92,13 @@ struct node_text braid_verify_name(const struct verify *verify, uint32_t node);
 braid_status braid_verify_report(const struct verify *verify, uint32_t before, uint32_t node,
                                  const char *why);
 
-// verify_accesses.c: the part of a proof that looks at declared accesses.
-// Checks accesses node by node, in issue order. Each access must be ordered after the last write
-// before it, and each write after all reads since. If each of these pairs keeps the order of
-// insertion, all pairs in conflict do.
+// The part of a proof that looks at declared accesses. Checks accesses node by node, in issue
+// order. Each access must be ordered after the last write before it, and each write after all reads
+// since. If each of these pairs keeps the order of insertion, all pairs in conflict do.
 struct verify_accesses;
-braid_status braid_verify_accesses_create(const braid_graph *graph,
-                                          struct verify_accesses **out_accesses);
 braid_status braid_verify_accesses_node(struct verify_accesses *accesses,
                                         const struct verify *verify, uint32_t node);
 // Forgets all accesses of a proof.
 void braid_verify_accesses_forget(struct verify_accesses *accesses, const struct verify *verify);
-void braid_verify_accesses_destroy(struct verify_accesses *accesses);
-
-// verify_memory.c: the part of a proof that looks at a memory plan.
-// Checks node by node, in issue order, that buffers which share bytes are never alive at once. A
-// buffer begins to be used only when all users of the others have ended for the rest of the frame.
-struct verify_memory;
-braid_status braid_verify_memory_create(const struct verify *verify, const struct memory_plan *plan,
-                                        struct verify_memory **out_memory);
-braid_status braid_verify_memory_node(struct verify_memory *memory, uint32_t node, uint32_t lane);
-void braid_verify_memory_destroy(struct verify_memory *memory);
 
 #endif
