@@ -8,6 +8,8 @@
 
 #include <braid/status.h>
 
+#include "plan/schedule.h"
+
 // The look of a node that is left out, behind other attributes.
 #define DOT_LEFT_OUT ", fillcolor=\"#eeeeee\", color=\"#b4b4b4\", fontcolor=\"#8c8c8c\""
 
@@ -48,5 +50,7 @@ braid_status braid_dot_end(FILE *file);
 
 // Ends a drawing of any form: BRAID_IO_ERROR if any write to it failed.
 braid_status braid_drawing_end(FILE *file);
+
+braid_status braid_schedule_dot_write(const braid_schedule *schedule, FILE *file);
 
 #endif

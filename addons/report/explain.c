@@ -1,10 +1,329 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explains a plan or a node in one line, or the order of two nodes. The cause of an order is the
 // program's edges and data flow, a resource or hint, or the plan alone.
-#include "report/explain.h"
-
 #include "base/array.h"
 #include "base/error.h"
+#include "plan/plan_early.h"
+#include "plan/plan_limit.h"
+#include "plan/plan_text.h"
+#include "plan/schedule.h"
+
+// Why no plan has a node.
+#define EXPLAIN_LEFT_OUT "left out: no output of the graph needs its results"
+
+// ---- edges from resources ----
+
+// Explains an edge that follows from a resource by the access of each side.
+
+static bool overlap(const struct plan_graph *plan, uint32_t a, uint32_t b)
+{
+    const struct graph_resource *x = &plan->resources[a], *y = &plan->resources[b];
+    if (a == b)
+        return true;
+    return x->buffer == y->buffer && x->offset < y->offset + y->bytes &&
+           y->offset < x->offset + x->bytes;
+}
+
+static uint32_t combine(uint32_t a, uint32_t b)
+{
+    if (a == BRAID_EXCLUSIVE || b == BRAID_EXCLUSIVE)
+        return BRAID_EXCLUSIVE;
+    if (a == b)
+        return a;
+    return BRAID_READ_WRITE; // two different modes leave both a read and a write
+}
+
+// The access of a node to a resource: of several accesses the strongest; 0: none.
+static uint32_t mode_of(const struct plan_graph *plan, uint32_t node, uint32_t resource)
+{
+    uint32_t mode = 0;
+    for (uint32_t i = plan->access_first[node]; i < plan->access_first[node + 1]; i++) {
+        const struct graph_access *access = &plan->accesses[i];
+        if (!overlap(plan, access->resource, resource))
+            continue;
+        mode = mode ? combine(mode, access->mode) : access->mode;
+    }
+    return mode;
+}
+
+static void add_node(struct plan_text *text, const struct plan_graph *plan, uint32_t node)
+{
+    uint32_t main = plan_main_of(plan, plan_unit_of(plan, node));
+    plan_text_add(text, "%s", braid_plan_node_name(plan, node));
+    if (main != node)
+        plan_text_add(text, " of %s", braid_plan_node_name(plan, main));
+}
+
+// The last node of the unit that writes the resource, else the last that touches it at all.
+static uint32_t last_user(const struct plan_graph *plan, uint32_t unit, uint32_t resource)
+{
+    uint32_t last = plan_main_of(plan, unit);
+    bool wrote = false;
+    for (uint32_t i = 0; i < plan_unit_size(plan, unit); i++) {
+        uint32_t node = plan_unit_member(plan, unit, i);
+        uint32_t mode = mode_of(plan, node, resource);
+        bool writes = mode > BRAID_READ;
+        if (mode == 0 || (wrote && !writes))
+            continue;
+        last = node;
+        wrote = writes;
+    }
+    return last;
+}
+
+// A prelude that overwrites a list or scratch after earlier work clears it.
+static const char *second_verb(const struct plan_graph *plan, uint32_t node, uint32_t mode)
+{
+    switch (mode) {
+    case BRAID_READ:
+        return "read";
+    case BRAID_WRITE:
+        return plan_main_of(plan, plan_unit_of(plan, node)) == node ? "overwritten" : "cleared";
+    case BRAID_READ_WRITE:
+        return "changed";
+    case BRAID_ACCUMULATE:
+        return "added to";
+    default:
+        return "held";
+    }
+}
+
+// Writes "(written by listgen of p2g, cleared by clear_list of g2p)": how the units at the two ends
+// of a link use its resource.
+static void explain_resource(struct plan_text *text, const struct plan_graph *plan,
+                             const struct graph_link *link)
+{
+    uint32_t first = last_user(plan, plan_unit_of(plan, link->from), link->resource);
+    uint32_t mode = mode_of(plan, first, link->resource);
+    const char *verb = "written";
+    if (mode == BRAID_EXCLUSIVE)
+        verb = "held";
+    else if (mode == BRAID_READ)
+        verb = "read";
+    else if (mode == BRAID_ACCUMULATE)
+        verb = "added to";
+    plan_text_add(text, "(%s by ", verb);
+    add_node(text, plan, first);
+    verb = second_verb(plan, link->to, mode_of(plan, link->to, link->resource));
+    plan_text_add(text, ", %s by ", verb);
+    add_node(text, plan, link->to);
+    plan_text_add(text, ")");
+}
+
+// ---- orders by lanes ----
+
+// Explains an order that the plan alone makes: one lane, or a path through lanes and waits.
+
+#define NOT_REACHED UINT32_MAX
+#define REACHED_AT_ONCE (UINT32_MAX - 1) // on the lane of the first node itself
+
+// One wait on the path from the first node.
+struct hop {
+    uint32_t node;     // waited for
+    uint32_t previous; // hop, or REACHED_AT_ONCE
+};
+
+struct lane_path {
+    const struct braid_schedule *schedule;
+    uint32_t *lane_hop; // per lane: by which hop what runs there next comes after the first node
+    uint32_t *position_hop; // per position: likewise when it is recorded
+    struct array hops;      // struct hop
+};
+
+static bool init_path(struct lane_path *path)
+{
+    const braid_schedule_info *info = &path->schedule->info;
+    path->lane_hop = malloc(((size_t)info->num_lanes + 1) * sizeof(uint32_t));
+    path->position_hop = malloc(((size_t)info->num_records + 1) * sizeof(uint32_t));
+    if (!path->lane_hop || !path->position_hop)
+        return false;
+    for (uint32_t i = 0; i < info->num_lanes; i++)
+        path->lane_hop[i] = NOT_REACHED;
+    for (uint32_t i = 0; i < info->num_records; i++)
+        path->position_hop[i] = NOT_REACHED;
+    return true;
+}
+
+// Walks the steps from the first node to the second; the first hop found to a lane is kept.
+static bool find_lane_path(struct lane_path *path, uint32_t first, uint32_t second,
+                           uint32_t *out_hop)
+{
+    for (size_t i = 0; i < path->schedule->program.num_ops; i++) {
+        const braid_step *step = &path->schedule->program.ops[i];
+        uint32_t *lane_hop = &path->lane_hop[step->lane];
+        if (step->kind == BRAID_STEP_RUN && step->node == second) {
+            *out_hop = *lane_hop;
+            return true;
+        }
+        if (step->kind == BRAID_STEP_RUN && step->node == first)
+            *lane_hop = REACHED_AT_ONCE;
+        if (step->kind == BRAID_STEP_RECORD)
+            path->position_hop[step->position] = *lane_hop;
+        if (step->kind != BRAID_STEP_WAIT || *lane_hop != NOT_REACHED ||
+            path->position_hop[step->position] == NOT_REACHED)
+            continue;
+        struct hop *hop = braid_array_append(&path->hops, 1, sizeof(*hop));
+        if (!hop)
+            return false;
+        *hop = (struct hop){ step->node, path->position_hop[step->position] };
+        *lane_hop = (uint32_t)path->hops.num - 1;
+    }
+    *out_hop = NOT_REACHED;
+    return true;
+}
+
+static void add_hops(struct plan_text *text, const struct lane_path *path, uint32_t hop)
+{
+    const struct hop *hops = path->hops.items;
+    if (hops[hop].previous != REACHED_AT_ONCE) {
+        add_hops(text, path, hops[hop].previous);
+        plan_text_add(text, ",");
+    }
+    plan_text_add(text, " %s (lane %u)", braid_schedule_node_name(path->schedule, hops[hop].node),
+                  path->schedule->lane_of[hops[hop].node]);
+}
+
+// Why the second node's unit waited for the unit just before it on its lane, if it is the first's.
+static const char *why_delayed(const struct braid_schedule *schedule, uint32_t first,
+                               uint32_t second)
+{
+    static const char *const texts[] = {
+        [BRAID_SERIALISED_BY_LANES] = ": no lane was idle",
+        [BRAID_SERIALISED_BY_WAIT_COST] = ": on another it would wait and start no earlier",
+        [BRAID_SERIALISED_BY_MAX_CONCURRENT] = ": as many nodes ran as may run at once",
+    };
+    uint32_t unit = plan_unit_of(schedule->graph, second);
+    for (uint32_t i = 0; i < schedule->info.num_serialisations; i++) {
+        const braid_serialisation *pair = &schedule->serialisations[i];
+        if (!schedule_is_delay(pair) || plan_unit_of(schedule->graph, pair->second) != unit)
+            continue;
+        bool same =
+            plan_unit_of(schedule->graph, pair->first) == plan_unit_of(schedule->graph, first);
+        return same ? texts[pair->cause] : "";
+    }
+    return "";
+}
+
+// Writes how lanes and waits order two nodes, the first of which was issued first, that the graph
+// leaves free. False when memory runs out.
+static bool explain_lanes(struct plan_text *text, const struct braid_schedule *schedule,
+                          uint32_t first, uint32_t second)
+{
+    uint32_t lane = schedule->lane_of[second];
+    if (schedule->lane_of[first] == lane) {
+        plan_text_add(text, "share lane %u%s", lane, why_delayed(schedule, first, second));
+        return true;
+    }
+    struct lane_path path = { .schedule = schedule };
+    uint32_t hop;
+    bool done = init_path(&path) && find_lane_path(&path, first, second, &hop);
+    if (done && hop == NOT_REACHED) {
+        plan_text_add(text, "free");
+    } else if (done) {
+        plan_text_add(text, "ordered by the plan alone, through");
+        add_hops(text, &path, hop);
+    }
+    free(path.lane_hop);
+    free(path.position_hop);
+    braid_array_finish(&path.hops);
+    return done;
+}
+
+// ---- one node ----
+
+// Explains one node: why it is inside an island, or outside, its values that change, and the input
+// that it fetches for the next kernel.
+
+// The loop or branch that an island is; NULL: it is none.
+static const struct program *find_body(const struct braid_schedule *schedule,
+                                       const struct program *program, uint32_t island)
+{
+    const struct program *found = NULL;
+    for (uint32_t i = 0; i < program->num_bodies && !found; i++) {
+        const struct program *body = &program->bodies[i];
+        bool is_it = schedule->division.island_of[body->node] == island;
+        found = is_it ? body : find_body(schedule, body, island);
+    }
+    return found;
+}
+
+// Islands are stretches of lanes: the node's neighbours tell.
+static void explain_inside(struct plan_text *text, const struct braid_schedule *schedule,
+                           uint32_t node)
+{
+    const uint32_t *island_of = schedule->division.island_of;
+    uint32_t lane = schedule->lane_of[node], call = 0, num = 0;
+    uint32_t first = PLAN_NONE, last = PLAN_NONE;
+    const struct program *body = find_body(schedule, &schedule->program, island_of[node]);
+    if (body) {
+        plan_text_add(text, node == body->node ? "island %u" : "in island %u", island_of[node]);
+        plan_text_add(text, ", which is the %s '%s'",
+                      braid_work_words[schedule->program.kinds[body->node]].kind,
+                      braid_schedule_node_name(schedule, body->node));
+        return;
+    }
+    for (uint32_t i = schedule->lane_first[lane]; i < schedule->lane_first[lane + 1]; i++) {
+        uint32_t other = schedule->lane_nodes[i];
+        if (island_of[other] != island_of[node])
+            continue;
+        num++;
+        call = other == node ? num : call;
+        first = first == PLAN_NONE ? other : first;
+        last = other;
+    }
+    plan_text_add(text, "in island %u, call %u of %u, from '%s' to '%s'", island_of[node], call,
+                  num, braid_schedule_node_name(schedule, first),
+                  braid_schedule_node_name(schedule, last));
+}
+
+static void explain_island(struct plan_text *text, const struct braid_schedule *schedule,
+                           uint32_t node)
+{
+    const struct plan_division *division = &schedule->division;
+    if (!division->island_of)
+        plan_text_add(text, "not in an island: there are none on what it was planned for");
+    else if (division->island_of[node] != PLAN_NONE)
+        explain_inside(text, schedule, node);
+    else
+        plan_text_add(text, "not in an island: %s", division->why_outside[node]);
+}
+
+static void explain_prefetch(struct plan_text *text, const struct braid_schedule *schedule,
+                             const struct plan_prefetch *prefetch)
+{
+    if (!prefetch->bytes && !prefetch->why_not)
+        return;
+    const char *input = braid_plan_resource_name(schedule->graph, prefetch->resource);
+    const char *next = braid_schedule_node_name(schedule, prefetch->node);
+    if (prefetch->bytes) {
+        plan_text_add(text, "; fetches %llu bytes of %s for '%s'",
+                      (unsigned long long)prefetch->bytes, input, next);
+        return;
+    }
+    plan_text_add(text, "; fetches nothing of %s for '%s': ", input, next);
+    if (prefetch->culprit != PLAN_NONE)
+        plan_text_add(text, "'%s' ", braid_schedule_node_name(schedule, prefetch->culprit));
+    plan_text_add(text, "%s", prefetch->why_not);
+}
+
+// Writes the node's island, or why it is in none, its values that parameters change, and the bytes
+// that it fetches for the next kernel.
+static void explain_node(struct plan_text *text, const struct braid_schedule *schedule,
+                         uint32_t node)
+{
+    const char *changes = braid_plan_node_changes(schedule->graph, node);
+    if (schedule_left_out(schedule, node)) {
+        plan_text_add(text, EXPLAIN_LEFT_OUT);
+        return;
+    }
+    explain_island(text, schedule, node);
+    if (changes[0])
+        plan_text_add(text, "; changed by %s", changes);
+    if (schedule->prefetches)
+        explain_prefetch(text, schedule, &schedule->prefetches[node]);
+}
+
+// ---- plans and orders ----
 
 // The search for a path of the fewest edges goes backward from the second node, level by level.
 // Nodes before a node in its bundle are as near as the node itself.
@@ -67,7 +386,7 @@ static void say_link(struct plan_text *text, const struct plan_graph *plan, uint
     bool flow = link->hazard == GRAPH_READ_AFTER_WRITE;
     plan_text_add(text, "%s %s ", flow ? "ordered by data in" : "serialised by",
                   braid_plan_resource_name(plan, link->resource));
-    braid_explain_resource(text, plan, link);
+    explain_resource(text, plan, link);
 }
 
 // The next node on a path, from `node` on, that an edge leads away from.
@@ -173,7 +492,7 @@ static bool say_plan(struct plan_text *text, const struct braid_schedule *schedu
     }
     uint32_t start = plan_first_member(plan, plan_unit_of(plan, first));
     uint32_t end = plan_last_member(plan, plan_unit_of(plan, second));
-    if (!braid_explain_lanes(text, schedule, first, second))
+    if (!explain_lanes(text, schedule, first, second))
         return false;
     if (start == first && end == second)
         return true;
@@ -285,7 +604,7 @@ braid_status braid_schedule_explain(const braid_schedule *schedule, const braid_
     if (num_nodes == 0)
         braid_explain_limit(&text, schedule);
     else if (num_nodes == 1 || nodes[0].index == nodes[1].index)
-        braid_explain_node(&text, schedule, nodes[0].index);
+        explain_node(&text, schedule, nodes[0].index);
     else
         status = explain_pair(&text, schedule, nodes[0].index, nodes[1].index);
     return status;

@@ -2,7 +2,6 @@
 // Writes drawings of schedules in all forms.
 #include "base/error.h"
 #include "report/dot.h"
-#include "report/schedule_dot.h"
 #include "report/timeline.h"
 
 braid_status braid_schedule_write(const braid_schedule *schedule, braid_drawing drawing,

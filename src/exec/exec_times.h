@@ -64,8 +64,4 @@ void braid_exec_note_disabled(const braid_exec *exec, uint64_t first, uint32_t n
 // Whether one of the frames told of, the oldest first, disabled the node.
 bool braid_exec_was_disabled(const braid_exec *exec, uint32_t index, uint32_t node);
 
-// read_times.c: between begin_launch and end_launch, if a frame was launched since they were read.
-// Waits for the frames. Errors: those of event_synchronize, read_times and read_clock.
-braid_status braid_exec_read_times(braid_exec *exec, struct exec_times *times);
-
 #endif

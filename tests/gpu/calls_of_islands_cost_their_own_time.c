@@ -7,7 +7,7 @@
 #include "gpu/island_graph.h"
 #include "graph/graph.h"
 #include "support/check.h"
-#include "tune/tune_costs.h"
+#include "tune/tune_search.h"
 
 enum { WHOLE_BLOCK = 1024, FEW_THREADS = 32, KEPT = 3, COST_NS = 200000 };
 

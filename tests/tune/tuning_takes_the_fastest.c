@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "tune/tune_choose.h"
+#include "tune/tune_search.h"
 
 enum { num_times = 401 };
 

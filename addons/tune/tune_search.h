@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which tuning may play a graph.
-#ifndef BRAID_TUNE_TUNE_TRIALS_H
-#define BRAID_TUNE_TUNE_TRIALS_H
+// The parts of tuning: the ways that are worth trying, the choice, and the costs to plan with.
+#ifndef BRAID_TUNE_TUNE_SEARCH_H
+#define BRAID_TUNE_TUNE_SEARCH_H
 
 #include <braid/tune.h>
 
@@ -32,14 +32,17 @@ struct tune_trials {
     struct array trials; // struct tune_trial
 };
 
-static inline struct tune_trial *tune_trial_at(const struct tune_trials *trials, size_t index)
-{
-    return &((struct tune_trial *)trials->trials.items)[index];
-}
+// The trials still timed come first, the fastest of them foremost; each knows the spread of its
+// times, which are sorted too.
+void braid_tune_sort(struct tune_trials *trials);
 
-// Adds the ways of every mode that the device and graph allow, those that promise most by their
-// plans. Errors: those of braid_exec_create; BRAID_UNSUPPORTED only where no mode is allowed.
-braid_status braid_tune_trials_find(struct tune_trials *trials);
-void braid_tune_trials_finish(struct tune_trials *trials);
+// Chooses among sorted trials that may be as fast as the fastest the one with the fewest lanes.
+size_t braid_tune_choose(const struct tune_trials *trials);
+
+// Sets the graph's costs. If there is time in the budget, they are those in the plan from the costs
+// of nodes alone. Writes how long a frame took. Errors: those of braid_exec_create and
+// braid_exec_launch.
+braid_status braid_tune_measure(braid_device *device, braid_graph *graph, uint64_t budget_ns,
+                                uint64_t *out_frame_ns);
 
 #endif
