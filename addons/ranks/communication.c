@@ -12,13 +12,111 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
+#include "ranks/operation.h"
 #include "ranks/rank_graph.h"
 #include "ranks/ranks.h"
+
+// ---- operations ----
+
+void braid_rank_describe(char *text, size_t size, uint32_t operation, const char *name,
+                         uint64_t count, uint32_t peer)
+{
+    static const char *const words[] = {
+        [BRAID_RANK_SEND] = "send",
+        [BRAID_RANK_RECEIVE] = "receive",
+        [BRAID_RANK_BROADCAST] = "broadcast",
+        [BRAID_RANK_ALL_REDUCE] = "all-reduce",
+        [BRAID_RANK_ALL_GATHER] = "all-gather",
+        [BRAID_RANK_REDUCE_SCATTER] = "reduce-scatter",
+    };
+    char with[32] = "";
+    if (operation <= BRAID_RANK_BROADCAST)
+        snprintf(with, sizeof(with), " %s rank %u", operation == BRAID_RANK_SEND ? "to" : "from",
+                 peer);
+    snprintf(text, size, "%s '%s' of %llu element%s%s", words[operation], name,
+             (unsigned long long)count, count == 1 ? "" : "s", with);
+}
+
+static uint32_t bytes_of_element(uint32_t element)
+{
+    static const uint32_t bytes[] = { 1, 4, 4, 8, 8, 4, 8 };
+    return element < sizeof(bytes) / sizeof(*bytes) ? bytes[element] : 0;
+}
+
+// ---- nodes ----
 
 enum {
     MOST_TAG = 32767, // that every MPI has
     POST_NS = 1000,   // a lock and a word to another thread
 };
+
+// The functions that libbraid calls for graphs with communicators, and their data of ranks.
+
+static void release_communicators(braid_graph *graph)
+{
+    for (size_t i = 0; i < graph->resources.num; i++) {
+        if (graph_resource_at(graph, i)->communicator)
+            braid_communicator_release(graph_resource_at(graph, i)->communicator);
+    }
+}
+
+static void finish(braid_graph *graph)
+{
+    struct rank_graph *own = rank_graph_of(graph);
+    release_communicators(graph);
+    braid_array_finish(&own->communications);
+    braid_array_finish(&own->owners);
+    braid_array_finish(&own->copies);
+    braid_pointer_map_finish(&own->owned);
+    free(own);
+}
+
+// A clone is a user like the graph itself. Nothing is added to it by the program, so it needs no
+// owners.
+static bool clone_for(const braid_graph *graph, braid_graph *made)
+{
+    const struct array *from = &rank_graph_of(graph)->communications;
+    struct rank_graph *own = calloc(1, sizeof(*own));
+    void *items = NULL;
+    if (own && from->num)
+        items =
+            braid_array_append(&own->communications, from->num, sizeof(struct rank_description));
+    if (!own || (from->num && !items)) {
+        free(own);
+        return false;
+    }
+    if (items)
+        memcpy(items, from->items, from->num * sizeof(struct rank_description));
+    own->base = *graph->ranks;
+    made->ranks = &own->base;
+    for (size_t i = 0; i < made->resources.num; i++) {
+        if (graph_resource_at(made, i)->communicator)
+            braid_communicator_retain(graph_resource_at(made, i)->communicator);
+    }
+    return true;
+}
+
+static const struct graph_ranks_ops ops = {
+    .begin_task = braid_graph_begin_task,
+    .end_task = braid_graph_end_task,
+    .clone = clone_for,
+    .finish = finish,
+    .make_exec = braid_rank_make_exec,
+    .make_operations = braid_rank_make_operations,
+};
+
+// Gives the graph its table, if it has none. `rank`: the program's. Errors: BRAID_NO_MEMORY.
+static braid_status rank_graph_begin(braid_graph *graph, uint32_t rank)
+{
+    if (graph->ranks)
+        return BRAID_OK;
+    struct rank_graph *own = calloc(1, sizeof(*own));
+    if (!own)
+        return braid_error_no_memory("the communicators of a graph");
+    own->base = (struct graph_ranks){ .ops = &ops, .rank = rank };
+    graph->ranks = &own->base;
+    return BRAID_OK;
+}
 
 braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator *communicator,
                                           braid_resource *out_resource)
@@ -34,7 +132,7 @@ braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator
         }
     }
     const struct graph_resource resource = { .buffer = GRAPH_NONE, .communicator = communicator };
-    braid_status status = braid_rank_graph_begin(graph, communicator->rank);
+    braid_status status = rank_graph_begin(graph, communicator->rank);
     if (!status)
         status = braid_graph_append_resource(graph, communicator->name, resource, out_resource);
     if (!status)
@@ -250,7 +348,7 @@ static braid_status find_both_ends(const braid_graph *graph, const char *name,
                                    const braid_communication *given, const struct ends *ends,
                                    struct work_post *post)
 {
-    uint64_t bytes = given->count * braid_element_bytes((uint32_t)given->element);
+    uint64_t bytes = given->count * bytes_of_element((uint32_t)given->element);
     const void *to;
     braid_status status = find_end(graph, name, "from", given, given->from, given->from_resource,
                                    ends->has_from ? bytes * ends->from_ranks : 0, &post->from);
@@ -292,3 +390,5 @@ braid_status braid_graph_add_communication(braid_graph *graph,
         return braid_error_null("braid_graph_add_communication", "communication");
     return braid_graph_append_communication(graph, communication, 0, out_node);
 }
+
+// ---- the table for libbraid ----

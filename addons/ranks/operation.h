@@ -48,7 +48,7 @@ struct rank_operation {
 void braid_rank_operation_init(struct rank_operation *operation,
                                const struct rank_description *what, const char *name);
 
-// rank_enqueue.c: as in work_operation_ops.
+// rank_link.c: as in work_operation_ops.
 braid_status braid_rank_operation_enqueue(struct work_operation *base, const void *from, void *to,
                                           void *stream);
 
@@ -56,6 +56,5 @@ braid_status braid_rank_operation_enqueue(struct work_operation *base, const voi
 // counts ranks.
 void braid_rank_describe(char *text, size_t size, uint32_t operation, const char *name,
                          uint64_t count, uint32_t peer);
-uint32_t braid_element_bytes(uint32_t element);
 
 #endif

@@ -5,8 +5,11 @@
 
 #include "base/array.h"
 #include "base/pointer_map.h"
+#include "exec/exec.h"
+#include "exec/exec_part.h"
 #include "graph/graph.h"
 #include "graph/graph_ranks.h"
+#include "ranks/link.h"
 #include "ranks/operation.h"
 
 // Owns a buffer.
@@ -44,9 +47,6 @@ static inline const struct rank_description *rank_graph_description(const braid_
     return &all[graph_work_of(graph, post)->post.description];
 }
 
-// Gives the graph its table, if it has none. `rank`: the program's. Errors: BRAID_NO_MEMORY.
-braid_status braid_rank_graph_begin(braid_graph *graph, uint32_t rank);
-
 // communication.c: adds an operation; `key`: see rank_description.
 braid_status braid_graph_append_communication(braid_graph *graph,
                                               const braid_communication *communication,
@@ -62,5 +62,10 @@ braid_status braid_graph_end_task(braid_graph *graph, const struct owner_task *t
 // BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_own(const braid_graph *graph, const char *name,
                                    const braid_node_options *options);
+
+// rank_exec.c: graph_ranks_ops.
+braid_status braid_rank_make_exec(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options, braid_status status);
+void braid_rank_make_operations(braid_exec *exec, const braid_graph *graph);
 
 #endif

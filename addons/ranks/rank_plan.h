@@ -31,8 +31,6 @@ struct rank_plan_edge {
     uint32_t is_lane; // the plan's, not the graph's: the later is behind the earlier on its lane
 };
 
-#define RANK_PLAN_MAGIC 0x62726434u // and version
-
 // As it is read. As bytes: this, with any pointers, then operations, communicators, members, edges,
 // texts and a zero. All ranks have one byte order, and one version of Braid.
 struct rank_plan {
@@ -69,29 +67,7 @@ bool braid_rank_plan_read(const void *bytes, uint64_t num_bytes, struct rank_pla
 const struct rank_plan_communicator *braid_rank_plan_find_communicator(const struct rank_plan *plan,
                                                                        uint32_t number);
 
-// rank_match.c: compares orders, and finds which operations belong together. It writes edges
-// between vertices of all ranks and further vertices behind them. Those of rank r begin at
-// first_vertex[r].
-struct rank_match {
-    uint32_t *first_vertex; // one a rank, and their end
-    uint32_t num_vertices;
-    struct array edges; // struct rank_plan_edge
-};
-// Verdict: where orders differ, both are told. Errors: BRAID_NO_MEMORY.
-bool braid_rank_match(const struct rank_plan *plans, uint32_t num, struct rank_match *out_match,
-                      struct rank_verdict *out_verdict);
-void braid_rank_match_finish(struct rank_match *match);
-
-// rank_cycle.c: whether ranks wait for each other in a circle, by their graphs or also by lanes,
-// and such a circle in words. False: no memory.
-bool braid_rank_find_cycle(const struct rank_plan *plans, uint32_t num,
-                           const struct rank_match *match, bool with_lanes, char *text, size_t size,
-                           bool *out_found);
-
-// rank_judge.c: writes a verdict; false.
-__attribute__((format(printf, 3, 4))) bool
-braid_rank_refuse(struct rank_verdict *verdict, uint32_t status, const char *format, ...);
-bool braid_rank_has_no_memory(struct rank_verdict *verdict);
+// rank_judge.c: whether the plans of all ranks can run together.
 void braid_rank_judge(const void *const *bytes, const uint64_t *num_bytes, uint32_t num,
                       struct rank_verdict *out_verdict);
 // Whether all ranks are about to connect the same communicators.

@@ -121,7 +121,7 @@ static inline void rank_unlock(braid_ranks *ranks)
     pthread_mutex_unlock(&ranks->lock);
 }
 
-// rank_library.c: finds the engine's library. Errors: BRAID_UNAVAILABLE.
+// Finds the engine's library. Errors: BRAID_UNAVAILABLE.
 braid_status braid_rank_library_open(void **out_library, const struct rank_engine **out_engine);
 
 // rank_thread.c
@@ -132,50 +132,15 @@ braid_status braid_rank_call(braid_ranks *ranks, struct rank_call *call);
 bool braid_rank_progress(braid_ranks *ranks, bool *out_moved);
 // Moves everything on until the flag is set. False: the ranks have failed.
 bool braid_rank_progress_until(braid_ranks *ranks, const bool *flag);
-// The operation has ended, or failed: its lane goes on.
-void braid_rank_end(braid_ranks *ranks, struct rank_operation *operation);
 // Begins a transfer; `flag` is set when it has ended. False, and the ranks have failed.
 bool braid_rank_begin(braid_ranks *ranks, const struct rank_transfer *transfer, bool *flag);
-bool braid_rank_begin_waiting(braid_ranks *ranks, const struct rank_transfer *transfer,
-                              struct rank_waiting waiting, uint32_t *out_request);
 
-// rank_apart.c: makes a call that may wait for other ranks, and that nothing may end, on a thread
-// of its own. Meanwhile the communication thread asks for the progress of the others. *out_left:
-// the thread was left behind in the call, and `user` is its own. Errors: BRAID_DEVICE_ERROR (the
-// ranks have failed), BRAID_NO_MEMORY.
-struct rank_apart;
-braid_status braid_rank_call_apart(braid_ranks *ranks,
-                                   void (*call)(struct rank_apart *apart, void *user), void *user,
-                                   bool *out_left);
-// Behind each call of the engine. If the thread was left behind they never return, since its memory
-// may be gone. After braid_rank_apart_end it is not left behind any more.
-void braid_rank_apart_go_on(struct rank_apart *apart);
-void braid_rank_apart_end(struct rank_apart *apart);
-
-// rank_enqueue.c: the engine's calls for an operation and those that join it, which stand before
-// it.
-nccl_result braid_rank_enqueue(const struct rank_link *link, const struct rank_operation *last,
-                               void *stream, const struct rank_operation **out_failed);
-braid_status braid_rank_enqueue_explain(const struct rank_link *link,
-                                        const struct rank_operation *operation, nccl_result result);
-
-// rank_news.c
+// Asks for news of other ranks to be received.
 bool braid_rank_news_listen(braid_ranks *ranks);
-void braid_rank_news_hear(braid_ranks *ranks); // one was received
-// If an operation or call waits for long, asks the other ranks. If it waits for too long, fails it.
-void braid_rank_news_check_time(braid_ranks *ranks);
 // The first reason stands. All that waits ends. With `tell` the other ranks are told.
 void braid_rank_fail(braid_ranks *ranks, const char *why, bool tell);
 
-// rank_watch.c: all on the communication thread. The frames on a device that have waited longest,
-// since when, and a communicator of theirs; NULL: nothing waits. Their exec may be destroyed as
-// soon as the call returns, so that its watch may be compared and not be read.
-struct rank_watch *braid_rank_watch_find(braid_ranks *ranks, uint64_t *out_since_ns,
-                                         const braid_communicator **out_communicator);
-// Looks for failures that an engine of a device has noticed itself. True: the ranks have failed.
-bool braid_rank_watch_check_links(braid_ranks *ranks);
-
-// exchange.c: bytes of every rank go to rank 0, which judges them, and its verdict to all.
+// rank_plan.c: bytes of every rank go to rank 0, which judges them, and its verdict to all.
 struct rank_verdict {
     uint32_t status; // braid_status
     uint32_t plan_again;
