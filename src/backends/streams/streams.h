@@ -40,8 +40,6 @@ struct streams_times {
     struct store store;         // holds the arrays
 };
 
-enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
-
 struct streams_playing {
     struct playing base;
     braid_device *device;             // place 0's
@@ -68,27 +66,9 @@ struct streams_playing {
     struct store store;          // holds the arrays
 };
 
-braid_status braid_streams_launch(struct playing *playing, braid_stream *stream,
-                                  struct play_result *out_result);
-
-// streams_played.c: loops that another player plays.
-braid_status braid_streams_played_create(struct streams_playing *streams,
-                                         const struct stage *stage);
-void braid_streams_played_destroy(struct streams_played *played); // NULL does nothing
-// Launches a loop on the lane.
-braid_status braid_streams_played_launch(struct streams_playing *streams, const braid_step *op,
-                                         const struct stream_lane *lane);
-// The player's table has these, see player.h.
-braid_status braid_streams_played_update(struct playing *playing,
-                                         const struct backend_task *const *tasks, uint32_t num,
-                                         uint32_t frame);
-braid_status braid_streams_played_check_task(const struct playing *playing,
-                                             const struct backend_task *task);
 // Adds the times of nodes inside to the last frames of a profile, those of a playing with times.
 braid_status braid_streams_played_read_tallies(const struct streams_playing *streams,
                                                struct profile *profile);
-uint64_t braid_streams_played_num_iterations(const struct playing *playing, uint32_t loop,
-                                             enum iterations which);
 
 // streams_times.c
 // Keeps the times of the last `num_frames` frames of a playing that has its lanes, and its bodies.

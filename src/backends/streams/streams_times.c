@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of frames on streams: where the marks are, how they are recorded and read.
-#include "backends/streams/streams.h"
-
 #include <stdlib.h>
 
+#include "backends/streams/streams.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/store.h"
+#include "tasks/player.h"
+
+enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
 
 // Marks of operations in issue order.
 static braid_status number_marks(struct streams_playing *streams, struct streams_times *times,
