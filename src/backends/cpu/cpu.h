@@ -11,11 +11,163 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "backends/cpu/cpu_queue.h"
 #include "backends/cpu/cpu_slab.h"
 #include "base/blockers.h"
 #include "base/clock.h"
+#include "base/note.h"
 #include "device/backend.h"
+
+struct cpu_backend;
+struct cpu_job;
+struct cpu_point;
+
+// A kernel, copy, fill or host call, ready to run: a function and its arguments. blocks covers the
+// whole grid; calls are made with parts of it.
+struct cpu_work {
+    braid_cpu_function *call;
+    braid_blocks blocks;
+    void *const *args;
+    // Where the address of the words stands that the grid is read from when the work begins, and
+    // the largest that it may be. NULL: `blocks` has it.
+    void *const *grid_from;
+    braid_dim3 most;
+    _Atomic uint64_t *block_ns;    // its last block's; 0: not known. NULL: nobody asks
+    struct note *note;             // counts the calls; NULL: there is no black box
+    const uint32_t *cancelled;     // see backend_task
+    bool is_blocking;              // it sleeps, so no worker is to make the call
+    struct work_operation *awaits; // no call: the job goes on when it has ended; then is_blocking
+};
+
+// The part of a job for other threads: a grid that idle workers may help with, or a blocking call,
+// which has `work` only. Belongs to the job that runs the work.
+struct cpu_split {
+    struct cpu_job *job;
+    const struct cpu_work *work;
+    uint64_t chunk;              // blocks claimed at once
+    _Atomic uint64_t next_block; // claimed by adding chunk; may run past the end
+    uint32_t num_participants;   // lock; the thread that makes it 0 goes on with the job
+    bool open;                   // lock; in the list of grids that can be joined
+    struct cpu_split *next_open; // lock
+};
+
+// A thread that sleeps until another wakes it: a worker, or a thread of the program that waits for
+// a point.
+struct cpu_sleeper {
+    sem_t wake;
+    int core;                 // lock; where it ran last; -1: not known
+    struct cpu_seat *seat;    // a worker's; NULL: a thread of the program
+    struct cpu_sleeper *next; // lock; among those that sleep, or that are woken
+};
+
+// A sequence of work that one thread at a time walks: a stream's queue or a lane of a plan's
+// program. run returns the next job for the same thread, or NULL with the lock held. So the thread
+// that ended something looks for work before those that saw the end can add more. If `until` is
+// given, a stream hands itself on as soon as it is reached. pass leaves work to the workers.
+struct cpu_job {
+    struct cpu_job *(*run)(struct cpu_backend *backend, struct cpu_job *job,
+                           const struct cpu_point *until);
+    struct cpu_job *(*pass)(struct cpu_backend *backend, struct cpu_job *job);
+    struct cpu_job *stream; // the stream this is, or whose launch this is a lane of
+    struct cpu_job *next;   // lock; in the ready list, or among those waiting for something
+    uint32_t urgency;       // index of the ready list
+    uint32_t num_hosts; // lock; of a stream: threads that wait for a point of it and lend a hand,
+    uint32_t num_busy;  // lock; those of them that run something
+    struct cpu_split split;
+};
+
+struct cpu_job_list {
+    struct cpu_job *first, *last;
+};
+
+// A moment that jobs and host threads wait for: one record of an event, the end of one launch of a
+// program. Counted, pooled.
+struct cpu_point {
+    _Alignas(CPU_LINE_BYTES) void *pooled; // first; see cpu_pool
+    atomic_uint state;                     // enum cpu_point_state
+    atomic_uint num_references;
+    uint64_t time_ns;            // written before it is reached, where timing was asked for
+    struct cpu_job *stream;      // where it is queued; there at least until it is reached
+    struct cpu_sleeper *hosts;   // lock; threads of the program that wait for it, asleep
+    struct cpu_job_list waiting; // lock
+    bool timing;
+};
+
+// An exchange sets the last, once. If the point was watched, that thread wakes those that wait.
+enum cpu_point_state { CPU_POINT_AHEAD, CPU_POINT_WATCHED, CPU_POINT_REACHED };
+
+struct cpu_patch; // the changes for a play when it starts
+
+// A launch that a player queues: it runs jobs of its own.
+struct cpu_play {
+    // Begins, and returns a job for the calling thread to run, or NULL if there is nothing to do.
+    // The thread that ends the last job of it runs `then`. Lock not held.
+    struct cpu_job *(*start)(struct cpu_backend *backend, struct cpu_play *play,
+                             struct cpu_patch *patch, struct cpu_job *then);
+};
+
+enum cpu_command_kind {
+    CPU_COMMAND_WORK,
+    CPU_COMMAND_RECORD, // reaches point
+    CPU_COMMAND_WAIT,   // waits for point
+    CPU_COMMAND_LAUNCH, // waits for `before`, starts play, reaches `end`
+    CPU_COMMAND_GO_ON,  // in the next chunk; not counted
+};
+
+// Waits for the launch before of the same program; NULL: there was none.
+struct cpu_launch {
+    struct cpu_point *before, *end;
+    struct cpu_play *play;
+    struct cpu_patch *patch;
+};
+
+struct cpu_queued_work {
+    struct cpu_work work;
+    struct cpu_block *block; // where the arguments are; NULL: they follow
+};
+
+// An entry of a stream's queue, as long as its kind and its arguments need. Its references are the
+// walking thread's to give back.
+struct cpu_command {
+    uint32_t bytes; // to the next one
+    enum cpu_command_kind kind;
+    union {
+        struct cpu_point *point;
+        struct cpu_launch launch;
+        struct cpu_queued_work queued;
+        struct cpu_chunk *next_chunk;
+    };
+};
+
+// The bytes of a command of one kind.
+#define CPU_COMMAND_BYTES(member)                                                                  \
+    (offsetof(struct cpu_command, member) + sizeof(((struct cpu_command *)0)->member))
+
+// A queue lies in chunks, in the order in which it is written and read: so the caches fetch ahead.
+struct cpu_stream {
+    struct backend_stream base;
+    struct cpu_job job;
+    // Queueing threads write it; the walking thread reads it after all commands that it knew of. It
+    // has another line than the job's grid, of which helpers claim blocks.
+    _Alignas(CPU_LINE_BYTES) _Atomic uint64_t num_queued;
+    struct cpu_chunk *last_chunk; // issue lock; NULL: nothing was ever queued
+    uint32_t num_used_bytes;      // issue lock; of it
+    atomic_bool scheduled; // lock, to change it: ready, running or waiting, so it needs no push
+    // The walking thread's.
+    _Alignas(CPU_LINE_BYTES) struct cpu_command *next;
+    struct cpu_chunk *chunk; // that next is in
+    bool has_started;        // next has, and its ending thread goes on with the stream
+    uint32_t num_in_turn;    // commands begun since the stream was made ready
+    uint64_t num_known;      // the part of num_queued that it has seen
+    _Atomic uint64_t num_ended;
+};
+
+// If true, the caller sees the effects of the work, until something is queued. num_ended is read
+// first: read second, it could equal a num_queued from before the ended work queued more.
+static inline bool cpu_stream_is_idle(const struct cpu_stream *stream)
+{
+    uint64_t num_ended = atomic_load_explicit(&stream->num_ended, memory_order_acquire);
+    return num_ended == atomic_load_explicit(&stream->num_queued, memory_order_acquire);
+}
 
 // The lock cpu_backend.lock, "lock" in the comments below, guards the ready lists and the lists of
 // waiting and sleeping threads. Threads that queue commands or record events take
@@ -130,7 +282,7 @@ static inline void cpu_issue_unlock(struct cpu_backend *backend)
         braid_cpu_stream_schedule(backend, stream);
 }
 
-// cpu_sleep.c
+// cpu_worker.c
 void braid_cpu_sleeper_init(struct cpu_sleeper *sleeper);
 void braid_cpu_sleeper_finish(struct cpu_sleeper *sleeper);
 // Puts the sleeper in the list, and sleeps without the lock. Another thread takes it from the list
@@ -142,7 +294,6 @@ bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list);
 void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken);
 void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted); // lock held
-uint32_t braid_cpu_num_looking(const struct cpu_backend *backend);             // workers; lock held
 bool braid_cpu_worker_is_idle(const struct cpu_backend *backend);              // a hint
 
 // Threads are woken without the lock, which they take first of all.
@@ -172,7 +323,7 @@ bool braid_cpu_seat_part(struct cpu_backend *backend);
 // Wakes a worker, on another core than it slept on if that is taken.
 void braid_cpu_seat_wake(struct cpu_backend *backend, struct cpu_sleeper *sleeper);
 
-// cpu_time.c
+// cpu_worker.c
 void braid_cpu_relax(void);
 // To threads of any priority, for some microseconds. No cancellation point.
 void braid_cpu_give_way(void);
@@ -183,9 +334,6 @@ struct cpu_spin {
 struct cpu_spin braid_cpu_spin_begin(void);
 bool braid_cpu_spin_goes_on(struct cpu_backend *backend,
                             struct cpu_spin *spin); // asked every few polls
-// Polls until *word is no longer `seen` (true) or the spin is over (false).
-bool braid_cpu_spin_while_equal(struct cpu_backend *backend, const atomic_uint *word,
-                                unsigned seen);
 
 // cpu_worker.c: threads and the ready lists.
 braid_status braid_cpu_workers_start(struct cpu_backend *backend);
@@ -209,17 +357,12 @@ void braid_cpu_workers_end_lending(struct cpu_backend *backend, struct cpu_job *
 bool braid_cpu_worker_is_in_the_way(struct cpu_backend *backend);
 bool braid_cpu_other_work_is_ready(const struct cpu_backend *backend); // a hint
 
-// cpu_split.c
-// Runs all of the work, with the help of idle workers where that pays. False: helpers are still at
-// it, and the last of them goes on with the job; the caller must not touch the job any more. True:
-// job->split.work is NULL unless workers helped.
+// cpu_worker.c Runs all of the work, with the help of idle workers where that pays. False: helpers
+// are still at it, and the last of them goes on with the job; the caller must not touch the job any
+// more. True: job->split.work is NULL unless workers helped.
 bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work);
 // Calls some blocks of it, and notes that.
 void braid_cpu_work_call(const struct cpu_work *work, const braid_blocks *blocks);
-struct cpu_split *braid_cpu_split_join(struct cpu_backend *backend); // lock held; NULL: none
-void braid_cpu_split_participate(struct cpu_split *split);           // lock not held
-bool braid_cpu_split_leave(struct cpu_backend *backend,
-                           struct cpu_split *split); // lock held; true: last
 
 // cpu_blocker.c
 // Lets a thread of its own make a call that sleeps. That thread passes the job on, so the caller
@@ -232,10 +375,8 @@ bool braid_cpu_blocker_run(struct cpu_backend *backend, struct cpu_job *job,
 void braid_cpu_blockers_start(struct cpu_backend *backend); // which starts none yet
 void braid_cpu_blockers_stop(struct cpu_backend *backend);  // when no job is left
 
-// cpu_pass.c
+// cpu_blocker.c
 void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
-// Goes on with the job, and with those that this makes ready, as far as no worker is needed.
-void braid_cpu_job_pass(struct cpu_backend *backend, struct cpu_job *job);
 bool braid_cpu_thread_passes(void); // whether the caller is such a thread
 
 // cpu_task.c: tasks into work.
@@ -267,8 +408,6 @@ void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_
 // cpu_point.c
 struct cpu_point *braid_cpu_point_create(struct cpu_backend *backend,
                                          bool timing); // issue lock held; NULL: no memory
-// The same of a point that nobody else has a reference to.
-void braid_cpu_point_renew(struct cpu_point *point);
 void braid_cpu_point_add_reference(struct cpu_point *point);
 void braid_cpu_point_release(struct cpu_backend *backend,
                              struct cpu_point *point); // NULL does nothing
@@ -280,25 +419,11 @@ void braid_cpu_point_reach_locked(struct cpu_backend *backend, struct cpu_point 
 // The caller has a reference. No lock held.
 void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *point);
 
-// cpu_command.c
+// cpu_stream.c
 // Room for a command of so many bytes at the end of the queue, until the next call; NULL: no
 // memory. Issue lock held.
 struct cpu_command *braid_cpu_command_reserve(struct cpu_backend *backend,
                                               struct cpu_stream *stream, size_t bytes);
-// The next to run, of a queue that has one. The walking thread's.
-struct cpu_command *braid_cpu_command_next(struct cpu_backend *backend, struct cpu_stream *stream);
-void braid_cpu_command_skip(struct cpu_stream *stream); // to the one after that
-void braid_cpu_chunks_release(struct cpu_backend *backend,
-                              struct cpu_stream *stream); // the stream is idle
-// Memory for arguments that do not go into the queue. NULL: there is none. Issue lock held.
-struct cpu_block *braid_cpu_block_create(struct cpu_backend *backend, size_t bytes);
-unsigned char *braid_cpu_block_bytes(struct cpu_block *block);
-void braid_cpu_block_release(struct cpu_backend *backend, struct cpu_block *block); // any thread
-
-// cpu_walk.c
-struct cpu_job *braid_cpu_stream_run(struct cpu_backend *backend, struct cpu_job *job,
-                                     const struct cpu_point *until); // as cpu_job.run
-struct cpu_job *braid_cpu_stream_pass(struct cpu_backend *backend, struct cpu_job *job);
 
 // cpu_stream.c
 void braid_cpu_stream_init(struct cpu_stream *stream, int32_t priority);
@@ -310,13 +435,6 @@ void braid_cpu_stream_append(struct cpu_backend *backend, struct cpu_stream *str
 // The same as a record that reaches the point; a reference becomes the command's.
 void braid_cpu_stream_append_record(struct cpu_backend *backend, struct cpu_stream *stream,
                                     struct cpu_command *command, struct cpu_point *point);
-
-// cpu_memory.c
-uint64_t braid_cpu_memory_bytes(void); // the machine's; 0: not known
-
-// cpu_kernel.c
-// Fills in the call of a work of this kernel, and the place for the time of its blocks.
-void braid_cpu_kernel_fill_work(struct backend_kernel *kernel, struct cpu_work *work);
 
 // Operations of struct backend_ops, each of which some file defines.
 #define CPU_OPERATIONS(X)                                                                          \

@@ -1,14 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU as a device: opening, closing, its description, and the table of its operations.
-#include "backends/cpu/cpu.h"
-
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cpu/cpu.h"
 #include "base/error.h"
+
+// ---- memory ----
+
+// Memory: host memory for both kinds, and memory that is freed in stream order.
+
+enum { ALIGNMENT = 256 };
+
+// The machine's; 0: not known.
+static uint64_t cpu_memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+}
+
+// More than the machine has is refused here: malloc may promise it, and sanitizers end the program.
+static void *allocate(uint64_t bytes)
+{
+    uint64_t most = cpu_memory_bytes();
+    if (bytes > (most ? most : SIZE_MAX - ALIGNMENT))
+        return NULL;
+    return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
+
+braid_status braid_cpu_allocate(struct backend *base, braid_memory_kind kind, uint64_t bytes,
+                                void **out_memory)
+{
+    (void)base;
+    (void)kind;
+    void *memory = allocate(bytes);
+    if (!memory)
+        return braid_error(BRAID_NO_MEMORY, "cpu: cannot allocate %llu bytes",
+                           (unsigned long long)bytes);
+    *out_memory = memory;
+    return BRAID_OK;
+}
+
+void braid_cpu_release(struct backend *base, braid_memory_kind kind, void *memory)
+{
+    (void)base;
+    (void)kind;
+    free(memory);
+}
+
+// ---- the device ----
 
 enum {
     MAX_WORKERS = 1024,
@@ -88,7 +132,7 @@ static void get_info(struct backend *base, braid_device_info *out_info)
 {
     *out_info = (braid_device_info){
         .backend = "cpu",
-        .memory_bytes = braid_cpu_memory_bytes(),
+        .memory_bytes = cpu_memory_bytes(),
         .num_units = cpu_backend_of(base)->num_workers,
     };
     read_cpu_name(out_info->name, sizeof(out_info->name));

@@ -1,12 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks into work: every kind becomes a function of the form of a CPU kernel, with its arguments.
-#include "backends/cpu/cpu.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/cpu.h"
 #include "base/error.h"
 #include "base/inside.h"
+
+// ---- kernels ----
+
+// Kernels: on the CPU, a pointer to the program's function.
+
+struct cpu_kernel {
+    struct backend_kernel base;
+    braid_cpu_function *call;
+    void *user;
+    _Atomic uint64_t block_ns;
+};
+
+// Fills in the call of a work of this kernel, and the place for the time of its blocks.
+static void cpu_kernel_fill_work(struct backend_kernel *base, struct cpu_work *work)
+{
+    struct cpu_kernel *kernel = (struct cpu_kernel *)base;
+    work->call = kernel->call;
+    work->blocks.user = kernel->user;
+    work->block_ns = &kernel->block_ns;
+}
+
+braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *kernel,
+                                   enum kernel_use use, const uint32_t *arg_bytes,
+                                   uint32_t num_args, struct backend_kernel **out_kernel)
+{
+    (void)base;
+    (void)use; // a launch tells of its grid
+    (void)arg_bytes;
+    (void)num_args;
+    if (!kernel->cpu)
+        return braid_error(BRAID_UNSUPPORTED, "cpu: kernel '%s' has no CPU function", kernel->name);
+    struct cpu_kernel *loaded = calloc(1, sizeof(*loaded));
+    if (!loaded)
+        return braid_error_no_memory("a kernel");
+    loaded->call = kernel->cpu;
+    loaded->user = kernel->user;
+    *out_kernel = &loaded->base;
+    return BRAID_OK;
+}
+
+void braid_cpu_kernel_unload(struct backend *base, struct backend_kernel *kernel)
+{
+    (void)base;
+    free(kernel);
+}
+
+// ---- tasks ----
 
 enum {
     MAX_ALIGNMENT = 64,     // an argument's bytes have no larger one
@@ -139,7 +185,7 @@ static struct cpu_work describe_launch(const struct backend_task *task, void *co
         work.grid_from = &args[launch->num_args - 1];
         work.most = launch->grid;
     }
-    braid_cpu_kernel_fill_work(launch->kernel, &work);
+    cpu_kernel_fill_work(launch->kernel, &work);
     return work;
 }
 

@@ -1,13 +1,342 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker threads: they take ready jobs, help with large grids, and sleep when there is nothing.
-#include "backends/cpu/cpu.h"
-
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "backends/cpu/cpu.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
 #include "base/signals.h"
+
+// ---- short waits ----
+
+enum { LOOK_NS = 4000 }; // between two looks at who else is on the core
+
+void braid_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+// Sleeping is a cancellation point, and calls that wait for work are none.
+void braid_cpu_give_way(void)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
+struct cpu_spin braid_cpu_spin_begin(void)
+{
+    uint64_t now_ns = clock_now_ns();
+    return (struct cpu_spin){ .look_ns = now_ns + LOOK_NS, .end_ns = now_ns + CPU_SPIN_NS };
+}
+
+// A thread that spins on the core of another keeps it from that one. It had better sleep than
+// yield: one that yields counts as about to look for work for as long as the other runs.
+bool braid_cpu_spin_goes_on(struct cpu_backend *backend, struct cpu_spin *spin)
+{
+    uint64_t now_ns = clock_now_ns();
+    if (now_ns < spin->look_ns)
+        return true;
+    if (now_ns >= spin->end_ns)
+        return false;
+    spin->look_ns = now_ns + LOOK_NS;
+    return !braid_cpu_seat_is_shared(backend);
+}
+
+// Polls until *word is no longer `seen` (true) or the spin is over (false).
+static bool cpu_spin_while_equal(struct cpu_backend *backend, const atomic_uint *word,
+                                 unsigned seen)
+{
+    struct cpu_spin spin = braid_cpu_spin_begin();
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (atomic_load_explicit(word, memory_order_acquire) != seen)
+                return true;
+            braid_cpu_relax();
+        }
+    } while (braid_cpu_spin_goes_on(backend, &spin));
+    return false;
+}
+
+// ---- sleep ----
+
+// Sleeping threads, and which of them is woken.
+
+enum { SLEEPERS_LOOKED_AT = 64 }; // sleepers
+
+void braid_cpu_sleeper_init(struct cpu_sleeper *sleeper)
+{
+    sem_init(&sleeper->wake, 0, 0);
+    sleeper->core = -1;
+    sleeper->seat = NULL;
+    sleeper->next = NULL;
+}
+
+void braid_cpu_sleeper_finish(struct cpu_sleeper *sleeper)
+{
+    sem_destroy(&sleeper->wake);
+}
+
+void braid_cpu_sleep(struct cpu_backend *backend, struct cpu_sleeper *sleeper,
+                     struct cpu_sleeper **list)
+{
+    sleeper->core = sched_getcpu();
+    sleeper->next = *list;
+    *list = sleeper;
+    cpu_unlock(backend);
+    while (sem_wait(&sleeper->wake) && errno == EINTR)
+        continue;
+    cpu_lock(backend);
+}
+
+// Systems put a woken thread on its last core or on its waker's, even if another core is idle. So
+// threads that ran elsewhere come first, and of these the one that slept last.
+bool braid_cpu_wake_one(struct cpu_backend *backend, struct cpu_sleeper **list)
+{
+    int core = sched_getcpu();
+    struct cpu_sleeper **link = list;
+    for (int i = 0; i < SLEEPERS_LOOKED_AT && *link && (*link)->core == core; i++)
+        link = &(*link)->next;
+    if (!*link)
+        link = list;
+    struct cpu_sleeper *sleeper = *link;
+    if (!sleeper)
+        return false;
+    *link = sleeper->next;
+    sleeper->next = backend->woken;
+    backend->woken = sleeper;
+    return true;
+}
+
+void braid_cpu_wake_all(struct cpu_backend *backend, struct cpu_sleeper **list)
+{
+    while (braid_cpu_wake_one(backend, list))
+        continue;
+}
+
+// A sleeper may be gone as soon as it is woken.
+void braid_cpu_post_all(struct cpu_backend *backend, struct cpu_sleeper *woken)
+{
+    while (woken) {
+        struct cpu_sleeper *next = woken->next;
+        if (woken->seat)
+            braid_cpu_seat_wake(backend, woken);
+        else
+            sem_post(&woken->wake);
+        woken = next;
+    }
+}
+
+// Workers; lock held.
+// Counts the threads that are about to look for work: they spin, or were woken and are on their
+// way.
+static uint32_t cpu_num_looking(const struct cpu_backend *backend)
+{
+    return backend->num_spinning + backend->num_waking;
+}
+
+// Threads that look for work see the new epoch, or come to it; sleepers are woken for the rest. No
+// sleeper is overlooked: a thread looks for work under lock before it sleeps and as soon as it
+// wakes. Waking a second thread for the work of one on its way is worse than useless. The first was
+// put on the free core, so the second lands on its waker's core and takes time from it.
+void braid_cpu_workers_wake(struct cpu_backend *backend, uint32_t num_wanted)
+{
+    atomic_fetch_add_explicit(&backend->epoch, 1, memory_order_release);
+    for (uint32_t i = cpu_num_looking(backend); i < num_wanted; i++) {
+        if (!braid_cpu_wake_one(backend, &backend->parked))
+            return;
+        backend->num_waking++;
+    }
+}
+
+bool braid_cpu_worker_is_idle(const struct cpu_backend *backend)
+{
+    return atomic_load_explicit(&backend->num_active, memory_order_relaxed) < backend->num_workers;
+}
+
+// ---- large grids ----
+
+// Splitting the grid of one kernel over idle workers.
+
+enum {
+    SPLIT_MIN_NS = 5000, // less than this left to do is done faster than help can be called
+    CHUNK_MIN_NS = 2000, // chunks no shorter than this, so that claiming them costs little
+    CHUNKS_A_WORKER = 4, // so that all end at about the same time
+};
+
+void braid_cpu_work_call(const struct cpu_work *work, const braid_blocks *blocks)
+{
+    struct note *note = work->note;
+    if (note && note_is_cancelled(work->cancelled))
+        return;
+    if (note)
+        atomic_fetch_add_explicit(&note->begun, 1, memory_order_relaxed);
+    work->call(blocks, work->args);
+    if (note)
+        atomic_fetch_add_explicit(&note->ended, 1, memory_order_relaxed);
+}
+
+static void run_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
+{
+    braid_blocks blocks = work->blocks;
+    blocks.begin = begin;
+    blocks.end = end;
+    braid_cpu_work_call(work, &blocks);
+}
+
+// Runs blocks and learns from them.
+static uint64_t time_blocks(const struct cpu_work *work, uint64_t begin, uint64_t end)
+{
+    uint64_t start_ns = clock_now_ns();
+    run_blocks(work, begin, end);
+    uint64_t block_ns = (clock_now_ns() - start_ns) / (end - begin);
+    if (work->block_ns)
+        atomic_store_explicit(work->block_ns, block_ns, memory_order_relaxed);
+    return block_ns;
+}
+
+// Lock not held.
+static void cpu_split_participate(struct cpu_split *split)
+{
+    uint64_t end = split->work->blocks.end;
+    for (;;) {
+        uint64_t begin =
+            atomic_fetch_add_explicit(&split->next_block, split->chunk, memory_order_relaxed);
+        if (begin >= end)
+            return;
+        time_blocks(split->work, begin, end - begin < split->chunk ? end : begin + split->chunk);
+    }
+}
+
+// Lock held; NULL: none.
+static struct cpu_split *cpu_split_join(struct cpu_backend *backend)
+{
+    for (struct cpu_split *split = backend->open_splits; split; split = split->next_open) {
+        uint64_t next = atomic_load_explicit(&split->next_block, memory_order_relaxed);
+        if (next >= split->work->blocks.end)
+            continue;
+        split->num_participants++;
+        return split;
+    }
+    return NULL;
+}
+
+static void close_split(struct cpu_backend *backend, struct cpu_split *split)
+{
+    struct cpu_split **link = &backend->open_splits;
+    while (*link != split)
+        link = &(*link)->next_open;
+    *link = split->next_open;
+    split->open = false;
+}
+
+// Lock held; true: last.
+// Leaving happens under the lock, so the last to leave sees all that the others wrote.
+static bool cpu_split_leave(struct cpu_backend *backend, struct cpu_split *split)
+{
+    if (split->open)
+        close_split(backend, split);
+    return --split->num_participants == 0;
+}
+
+static bool run_shared(struct cpu_backend *backend, struct cpu_job *job,
+                       const struct cpu_work *work, uint64_t next_block, uint64_t chunk)
+{
+    struct cpu_split *split = &job->split;
+    split->job = job;
+    split->work = work;
+    split->chunk = chunk;
+    atomic_store_explicit(&split->next_block, next_block, memory_order_relaxed);
+    split->num_participants = 1;
+    split->open = true;
+    uint64_t num_chunks = (work->blocks.end - next_block - 1) / chunk + 1;
+    cpu_lock(backend);
+    split->next_open = backend->open_splits;
+    backend->open_splits = split;
+    uint32_t num_active = backend->num_heads + backend->num_helpers;
+    uint64_t num_idle = num_active < backend->num_workers ? backend->num_workers - num_active : 0;
+    braid_cpu_workers_wake(backend,
+                           (uint32_t)(num_idle < num_chunks - 1 ? num_idle : num_chunks - 1));
+    cpu_unlock(backend);
+
+    cpu_split_participate(split);
+    cpu_lock(backend);
+    bool last = cpu_split_leave(backend, split);
+    cpu_unlock(backend);
+    return last;
+}
+
+static uint64_t choose_chunk(const struct cpu_backend *backend, uint64_t num_blocks,
+                             uint64_t block_ns)
+{
+    uint64_t chunk = num_blocks / ((uint64_t)backend->num_workers * CHUNKS_A_WORKER);
+    uint64_t least = CHUNK_MIN_NS / (block_ns + 1) + 1;
+    return chunk > least ? chunk : least;
+}
+
+static bool is_worth_help(uint64_t num_blocks, uint64_t block_ns)
+{
+    return num_blocks > SPLIT_MIN_NS / (block_ns + 1);
+}
+
+// Blocks from `next` on. A worker may become idle at any time, so each chunk is done alone only
+// while all are busy.
+static bool run_rest(struct cpu_backend *backend, struct cpu_job *job, const struct cpu_work *work,
+                     uint64_t next, uint64_t block_ns)
+{
+    uint64_t num_blocks = work->blocks.end;
+    uint64_t chunk = choose_chunk(backend, num_blocks - next, block_ns);
+    while (num_blocks - next > chunk) {
+        if (braid_cpu_worker_is_idle(backend))
+            return run_shared(backend, job, work, next, chunk);
+        time_blocks(work, next, next + chunk);
+        next += chunk;
+    }
+    time_blocks(work, next, num_blocks);
+    return true;
+}
+
+// Whether help pays is known from the kernel's last run; else the first blocks are timed.
+bool braid_cpu_work_run(struct cpu_backend *backend, struct cpu_job *job, struct cpu_work *work)
+{
+    job->split.work = NULL;
+    if (work->grid_from)
+        braid_cpu_work_read_grid(work);
+    uint64_t num_blocks = work->blocks.end;
+    if (num_blocks == 0)
+        return true;
+    if (work->is_blocking)
+        return braid_cpu_blocker_run(backend, job, work);
+    if (num_blocks == 1 || backend->num_workers == 1) {
+        braid_cpu_work_call(work, &work->blocks);
+        return true;
+    }
+    uint64_t known_ns =
+        work->block_ns ? atomic_load_explicit(work->block_ns, memory_order_relaxed) : 0;
+    if (known_ns && is_worth_help(num_blocks - 1, known_ns))
+        return run_rest(backend, job, work, 0, known_ns);
+    uint64_t next = num_blocks / 64 + 1;
+    uint64_t block_ns = time_blocks(work, 0, next);
+    if (next == num_blocks)
+        return true;
+    if (is_worth_help(num_blocks - next, block_ns))
+        return run_rest(backend, job, work, next, block_ns);
+    run_blocks(work, next, num_blocks);
+    return true;
+}
+
+// ---- workers ----
 
 enum { LOOK_AT_MOST = 64 }; // ready jobs
 
@@ -80,7 +409,7 @@ void braid_cpu_job_queue(struct cpu_backend *backend, struct cpu_job *job)
 
 bool braid_cpu_workers_are_short(const struct cpu_backend *backend, const struct cpu_job *stream)
 {
-    return num_workers_wanted(backend, stream) > braid_cpu_num_looking(backend);
+    return num_workers_wanted(backend, stream) > cpu_num_looking(backend);
 }
 
 void braid_cpu_workers_wake_for(struct cpu_backend *backend, const struct cpu_job *stream)
@@ -206,12 +535,12 @@ static void help(struct cpu_backend *backend, struct cpu_split *split)
     count_active(backend, 0, 1);
     cpu_unlock(backend);
     braid_cpu_seat_part(backend);
-    braid_cpu_split_participate(split);
+    cpu_split_participate(split);
     cpu_lock(backend);
     braid_inside_end(&inside);
     count_active(backend, 0, -1);
     struct cpu_job *job = split->job;
-    if (braid_cpu_split_leave(backend, split))
+    if (cpu_split_leave(backend, split))
         run_jobs(backend, job, NULL);
 }
 
@@ -225,7 +554,7 @@ static bool run_something(struct cpu_backend *backend)
     }
     if (backend->num_heads + backend->num_helpers >= backend->num_workers)
         return false;
-    struct cpu_split *split = braid_cpu_split_join(backend);
+    struct cpu_split *split = cpu_split_join(backend);
     if (!split)
         return false;
     help(backend, split);
@@ -245,7 +574,7 @@ static bool spin(struct cpu_backend *backend)
     backend->num_spinning++;
     cpu_unlock(backend);
     bool changed =
-        braid_cpu_seat_part(backend) && braid_cpu_spin_while_equal(backend, &backend->epoch, seen);
+        braid_cpu_seat_part(backend) && cpu_spin_while_equal(backend, &backend->epoch, seen);
     cpu_lock(backend);
     backend->num_spinning--;
     return changed;

@@ -3,10 +3,388 @@
 #include "backends/cpu/walker/walker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/players.h"
 #include "base/error.h"
 #include "base/node_text.h"
+
+// ---- compiling ----
+
+// Compiling a plan's program into the steps of the lane walker.
+
+struct compiler {
+    const struct program *from;
+    const struct cpu_work *works; // an operation
+    struct cpu_program *program;
+    size_t num_steps, num_blocks;
+    size_t *op_of_step; // SIZE_MAX: of none. NULL: nobody asks
+    uint32_t slot, num_slots;
+};
+
+static void emit(struct compiler *compiler, struct cpu_step step)
+{
+    if (compiler->op_of_step)
+        compiler->op_of_step[compiler->num_steps] = SIZE_MAX;
+    compiler->program->steps[compiler->num_steps++] = step;
+}
+
+// Neighbours often have one shape and then share it, which keeps the walk's data small.
+static const braid_blocks *keep_blocks(struct compiler *compiler, const braid_blocks *blocks)
+{
+    braid_blocks *kept = compiler->program->blocks;
+    size_t num = compiler->num_blocks;
+    if (num && memcmp(&kept[num - 1], blocks, sizeof(*blocks)) == 0)
+        return &kept[num - 1];
+    kept[num] = *blocks;
+    compiler->num_blocks++;
+    return &kept[num];
+}
+
+static void emit_run(struct compiler *compiler, const braid_step *op)
+{
+    const struct cpu_work *work = &compiler->works[op - compiler->from->ops];
+    struct cpu_program *program = compiler->program;
+    program->changing[op->node].step = (uint32_t)compiler->num_steps;
+    bool is_called = work->grid_from || work->is_blocking || work->note;
+    if (is_called || (program->shares && work->blocks.end > 1)) {
+        struct cpu_work *kept = &program->works[program->num_works++];
+        *kept = *work;
+        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_SHARE, .work = kept });
+        return;
+    }
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_RUN,
+                                      .call = work->call,
+                                      .blocks = keep_blocks(compiler, &work->blocks),
+                                      .args = work->args });
+}
+
+static void emit_wait(struct compiler *compiler, const struct program_position *position)
+{
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_WAIT,
+                                      .wanted = 2 * (uint64_t)position->number,
+                                      .producer = &compiler->program->lanes[position->lane] });
+}
+
+// A run step publishes by itself; after anything else it takes a step of its own.
+static void emit_publish(struct compiler *compiler, size_t first_step, uint32_t number)
+{
+    struct cpu_step *steps = compiler->program->steps;
+    size_t num = compiler->num_steps;
+    if (num > first_step && steps[num - 1].kind == CPU_STEP_RUN)
+        steps[num - 1].position = number;
+    else
+        emit(compiler, (struct cpu_step){ .kind = CPU_STEP_PUBLISH, .position = number });
+}
+
+// Frame f makes (f + num_slots) * per_frame and the position of a gate. A gate begins where the
+// frame before the first would have left it: frames that are awaited and were none are fewer slots
+// before. The first frame of slot s is number s, and its start adds the stride.
+static void emit_frame_step(struct compiler *compiler, const braid_step *op)
+{
+    struct cpu_program *program = compiler->program;
+    bool awaits = op->kind == PROGRAM_AWAIT_FRAME;
+    uint32_t frames_before = program_frames_before(compiler->from, op);
+    const struct program_position *position = program_position_of(compiler->from, op);
+    uint64_t stride =
+        atomic_load_explicit(&program->gates[position->lane].progress, memory_order_relaxed);
+    uint64_t per_frame = stride / compiler->num_slots;
+    uint64_t frame = compiler->slot + compiler->num_slots - frames_before;
+    program->frame_steps[program->num_frame_steps++] =
+        (struct cpu_frame_step){ .step = &program->steps[compiler->num_steps],
+                                 .stride = stride,
+                                 .lane = position->lane,
+                                 .frames_before = frames_before };
+    emit(compiler, (struct cpu_step){
+                       .kind = awaits ? CPU_STEP_WAIT : CPU_STEP_PUBLISH_FRAME,
+                       .wanted = frame * per_frame + 2 * (uint64_t)position->number - stride,
+                       .producer = awaits ? NULL : &program->gates[position->lane],
+                   });
+}
+
+static void emit_loop(struct compiler *compiler, const braid_step *op)
+{
+    compiler->program->changing[op->node].step = (uint32_t)compiler->num_steps;
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_LOOP,
+                                      .body = compiler->program->bodies[op->position],
+                                      .args = compiler->works[op - compiler->from->ops].args });
+}
+
+static void emit_lane(struct compiler *compiler, uint32_t lane)
+{
+    const struct program *from = compiler->from;
+    size_t first_step = compiler->num_steps;
+    for (size_t i = 0; i < from->lanes[lane].num_ops; i++) {
+        const braid_step *op = program_lane_op(from, lane, i);
+        size_t step = compiler->num_steps;
+        if (op->kind == BRAID_STEP_RUN && !program_runs(from, op))
+            continue;
+        if (op->kind == BRAID_STEP_RUN)
+            emit_run(compiler, op);
+        else if (op->kind == BRAID_STEP_LOOP)
+            emit_loop(compiler, op);
+        else if (op->kind == BRAID_STEP_WAIT)
+            emit_wait(compiler, &from->positions[op->position]);
+        else if (op->kind != BRAID_STEP_RECORD)
+            emit_frame_step(compiler, op);
+        else
+            emit_publish(compiler, first_step, from->positions[op->position].number);
+        bool records = op->kind == BRAID_STEP_RECORD || op->kind == PROGRAM_RECORD_FRAME;
+        if (compiler->op_of_step && !records)
+            compiler->op_of_step[step] = (size_t)(op - from->ops);
+    }
+    struct cpu_lane *to = &compiler->program->lanes[lane];
+    to->steps = &compiler->program->steps[first_step];
+    to->program = compiler->program;
+    to->job.run = compiler->op_of_step ? braid_cpu_lane_run_timed : braid_cpu_lane_run;
+    to->job.pass = braid_cpu_lane_pass;
+    if (from->lanes[lane].has_work)
+        compiler->program->active[compiler->program->num_active++] = to;
+    emit(compiler, (struct cpu_step){ .kind = CPU_STEP_END });
+}
+
+// Each gate's progress is 2 for each frame position of its lane, of as many frames as there are
+// slots.
+static bool make_gates(const struct program *from, uint32_t num_slots, struct cpu_program *program)
+{
+    size_t num = 0;
+    for (size_t i = 0; i < from->num_ops; i++)
+        num +=
+            from->ops[i].kind == PROGRAM_RECORD_FRAME || from->ops[i].kind == PROGRAM_AWAIT_FRAME;
+    if (!num)
+        return true;
+    program->frame_steps = braid_store_take(&program->store, num, sizeof(*program->frame_steps));
+    program->gates = aligned_alloc(CPU_LINE_BYTES, from->num_lanes * sizeof(*program->gates));
+    if (!program->frame_steps || !program->gates)
+        return false;
+    for (uint32_t i = 0; i < from->num_lanes; i++)
+        program->gates[i] = (struct cpu_lane){ 0 };
+    for (uint32_t i = 0; i < from->num_frame_positions; i++)
+        atomic_fetch_add_explicit(&program->gates[from->frame_positions[i].lane].progress,
+                                  2 * (uint64_t)num_slots, memory_order_relaxed);
+    return true;
+}
+
+// Fills the lanes and steps; `works` has one an operation.
+static braid_status cpu_program_compile(const struct stage *stage, const struct cpu_work *works,
+                                        struct cpu_program *program)
+{
+    const struct program *from = stage->program;
+    uint32_t num_frames = stage->num_profiled;
+    size_t most_steps = from->num_ops + from->num_lanes; // and their ends
+    size_t *op_of_step = NULL;
+    struct store *store = &program->store;
+    if (num_frames)
+        op_of_step = braid_store_take(store, most_steps, sizeof(*op_of_step));
+    program->steps = braid_store_take(store, most_steps, sizeof(*program->steps));
+    program->blocks = braid_store_take(store, from->num_ops, sizeof(*program->blocks));
+    program->works = braid_store_take(store, from->num_ops, sizeof(*program->works));
+    program->active = braid_store_take(store, from->num_lanes, sizeof(*program->active));
+    if (store->failed || !make_gates(from, stage->num_slots, program))
+        return braid_error_no_memory("the steps of a program");
+    program->shares = cpu_backend_of(program->backend)->num_workers > 1;
+    struct compiler compiler = {
+        .from = from,
+        .works = works,
+        .program = program,
+        .op_of_step = op_of_step,
+        .slot = stage->slot,
+        .num_slots = stage->num_slots,
+    };
+    for (uint32_t i = 0; i < from->num_lanes; i++)
+        emit_lane(&compiler, i);
+    if (!num_frames)
+        return BRAID_OK;
+    program->play.start = braid_cpu_profile_start;
+    return braid_cpu_profile_create(program, from, num_frames, compiler.num_steps, op_of_step);
+}
+
+// ---- patches ----
+
+// Patches: changed tasks, from being set to the frame they are for.
+
+// Launches of one program run one after another, so the steps and arguments of the frame that runs
+// are the only ones anybody reads. A change waits in a patch until the launch it is for begins;
+// then it is written in place. Frames queued earlier do not see it, and a change costs its own
+// bytes only. Patches are made by updates and recycled by launches, never the other way round.
+
+struct entry {
+    uint32_t task;
+    size_t offset; // where its bytes are in the patch
+    struct cpu_work work;
+};
+
+struct cpu_patch {
+    struct cpu_patch *next; // free list
+    struct array entries;   // struct entry
+    struct array bytes;
+};
+
+static struct cpu_patch *take_patch(struct cpu_program *program)
+{
+    struct cpu_patch *patch = program->free_patches;
+    if (!patch)
+        return calloc(1, sizeof(*patch));
+    program->free_patches = patch->next;
+    patch->entries.num = 0;
+    patch->bytes.num = 0;
+    return patch;
+}
+
+static size_t total_bytes(const struct cpu_values *values)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < values->num; i++)
+        bytes += values->bytes[i];
+    return bytes;
+}
+
+// The task's entry in the pending patch, made if it is not there; NULL: no memory.
+static struct entry *find_entry(struct cpu_program *program, uint32_t task)
+{
+    struct cpu_patch *patch = program->pending;
+    struct cpu_changing *changing = &program->changing[task];
+    struct entry *entries = patch->entries.items;
+    if (changing->entry < patch->entries.num && entries[changing->entry].task == task)
+        return &entries[changing->entry];
+    size_t bytes = total_bytes(&changing->values);
+    if (!braid_array_reserve(&patch->entries, 1, sizeof(struct entry)) ||
+        !braid_array_reserve(&patch->bytes, bytes, 1))
+        return NULL;
+    changing->entry = (uint32_t)patch->entries.num;
+    struct entry *entry = braid_array_append(&patch->entries, 1, sizeof(*entry));
+    *entry = (struct entry){ .task = task, .offset = patch->bytes.num };
+    if (bytes)
+        braid_array_append(&patch->bytes, bytes, 1);
+    return entry;
+}
+
+// Whether the task's step, which shares its blocks with its neighbours, gets others. While no step
+// has blocks of its own, none has been changed, so they can be read.
+static bool needs_own_blocks(const struct cpu_program *program, uint32_t step,
+                             const struct cpu_work *work)
+{
+    const struct cpu_step *changed = &program->steps[step];
+    return !program->own_blocks && changed->kind == CPU_STEP_RUN &&
+           memcmp(changed->blocks, &work->blocks, sizeof(work->blocks)) != 0;
+}
+
+static bool make_own_blocks(struct cpu_program *program)
+{
+    program->own_blocks =
+        braid_store_take(&program->store, program->num_tasks, sizeof(*program->own_blocks));
+    return program->own_blocks;
+}
+
+static braid_status set(struct cpu_program *program, const struct backend_task *task)
+{
+    const struct cpu_changing *changing = &program->changing[task->node];
+    struct cpu_program *own = changing->program;
+    const struct cpu_work work = braid_cpu_task_describe(task, &changing->values);
+    if (needs_own_blocks(own, changing->step, &work) && !make_own_blocks(own))
+        return braid_error_no_memory("a changed task");
+    if (!program->pending)
+        program->pending = take_patch(program);
+    // The next launch applies each entry that it finds: nothing fails behind that.
+    struct entry *entry = program->pending ? find_entry(program, task->node) : NULL;
+    if (!entry)
+        return braid_error_no_memory("a changed task");
+    unsigned char *bytes = program->pending->bytes.items; // NULL where nothing has any
+    braid_cpu_task_recapture(task, &changing->values, bytes ? bytes + entry->offset : NULL);
+    entry->work = work;
+    return BRAID_OK;
+}
+
+// Changed tasks, from being set to the frame they are for.
+static braid_status cpu_program_update(struct playing *playing,
+                                       const struct backend_task *const *tasks, uint32_t num,
+                                       uint32_t frame)
+{
+    struct cpu_program *program = cpu_program_of(playing);
+    braid_status status = BRAID_OK;
+    (void)frame; // one at a time
+    pthread_mutex_lock(&program->patch_lock);
+    for (uint32_t i = 0; i < num && !status; i++) {
+        if (program->changing[tasks[i]->node].step != CPU_NO_STEP)
+            status = set(program, tasks[i]);
+        if (status)
+            status = braid_error(status, "node %s: %s",
+                                 braid_node_text(tasks[i]->node, tasks[i]->name).text,
+                                 braid_error_message());
+    }
+    pthread_mutex_unlock(&program->patch_lock);
+    return status;
+}
+
+static void apply_values(const struct cpu_values *values, const unsigned char *from)
+{
+    for (uint32_t i = 0; i < values->num; i++) {
+        memcpy(values->pointers[i], from, values->bytes[i]);
+        from += values->bytes[i];
+    }
+}
+
+// One thread runs a step that publishes by itself, with any number of blocks: a helper that went on
+// behind it could not publish.
+static void apply_work(struct cpu_program *program, uint32_t task, const struct cpu_work *work)
+{
+    struct cpu_step *step = &program->steps[program->changing[task].step];
+    if (step->kind == CPU_STEP_LOOP)
+        return; // it reads its values
+    if (step->kind == CPU_STEP_RUN && step->position == 0 && program->shares &&
+        work->blocks.end > 1) {
+        step->kind = CPU_STEP_SHARE;
+        step->work = &program->works[program->num_works++];
+    }
+    if (step->kind == CPU_STEP_SHARE) {
+        *step->work = *work;
+        return;
+    }
+    step->call = work->call;
+    if (memcmp(step->blocks, &work->blocks, sizeof(work->blocks)) == 0)
+        return;
+    program->own_blocks[task] = work->blocks;
+    step->blocks = &program->own_blocks[task];
+}
+
+void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch)
+{
+    if (!patch)
+        return;
+    const struct entry *entries = patch->entries.items;
+    const unsigned char *bytes = patch->bytes.items;
+    for (size_t i = 0; i < patch->entries.num; i++) {
+        const struct entry *entry = &entries[i];
+        if (bytes)
+            apply_values(&program->changing[entry->task].values, bytes + entry->offset);
+        apply_work(program->changing[entry->task].program, entry->task, &entry->work);
+    }
+    pthread_mutex_lock(&program->patch_lock);
+    patch->next = program->free_patches;
+    program->free_patches = patch;
+    pthread_mutex_unlock(&program->patch_lock);
+}
+
+static void free_patch(struct cpu_patch *patch)
+{
+    if (!patch)
+        return;
+    braid_array_finish(&patch->entries);
+    braid_array_finish(&patch->bytes);
+    free(patch);
+}
+
+static void cpu_patches_finish(struct cpu_program *program)
+{
+    free_patch(program->pending);
+    while (program->free_patches) {
+        struct cpu_patch *patch = program->free_patches;
+        program->free_patches = patch->next;
+        free_patch(patch);
+    }
+}
+
+// ---- playing ----
 
 static braid_status refuse_queue_calls(const struct program *program)
 {
@@ -113,7 +491,7 @@ static braid_status fill_program(const struct stage *stage, struct cpu_program *
     if (!works)
         return braid_error_no_memory("a program");
     capture_tasks(stage, program, works);
-    status = braid_cpu_program_compile(stage, works, program);
+    status = cpu_program_compile(stage, works, program);
     free(works);
     return status;
 }
@@ -124,7 +502,7 @@ static void free_program(struct cpu_program *program)
     for (uint32_t i = 0; i < program->num_bodies; i++)
         free_program(program->bodies[i]);
     braid_cpu_program_await_polls(program);
-    braid_cpu_patches_finish(program);
+    cpu_patches_finish(program);
     pthread_mutex_destroy(&program->patch_lock);
     free(program->lanes);
     free(program->arena);
@@ -172,6 +550,23 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     return status;
 }
 
+static bool append_launch(struct cpu_backend *backend, struct cpu_program *program,
+                          struct cpu_stream *stream);
+
+static braid_status launch(struct playing *playing, braid_stream *stream,
+                           struct play_result *out_result)
+{
+    struct cpu_program *program = cpu_program_of(playing);
+    struct cpu_backend *backend = cpu_backend_of(program->backend);
+    struct cpu_stream *queue = braid_cpu_stream_of(backend, device_backend_stream(stream));
+    pthread_mutex_lock(&program->patch_lock);
+    cpu_issue_lock(backend);
+    out_result->queued = append_launch(backend, program, queue);
+    cpu_issue_unlock(backend);
+    pthread_mutex_unlock(&program->patch_lock);
+    return out_result->queued ? BRAID_OK : braid_error_no_memory("a launch");
+}
+
 // The command waits for the launch before, wherever that was queued, and makes a point of its own
 // for the next one. Patch lock and issue lock held. False: no memory.
 static bool append_launch(struct cpu_backend *backend, struct cpu_program *program,
@@ -195,20 +590,6 @@ static bool append_launch(struct cpu_backend *backend, struct cpu_program *progr
     end->stream = &stream->job;
     braid_cpu_stream_append(backend, stream, command);
     return true;
-}
-
-static braid_status launch(struct playing *playing, braid_stream *stream,
-                           struct play_result *out_result)
-{
-    struct cpu_program *program = cpu_program_of(playing);
-    struct cpu_backend *backend = cpu_backend_of(program->backend);
-    struct cpu_stream *queue = braid_cpu_stream_of(backend, device_backend_stream(stream));
-    pthread_mutex_lock(&program->patch_lock);
-    cpu_issue_lock(backend);
-    out_result->queued = append_launch(backend, program, queue);
-    cpu_issue_unlock(backend);
-    pthread_mutex_unlock(&program->patch_lock);
-    return out_result->queued ? BRAID_OK : braid_error_no_memory("a launch");
 }
 
 // Finds the gates that the program's steps wait for, as far as it is known yet which program
@@ -281,7 +662,7 @@ const struct player braid_walker_player = {
     .get_cost_model = get_cost_model,
     .check = check,
     .create = create,
-    .update = braid_cpu_program_update,
+    .update = cpu_program_update,
     .orders_frames = orders_frames,
     .follow = follow,
     .launch = launch,

@@ -57,7 +57,7 @@ struct cpu_lane {
     const struct cpu_step *next;  // where a walker that left goes on; handed over by the lock
     atomic_bool walked;           // a hint: some thread walks the lane now
     atomic_uint num_yields;       // a hint: by its walkers in the way of others
-    atomic_uint num_sleeps;       // a hint: its walkers' next waits to sleep in; see walker_poll.c
+    atomic_uint num_sleeps;       // a hint: its walkers' next waits to sleep in; see walker_lane.c
     _Atomic uint64_t open_at;   // where others may take it over: frame << 32 | step + 1; 0: nowhere
     atomic_uint num_polling;    // threads that left it open and have not come back
     uint64_t wanted;            // lock; while parked: the progress it waits for
@@ -150,10 +150,6 @@ static inline struct cpu_program *cpu_program_of(struct playing *playing)
     return (struct cpu_program *)(void *)playing;
 }
 
-// walker_compile.c: fills the lanes and steps; `works` has one an operation.
-braid_status braid_cpu_program_compile(const struct stage *stage, const struct cpu_work *works,
-                                       struct cpu_program *program);
-
 // walker_lane.c
 struct cpu_job *braid_cpu_lane_run(struct cpu_backend *backend, struct cpu_job *job,
                                    const struct cpu_point *until);
@@ -165,13 +161,13 @@ struct cpu_job *braid_cpu_lane_pass(struct cpu_backend *backend, struct cpu_job 
 struct cpu_job *braid_cpu_program_start(struct cpu_backend *backend, struct cpu_play *play,
                                         struct cpu_patch *patch, struct cpu_job *then);
 
-// walker_loop.c
+// walker_lane.c
 // Begins the next iteration of the step's loop, and returns a lane of it for the calling thread.
 // The thread that ends it comes back to the step. NULL: the loop has ended.
 struct cpu_job *braid_cpu_loop_go_on(struct cpu_backend *backend, struct cpu_lane *lane,
                                      const struct cpu_step *step);
 
-// walker_poll.c
+// walker_lane.c
 enum cpu_poll_end {
     CPU_POLL_REACHED,    // the wait is over
     CPU_POLL_LEFT,       // it is not, but there is something better to do
@@ -188,13 +184,8 @@ struct cpu_lane *braid_cpu_program_take_over(struct cpu_program *program);
 // Returns when no thread polls in the program any more. All its frames have ended.
 void braid_cpu_program_await_polls(const struct cpu_program *program);
 
-// walker_patch.c: changed tasks, from being set to the frame they are for.
-braid_status braid_cpu_program_update(struct playing *playing,
-                                      const struct backend_task *const *tasks, uint32_t num,
-                                      uint32_t frame);
 // Writes the new values at the start of the frame, and recycles the patch. NULL does nothing.
 void braid_cpu_patch_apply(struct cpu_program *program, struct cpu_patch *patch);
-void braid_cpu_patches_finish(struct cpu_program *program);
 
 // walker_profile.c
 // Keeps the times of the last `num_frames` frames. `op_of_step` lives as long as the program.
