@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"
-#include "ranks/operation.h"
 #include "ranks/rank_graph.h"
 #include "ranks/ranks.h"
 

@@ -5,17 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "exec/exec.h"
-#include "exec/exec_part.h"
 #include "plan/schedule.h"
 #include "ranks/join.h"
-#include "ranks/link.h"
-#include "ranks/operation.h"
 #include "ranks/rank_graph.h"
 #include "ranks/rank_plan.h"
-#include "ranks/ranks.h"
 
 struct rank_exec_communicator {
     braid_communicator *communicator;

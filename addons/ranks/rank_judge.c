@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the plans of all ranks can run together: rank 0 decides for all.
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/append.h"
-#include "base/array.h"
 #include "base/store.h"
 #include "ranks/rank_plan.h"
-#include "ranks/ranks.h"
 
 // Compares orders, and finds which operations belong together. It writes edges between vertices of
 // all ranks and further vertices behind them. Those of rank r begin at first_vertex[r].

@@ -2,14 +2,9 @@
 // Writing a rank's plan as bytes, and reading it.
 #include "ranks/rank_plan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
-#include "ranks/ranks.h"
 
 #define RANK_PLAN_MAGIC 0x62726434u // and version
 

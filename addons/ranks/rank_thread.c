@@ -12,7 +12,6 @@
 
 #include "base/append.h"
 #include "base/array.h"
-#include "base/clock.h"
 #include "ranks/ranks.h"
 
 // ---- frames on devices ----

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "base/store.h"
 #include "base/text.h"
 #include "report/timeline.h"
 

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <braid/tune.h>
-
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/spread.h"

@@ -17,7 +17,6 @@
 #include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
 #include "graph/graph_ranks.h"
-#include "tasks/frame.h"
 
 // ---- rows of notes ----
 

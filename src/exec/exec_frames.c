@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
 #include "base/text.h"
 #include "exec/exec.h"
 #include "exec/exec_ended.h"

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "graph/addresses.h"
 #include "graph/graph_ranks.h"
-#include "graph/owners.h"
 
 // ---- the common steps ----
 

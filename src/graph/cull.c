@@ -3,7 +3,6 @@
 #include "graph/cull.h"
 
 #include "base/error.h"
-#include "base/store.h"
 #include "graph/graph.h"
 #include "graph/links.h"
 #include "graph/regions.h"

@@ -5,7 +5,6 @@
 #include "graph/links.h"
 
 #include "base/error.h"
-#include "base/store.h"
 #include "graph/segments.h"
 
 // ---- bundles ----

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <braid/region.h>
-
 #include "base/error.h"
 #include "graph/add.h"
 #include "graph/addresses.h"

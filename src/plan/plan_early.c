@@ -10,7 +10,6 @@
 #include "graph/extents.h"
 #include "graph/graph.h"
 #include "graph/segments.h"
-#include "plan/plan_graph.h"
 
 // ---- early launches ----
 

@@ -10,12 +10,7 @@
 // - If waits take no time, a unit that fits in front of another on its lane has its place there.
 #include <string.h>
 
-#include "plan/plan_costs.h"
-#include "plan/plan_graph.h"
-#include "plan/plan_pass.h"
 #include "plan/plan_passes.h"
-#include "plan/plan_placement.h"
-#include "plan/schedule.h"
 
 #define PLAN_MOST_EXACT_UNITS 24
 

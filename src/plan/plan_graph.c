@@ -14,7 +14,6 @@
 #include "graph/extents.h"
 #include "graph/placed.h"
 #include "graph/regions.h"
-#include "plan/plan_names.h"
 #include "plan/plan_text.h"
 
 // ---- names ----

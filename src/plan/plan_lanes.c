@@ -10,13 +10,8 @@
 // the more lanes there are. So the new choice is shorter. If the program names no limit, more lanes
 // may be taken for a little time.
 #include "base/error.h"
-#include "plan/plan_costs.h"
 #include "plan/plan_expect.h"
-#include "plan/plan_graph.h"
-#include "plan/plan_pass.h"
 #include "plan/plan_passes.h"
-#include "plan/plan_placement.h"
-#include "plan/schedule.h"
 
 enum { NUM_LANE_NUMBERS = 38 };
 

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/text.h"
 #include "plan/plan_expect.h"
 
 // A frame this near to a bound, one part in, is limited by that.

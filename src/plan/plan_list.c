@@ -4,14 +4,9 @@
 #include <stdlib.h>
 
 #include "base/big_memory.h"
-#include "plan/plan_bits.h"
-#include "plan/plan_costs.h"
 #include "plan/plan_heap.h"
-#include "plan/plan_pass.h"
 #include "plan/plan_passes.h"
-#include "plan/plan_placement.h"
 #include "plan/plan_waits.h"
-#include "plan/schedule.h"
 
 struct lane {
     uint32_t tail; // the last node placed on it; it is idle when that has ended

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ready units go by the heaviest path still ahead or, in a graph small enough to try both, by
 // level.
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/big_memory.h"
 #include "base/error.h"
 #include "plan/plan_expect.h"
-#include "plan/plan_pass.h"
 #include "plan/plan_passes.h"
 
 // ---- ranks ----

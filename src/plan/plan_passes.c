@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "plan/plan_islands.h"
 #include "plan/plan_limit.h"
-#include "plan/plan_placement.h"
 #include "plan/plan_times.h"
-#include "plan/program.h"
 
 // ---- posts ----
 

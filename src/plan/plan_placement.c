@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
 
 void braid_plan_placement_finish(struct plan_placement *placement)

@@ -7,11 +7,8 @@
 
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "plan/plan_pass.h"
 #include "plan/plan_passes.h"
-#include "plan/plan_placement.h"
 #include "plan/plan_waits.h"
-#include "plan/schedule.h"
 
 // ---- units in an order on lanes become a placement ----
 

@@ -7,16 +7,10 @@
 // transitive reduction of the graph and the lane orders. Otherwise it is, and must be waited for.
 #include "plan/plan_waits.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <braid/status.h>
-
-#include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
-#include "plan/plan_graph.h"
 
 struct plan_clock_count {
     uint32_t users;

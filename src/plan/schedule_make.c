@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
 #include "graph/regions.h"
-#include "plan/plan_graph.h"
-#include "plan/plan_islands.h"
 #include "plan/plan_limit.h"
 #include "plan/plan_passes.h"
 #include "plan/schedule.h"

@@ -6,8 +6,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
-#include "tasks/program_tasks.h"
 
 #define FRAME_NONE UINT32_MAX
 

@@ -15,7 +15,6 @@
 #include "base/store.h"
 #include "graph/addresses.h"
 #include "graph/links.h"
-#include "graph/placed.h"
 #include "graph/regions.h"
 #include "graph/segments.h"
 #include "verify/verify.h"

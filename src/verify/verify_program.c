@@ -3,12 +3,9 @@
 // its islands.
 #include "verify/verify_program.h"
 
-#include "base/array.h"
 #include "base/error.h"
-#include "base/node_text.h"
 #include "base/store.h"
 #include "graph/extents.h"
-#include "graph/regions.h"
 #include "verify/verify.h"
 #include "verify/verify_state.h"
 

@@ -2,7 +2,6 @@
 // The regions and explicit edges that the proofs of a graph share, and the messages of findings.
 #include "verify/verify_state.h"
 
-#include "base/array.h"
 #include "base/big_memory.h"
 #include "base/error.h"
 #include "graph/segments.h"

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/node_text.h"
 #include "base/ranges.h"
-#include "base/store.h"
 
 // ---- bodies ----
 

@@ -5,8 +5,6 @@
 #include "backends/streams/streams.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
-#include "tasks/player.h"
 
 enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
 

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
 #include "graph/links.h"
 
 // Place l of a clock: so many nodes of lane l are known to have ended.

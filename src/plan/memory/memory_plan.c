@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
 #include "plan/memory/lifetimes.h"
 
 // ---- many blocks, by time ----

@@ -2,21 +2,13 @@
 // Makes candidates, plans the graph that each leads to, and takes the one whose plan is shortest.
 #include "plan/places/place.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include <braid/schedule.h>
 
-#include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
 #include "graph/graph.h"
-#include "graph/placed.h"
 #include "graph/regions.h"
-#include "graph/segments.h"
-#include "plan/plan_costs.h"
-#include "plan/plan_graph.h"
 #include "plan/plan_heap.h"
 #include "plan/schedule.h"
 

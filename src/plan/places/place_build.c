@@ -5,21 +5,13 @@
 //
 // This makes no cycle. Nodes and copies stand in one sequence, in which all earlier edges go
 // forward. Accesses order the nodes that share memory as this sequence does.
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
-#include "base/store.h"
 #include "graph/add.h"
-#include "graph/placed.h"
 #include "graph/regions.h"
-#include "graph/segments.h"
 #include "plan/places/place.h"
-#include "plan/plan_costs.h"
-#include "plan/plan_graph.h"
 
 struct place_memory {
     braid_graph *graph;     // to which replicas are added
