@@ -31,9 +31,7 @@ struct capture {
     void *staging;        // host memory, likewise
 };
 
-// ---- kernels ----
-
-// The kernels of a capture: names and code.
+// ---- the kernels of a capture: names and code ----
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Execs of graphs with communicators: all ranks make them together, and agree before they run.
-
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,9 +35,7 @@ static inline struct rank_exec *rank_exec_of(const braid_exec *exec)
     return (struct rank_exec *)exec->parts;
 }
 
-// ---- agreement ----
-
-// Execs of graphs with communicators: the agreement of all ranks before anything runs.
+// ---- execs of graphs with communicators: the agreement of all ranks before anything runs ----
 
 // The parts of a plan that other ranks need to know.
 struct telling {
@@ -199,9 +196,7 @@ static braid_exec_options rank_exec_apart(const braid_exec_options *options)
     return apart;
 }
 
-// ---- launches ----
-
-// Launches of execs with communicators: the checks before one, and the counts after it.
+// ---- launches of execs with communicators: the checks before one, and the counts after it ----
 
 // With the lock of the ranks held. NULL: none.
 static const braid_communicator *find_in_flight_elsewhere(const struct rank_exec *own)

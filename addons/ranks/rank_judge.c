@@ -187,9 +187,7 @@ static bool rank_find_cycle(const struct rank_plan *plans, uint32_t num,
     return made;
 }
 
-// ---- matches ----
-
-// Which operations of the ranks belong together, and where their orders differ.
+// ---- which operations of the ranks belong together, and where their orders differ ----
 
 enum { MOST_SHOWN = 4 }; // operations of an order, from the one before the difference on
 

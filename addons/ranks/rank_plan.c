@@ -8,9 +8,7 @@
 
 #define RANK_PLAN_MAGIC 0x62726434u // and version
 
-// ---- exchanges ----
-
-// Something of every rank goes to rank 0, which judges, and the verdict to all.
+// ---- something of every rank goes to rank 0, which judges, and the verdict to all ----
 
 #define MOST_BYTES ((uint64_t)1 << 30) // from one rank
 

@@ -615,9 +615,7 @@ braid_status braid_rank_call(braid_ranks *ranks, struct rank_call *call)
     return BRAID_OK;
 }
 
-// ---- posting ----
-
-// Posting operations and awaiting them, on the threads that play a plan.
+// ---- posting operations and awaiting them, on the threads that play a plan ----
 
 static void post(struct work_operation *base, const void *from, void *to)
 {

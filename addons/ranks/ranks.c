@@ -14,9 +14,7 @@
 #include "base/library.h"
 #include "base/signals.h"
 
-// ---- the library ----
-
-// Finding the library that is the engine over MPI.
+// ---- finding the library that is the engine over MPI ----
 
 #define LIBRARY "libbraid_mpi.so"
 

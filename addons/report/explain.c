@@ -11,9 +11,7 @@
 // Why no plan has a node.
 #define EXPLAIN_LEFT_OUT "left out: no output of the graph needs its results"
 
-// ---- edges from resources ----
-
-// Explains an edge that follows from a resource by the access of each side.
+// ---- explains an edge that follows from a resource by the access of each side ----
 
 static bool overlap(const struct plan_graph *plan, uint32_t a, uint32_t b)
 {

@@ -21,9 +21,7 @@ struct drawing {
                              // PLAN_NONE, NO_IDLE_LANE, or an index into serialisations
 };
 
-// ---- nodes and edges ----
-
-// Draws the nodes and edges of a frame, and the inside of a region as a small frame.
+// ---- draws the nodes and edges of a frame, and the inside of a region as a small frame ----
 
 #define CRITICAL_LOOK "color=\"#c0392b\", penwidth=2.6"
 

@@ -17,9 +17,7 @@ static inline struct tune_trial *tune_trial_at(const struct tune_trials *trials,
     return &((struct tune_trial *)trials->trials.items)[index];
 }
 
-// ---- costs ----
-
-// Frames that measure costs: of a plan, of one lane, and inside of an island.
+// ---- frames that measure costs: of a plan, of one lane, and inside of an island ----
 
 enum {
     MEASURED_FRAMES = 9,       // behind the first

@@ -599,9 +599,7 @@ braid_status braid_exec_create(braid_device *device, const braid_graph *graph,
     return status;
 }
 
-// ---- destroying ----
-
-// Destroying an exec, once its frames have ended or their device has failed.
+// ---- destroying an exec, once its frames have ended or their device has failed ----
 
 static braid_status await_frames(braid_exec *exec)
 {

@@ -254,9 +254,7 @@ braid_status braid_graph_use_parameter(braid_graph *graph, braid_parameter param
     return BRAID_OK;
 }
 
-// ---- changes of each node ----
-
-// The changes of each node: the uses of parameters sorted by node, and as text.
+// ---- the changes of each node: the uses of parameters sorted by node, and as text ----
 
 static const struct graph_parameter_use *use_at(const braid_graph *graph,
                                                 const struct graph_changes *changes, uint32_t i)

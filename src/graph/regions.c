@@ -192,9 +192,7 @@ braid_status braid_graph_check_regions(const braid_graph *graph)
     return status;
 }
 
-// ---- accesses ----
-
-// From outside a region is a node that accesses each resource of its bodies once.
+// ---- from outside a region is a node that accesses each resource of its bodies once ----
 
 struct list {
     struct graph_access *items;

@@ -492,9 +492,7 @@ static braid_status plan_order_create(struct plan_graph *plan)
     return status;
 }
 
-// ---- all of the graph ----
-
-// Makes the graph that is planned: units, links, hints, edges and their order, names.
+// ---- makes the graph that is planned: units, links, hints, edges and their order, names ----
 
 static braid_status find_units(const braid_graph *graph, struct plan_graph *plan)
 {

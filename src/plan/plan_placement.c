@@ -29,9 +29,7 @@ void braid_plan_placement_keep(struct plan_placement *best, struct plan_placemen
     braid_plan_placement_finish(&worse);
 }
 
-// ---- starts of bundles ----
-
-// When nodes of bundles really start on their lanes.
+// ---- when nodes of bundles really start on their lanes ----
 
 struct lane_time {
     uint64_t free_ns;

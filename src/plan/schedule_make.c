@@ -453,9 +453,7 @@ braid_status braid_schedule_create_placed(struct placed *placed,
     return create(&order, out_schedule);
 }
 
-// ---- schedules without a division ----
-
-// Schedules with the lanes, steps and times of another.
+// ---- schedules with the lanes, steps and times of another ----
 
 static void *copy(const void *items, size_t num, size_t item_bytes)
 {

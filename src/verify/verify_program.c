@@ -9,9 +9,7 @@
 #include "verify/verify.h"
 #include "verify/verify_state.h"
 
-// ---- a graph of several frames ----
-
-// A graph of several frames, made as a user's program would make it.
+// ---- a graph of several frames, made as a user's program would make it ----
 
 struct unroll {
     const braid_graph *graph;

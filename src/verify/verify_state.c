@@ -6,9 +6,7 @@
 #include "base/error.h"
 #include "graph/segments.h"
 
-// ---- accesses ----
-
-// Proves that conflicting accesses are ordered as they were declared.
+// ---- proves that conflicting accesses are ordered as they were declared ----
 
 struct segment {
     uint32_t writer;  // the last node to write it or hold it exclusively, or GRAPH_NONE

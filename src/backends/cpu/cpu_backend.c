@@ -9,9 +9,7 @@
 #include "backends/cpu/cpu.h"
 #include "base/error.h"
 
-// ---- memory ----
-
-// Memory: host memory for both kinds, and memory that is freed in stream order.
+// ---- memory: host memory for both kinds, and memory that is freed in stream order ----
 
 enum { ALIGNMENT = 256 };
 

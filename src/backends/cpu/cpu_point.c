@@ -160,9 +160,7 @@ void braid_cpu_point_host_wait(struct cpu_backend *backend, struct cpu_point *po
     pthread_setcancelstate(cancel_state, NULL);
 }
 
-// ---- events ----
-
-// Events: each record gives the event a new point.
+// ---- events: each record gives the event a new point ----
 
 struct cpu_event {
     struct backend_event base;

@@ -7,9 +7,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 
-// ---- kernels ----
-
-// Kernels: on the CPU, a pointer to the program's function.
+// ---- kernels: on the CPU, a pointer to the program's function ----
 
 struct cpu_kernel {
     struct backend_kernel base;

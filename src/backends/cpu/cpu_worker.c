@@ -69,9 +69,7 @@ static bool cpu_spin_while_equal(struct cpu_backend *backend, const atomic_uint 
     return false;
 }
 
-// ---- sleep ----
-
-// Sleeping threads, and which of them is woken.
+// ---- sleeping threads, and which of them is woken ----
 
 enum { SLEEPERS_LOOKED_AT = 64 }; // sleepers
 
@@ -165,9 +163,7 @@ bool braid_cpu_worker_is_idle(const struct cpu_backend *backend)
     return atomic_load_explicit(&backend->num_active, memory_order_relaxed) < backend->num_workers;
 }
 
-// ---- large grids ----
-
-// Splitting the grid of one kernel over idle workers.
+// ---- splitting the grid of one kernel over idle workers ----
 
 enum {
     SPLIT_MIN_NS = 5000, // less than this left to do is done faster than help can be called

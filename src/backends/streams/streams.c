@@ -253,9 +253,7 @@ braid_status braid_streams_played_read_tallies(const struct streams_playing *str
     return status;
 }
 
-// ---- launches ----
-
-// One launch through streams: fork, submit, join.
+// ---- one launch through streams: fork, submit, join ----
 
 // Event and stream are of one device.
 static braid_status record(braid_event *event, braid_stream *stream)

@@ -33,9 +33,7 @@ struct slot_level {
     uint32_t num, share;
 };
 
-// ---- the occupied times of a place ----
-
-// Levels of occupation in order of time; only the latest are kept.
+// ---- levels of occupation in order of time; only the latest are kept ----
 
 #define MOST_LEVELS 4096 // then the later half is kept: a unit that is early seldom finds room
 
@@ -135,9 +133,7 @@ static bool place_slots_take(struct place_slots *slots, uint64_t start_ns, uint6
     return true;
 }
 
-// ---- the times of a frame ----
-
-// Puts units on places, one after another, each where it finds room.
+// ---- puts units on places, one after another, each where it finds room ----
 
 #define NEVER UINT64_MAX
 
@@ -279,9 +275,7 @@ static bool place_times_put(struct place_times *times, uint32_t unit, uint32_t p
     return place_slots_take(&times->slots[place], start_ns, cost, task->share[unit]);
 }
 
-// ---- list scheduling ----
-
-// HEFT, with the gaps between units that are placed filled by later ones.
+// ---- HEFT, with the gaps between units that are placed filled by later ones ----
 
 struct list {
     const struct place_task *task;

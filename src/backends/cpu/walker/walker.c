@@ -9,9 +9,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
-// ---- compiling ----
-
-// Compiling a plan's program into the steps of the lane walker.
+// ---- compiling a plan's program into the steps of the lane walker ----
 
 struct compiler {
     const struct program *from;
@@ -199,9 +197,7 @@ static braid_status cpu_program_compile(const struct stage *stage, const struct 
     return braid_cpu_profile_create(program, from, num_frames, compiler.num_steps, op_of_step);
 }
 
-// ---- patches ----
-
-// Patches: changed tasks, from being set to the frame they are for.
+// ---- patches: changed tasks, from being set to the frame they are for ----
 
 // Launches of one program run one after another, so the steps and arguments of the frame that runs
 // are the only ones anybody reads. A change waits in a patch until the launch it is for begins;
