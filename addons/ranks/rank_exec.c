@@ -187,7 +187,6 @@ static braid_status rank_exec_agree(braid_exec *exec, const braid_graph *graph, 
 }
 
 // The options of all ranks for the second plan.
-// The options of all ranks for the second plan.
 static braid_exec_options rank_exec_apart(const braid_exec_options *options)
 {
     braid_exec_options apart = *options;

@@ -77,8 +77,8 @@ static braid_status describe_all(const braid_exec *exec, const braid_graph *grap
     return status;
 }
 
-// Sets starts_early of all kernel tasks for the exec's schedule and player, and counts
-// them in its info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// Sets starts_early of all kernel tasks for the exec's schedule and player, and counts them in its
+// info. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options)
 {

@@ -53,8 +53,8 @@ uint32_t braid_graph_meet(const braid_graph *graph, uint32_t *a, uint32_t *b);
 bool braid_graph_writes_condition(const braid_graph *graph, const struct graph_region *region,
                                   const struct graph_access *access);
 
-// Whether all regions have ended, loops can end, and no bundle or edge goes where
-// it means nothing. Errors, which name the region: BRAID_INVALID_ARGUMENT.
+// Whether all regions have ended, loops can end, and no bundle or edge goes where it means nothing.
+// Errors, which name the region: BRAID_INVALID_ARGUMENT.
 braid_status braid_graph_check_regions(const braid_graph *graph);
 // Returns BRAID_UNSUPPORTED for a graph with regions. `who` is the subject of the message.
 braid_status braid_graph_refuse_regions(const braid_graph *graph, const char *who);

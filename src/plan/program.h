@@ -153,10 +153,10 @@ const struct program *braid_program_find_body(const struct program *program, uin
 // places. False: no memory.
 bool braid_program_list_lanes(struct program *program);
 
-// Moves each post of an operation between ranks forward in issue order, with the
-// waits before it on its lane. It then stands right behind all operations that it waits for. So it
-// stands before kernels that might fill the device and hold up other ranks. Posts keep their order
-// among each other, and so do lanes and positions. False: no memory, and nothing has changed.
+// Moves each post of an operation between ranks forward in issue order, with the waits before it on
+// its lane. It then stands right behind all operations that it waits for. So it stands before
+// kernels that might fill the device and hold up other ranks. Posts keep their order among each
+// other, and so do lanes and positions. False: no memory, and nothing has changed.
 bool braid_program_issue_posts_first(struct program *program);
 
 // Frees the arrays of a schedule's program.

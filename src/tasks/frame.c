@@ -49,12 +49,6 @@ static braid_status host_call_put(struct host_calls *calls, struct work_host wor
     return BRAID_OK;
 }
 
-// Has a disabled task call nothing.
-static void host_call_put_none(struct backend_task *task)
-{
-    task->host = (struct work_host){ .call = run_none };
-}
-
 // No frame uses the task's call, if it has one: another task may be given its record.
 static void host_call_leave(struct host_calls *calls, const struct backend_task *task)
 {
@@ -72,12 +66,6 @@ static void free_call(struct host_call *call)
            atomic_load(&call->num_begun))
         nanosleep(&pause, NULL);
     free(call);
-}
-
-static struct work_host host_call_work(const struct backend_task *task)
-{
-    const struct host_call *call = task->host.user;
-    return call->work;
 }
 
 // No frame is in flight, or the device has failed: calls that still run on a thread of the driver
@@ -419,7 +407,7 @@ static braid_status resolve_host(struct frame *frame, struct work_host work,
     if (status)
         return status;
     if (made->disabled)
-        host_call_put_none(made);
+        made->host = (struct work_host){ .call = run_none };
     else
         status = host_call_put(&frame->host_calls, work, made);
     if (status || !made->detour)
@@ -434,7 +422,8 @@ static bool is_same_call(const struct backend_task *old, bool is_disabled, const
 {
     if (old->disabled || is_disabled)
         return old->disabled == is_disabled;
-    return host_call_work(old).user == user;
+    const struct host_call *call = old->host.user;
+    return call->work.user == user;
 }
 
 braid_status braid_frame_resolve(const struct tasks *tasks, struct frame *frame, uint32_t index,

@@ -215,11 +215,6 @@ static bool allocate(struct frame_waits *frames)
     return !frames->store.failed;
 }
 
-static void frame_waits_finish(struct frame_waits *frames)
-{
-    braid_store_finish(&frames->store);
-}
-
 // Finds the waits; `program`, `links` and their number are given. Returns false if memory ran out.
 // In both cases frame_waits_finish frees the rest of the struct.
 static bool frame_waits_find(struct frame_waits *frames)
@@ -369,6 +364,6 @@ braid_status braid_program_order_frames(struct program *program,
 {
     struct frame_waits frames = { .program = program, .links = links, .num_links = num_links };
     bool done = frame_waits_find(&frames) && rewrite(&frames);
-    frame_waits_finish(&frames);
+    braid_store_finish(&frames.store);
     return done ? BRAID_OK : braid_error_no_memory("the order of frames");
 }

@@ -105,12 +105,6 @@ static struct cpu_command *cpu_command_next(struct cpu_backend *backend, struct 
     return stream->next;
 }
 
-// To the one after that.
-static void cpu_command_skip(struct cpu_stream *stream)
-{
-    stream->next = (struct cpu_command *)(void *)((char *)stream->next + stream->next->bytes);
-}
-
 // The stream is idle.
 // A failed reservation may have led on to a chunk that holds nothing yet.
 static void cpu_chunks_release(struct cpu_backend *backend, struct cpu_stream *stream)
@@ -143,11 +137,6 @@ static struct cpu_block *cpu_block_create(struct cpu_backend *backend, size_t by
     if (block)
         block->size_class = size_class;
     return block;
-}
-
-static unsigned char *cpu_block_bytes(struct cpu_block *block)
-{
-    return block->bytes;
 }
 
 // Any thread.
@@ -279,7 +268,7 @@ static void leave_command(struct cpu_stream *stream)
 {
     uint64_t num = atomic_load_explicit(&stream->num_ended, memory_order_relaxed);
     stream->has_started = false;
-    cpu_command_skip(stream);
+    stream->next = (struct cpu_command *)(void *)((char *)stream->next + stream->next->bytes);
     atomic_store_explicit(&stream->num_ended, num + 1, memory_order_release);
 }
 
@@ -604,7 +593,7 @@ static bool submit_many(struct cpu_backend *backend, struct cpu_stream *stream,
         return false;
     struct cpu_work work;
     cpu_issue_unlock(backend);
-    braid_cpu_task_capture(task, cpu_block_bytes(block), &work);
+    braid_cpu_task_capture(task, block->bytes, &work);
     cpu_issue_lock(backend);
     struct cpu_command *command = reserve_work(backend, stream, 0);
     if (!command) {

@@ -50,11 +50,6 @@ static bool place_slots_reset(struct place_slots *slots, uint32_t most)
     return braid_array_put(&slots->levels, &(struct slot_level){ 0 }, sizeof(struct slot_level));
 }
 
-static void place_slots_finish(struct place_slots *slots)
-{
-    braid_array_finish(&slots->levels);
-}
-
 // The last level that begins at or before a time; the first where none does.
 static size_t find_level(const struct place_slots *slots, uint64_t at)
 {
@@ -155,7 +150,7 @@ static bool reset(struct place_times *times)
 static void place_times_finish(struct place_times *times)
 {
     for (uint32_t i = 0; times->slots && i < times->task->num_places; i++)
-        place_slots_finish(&times->slots[i]);
+        braid_array_finish(&times->slots[i].levels);
     braid_store_finish(&times->store);
     *times = (struct place_times){ 0 };
 }
