@@ -13,7 +13,7 @@
 #include "base/whole_file.h"
 #include "capture/capture_file.h"
 #include "exec/exec.h"
-#include "exec/exec_idle.h"
+#include "exec/exec_parts.h"
 #include "graph/graph_ranks.h"
 #include "graph/links.h"
 #include "graph/regions.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Describing a device, and closing it: refused while the program holds anything of it, and known
 // for some time after.
+//
+// So no object outlives its device, and only the device's own handle can be used after it. Of the
+// devices closed last the shell stays, so that such a call is refused and reads no freed memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +12,7 @@
 #include "base/inside.h"
 #include "base/text.h"
 #include "device/device.h"
-#include "device/group.h"
+#include "device/places.h"
 
 // ---- the description ----
 

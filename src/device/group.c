@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of devices: the conditions for one, and which members reach each other's memory.
-#include "device/group.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "device/places.h"
 
 static braid_status check_member(braid_device *const *members, size_t index)
 {

@@ -3,6 +3,8 @@
 #ifndef BRAID_DEVICE_PLACES_H
 #define BRAID_DEVICE_PLACES_H
 
+#include <braid/schedule.h>
+
 #include "device/device.h"
 
 enum { MOST_PLACES = 64 };
@@ -31,5 +33,22 @@ static inline braid_device *places_device(const struct places *places, braid_dev
 // Adds 1 or -1 to a count of objects that hold a device, once for each device and for the group.
 // `count` is the offset of the number in braid_device.
 void braid_places_hold(const struct places *places, size_t count, int change);
+
+// The inside of a group of devices, which is a device itself.
+struct device_group {
+    struct places places;
+    uint32_t speeds[MOST_PLACES];
+    braid_place_link *links; // from * places.num + to
+    braid_place_model model; // describes these places
+};
+
+// The devices that an exec on this device runs on.
+struct places braid_device_places(braid_device *device);
+
+// The numbers of the first member, and the sums over the devices in it.
+void braid_device_group_get_info(const struct device_group *group, braid_device_info *out_info);
+
+// Lets go of the members, and frees the group.
+void braid_device_group_free(struct device_group *group);
 
 #endif

@@ -2,9 +2,7 @@
 // The part that tells which nodes run: rows of notes (note.h).
 //
 // A report takes no lock and waits for nothing: launches may be stuck. Of several frames that queue
-// for one slot, the first runs that has not ended (exec_ended.h).
-#include "exec/black_box.h"
-
+// for one slot, the first runs that has not ended (exec_ended.c).
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +12,8 @@
 #include "base/error_details.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "exec/exec_ended.h"
 #include "exec/exec_memory.h"
+#include "exec/exec_parts.h"
 #include "graph/graph_ranks.h"
 
 // ---- rows of notes ----

@@ -3,8 +3,6 @@
 //
 // Waits look for late frames themselves. If there is a callback, a thread of the exec sleeps until
 // the next deadline. While it knows of none, the next launch wakes it. A launch does no more.
-#include "exec/deadline.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,9 +11,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/inside.h"
-#include "exec/black_box.h"
 #include "exec/exec.h"
-#include "exec/exec_ended.h"
+#include "exec/exec_parts.h"
 
 struct deadline {
     struct exec_part part;

@@ -83,7 +83,7 @@ struct exec_turn {
     atomic_bool is_unrecorded;
 };
 
-// Nodes that rest while parameters disable all that need them: exec_idle.h.
+// Nodes that rest while parameters disable all that need them: exec_idle.c.
 struct exec_idle {
     bool *needed; // by vertex of `culled.reach`; NULL: there are no such nodes
     uint32_t *room;

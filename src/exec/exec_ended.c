@@ -8,14 +8,13 @@
 //
 // Who asks takes no lock: launches may be stuck. The number of a mark is written behind all else of
 // it, and is read before.
-#include "exec/exec_ended.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
+#include "exec/exec_parts.h"
 
 struct mark {
     braid_event *event;          // leased

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows the values that disable nodes: a node that only disabled nodes need is disabled, too, by
 // a control of its own.
-#include "exec/exec_idle.h"
-
 #include "base/error.h"
+#include "exec/exec_parts.h"
 
 braid_status braid_exec_idle_create(braid_exec *exec)
 {

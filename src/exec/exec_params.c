@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "verify/verify_params.h"
+#include "verify/verify_program.h"
 
 braid_status braid_exec_values_create(uint32_t num_tasks, struct store *store,
                                       struct exec_values *out_values)

@@ -56,7 +56,7 @@ braid_status braid_exec_params_create(const braid_graph *graph, const struct tas
                                       struct exec_params *out_params);
 void braid_exec_params_finish(struct exec_params *params);
 
-// Proves them: see verify_params.h, as whose errors these are.
+// Proves them: see braid_verify_params, as whose errors these are.
 braid_status braid_exec_params_verify(const struct exec_params *params, const braid_graph *graph,
                                       const struct tasks *tasks, const struct frame *const *frames,
                                       uint32_t num_frames);

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
-#include "exec/exec_idle.h"
+#include "exec/exec_parts.h"
 
 // ---- replaced values ----
 

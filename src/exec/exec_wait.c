@@ -9,10 +9,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/black_box.h"
-#include "exec/deadline.h"
 #include "exec/exec.h"
-#include "exec/exec_ended.h"
+#include "exec/exec_parts.h"
 
 // ---- waits in turn ----
 

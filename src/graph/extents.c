@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/node_text.h"
 
-// ---- buffers by address ----
+// ---- which buffer has a byte, and where the buffers end that bytes begin in ----
 
 static int compare_extents(const void *a, const void *b)
 {

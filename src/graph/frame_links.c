@@ -12,8 +12,6 @@
 // that memory as an earlier version. So the accesses to one memory are those to the current
 // version, then those of the next frame to the version before, and so on. The whole repeats with
 // the nth frame. Other resources have an n of 1.
-#include "graph/frame_links.h"
-
 #include <stdlib.h>
 
 #include "base/error.h"

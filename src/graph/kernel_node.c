@@ -7,7 +7,7 @@
 #include "graph/add.h"
 #include "graph/addresses.h"
 #include "graph/arguments.h"
-#include "graph/owners.h"
+#include "graph/graph_ranks.h"
 
 // A launch, and its arguments as classified.
 struct kernel_node {

@@ -10,7 +10,13 @@
 
 #include "graph/graph.h"
 #include "graph/links.h"
-#include "plan/plan_names.h"
+
+struct plan_names {
+    char *text;            // NUL-terminated strings
+    uint32_t *of_node;     // offsets into text; NULL: every node has the name at offset 0
+    uint32_t *of_resource; // full names, with the bytes of ranges
+    uint32_t *of_change;   // what of each node changes, by parameters; NULL: nothing of any
+};
 
 // Why a node's cost was not given, if so: the filled-in cost is a guess, or nothing in the node
 // takes time.

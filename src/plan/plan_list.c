@@ -301,7 +301,7 @@ static void plan_lister_finish(struct lister *lister)
     free(lister->batch);
 }
 
-// ---- idle lanes and ready units ----
+// ---- the units that run at each place, and the next ready unit that may start there ----
 
 static inline struct site *site_of_lane(const struct lister *lister, uint32_t lane)
 {
@@ -377,7 +377,9 @@ static inline struct plan_bits *next_ready(struct lister *lister, const struct s
     return taken == 0 || taken + share_of(lister, unit) <= PLAN_WHOLE_DEVICE ? &here->ready : NULL;
 }
 
-// gcc leaves out calls that only fetch, unless they are inlined.
+// Planning a big graph waits for memory most of the time, since nodes come in no order. So the
+// memory of later units is fetched ahead. gcc leaves out calls that only fetch, unless they are
+// inlined.
 #define FETCHING static inline __attribute__((always_inline))
 
 FETCHING void fetch_unit(const struct lister *lister, uint32_t rank)

@@ -13,6 +13,9 @@
 
 // ---- host calls ----
 
+// Each record is read when it runs, so a changed call gets another record. The old record stays
+// until all frames that were launched with it have ended.
+
 // Marks the thread as inside a host call, so that calls forbidden there are refused.
 static void run(void *user)
 {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proof that a parameter's bytes reach each of its users, in every frame.
-#include "verify/verify_params.h"
-
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
 #include "graph/graph.h"
+#include "verify/verify_program.h"
 
 struct proof {
     const braid_graph *graph;

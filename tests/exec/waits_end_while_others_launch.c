@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "exec/exec.h"
-#include "exec/exec_ended.h"
+#include "exec/exec_parts.h"
 #include "trace_backend.h"
 
 static void nothing(const braid_blocks *blocks, void *const *args)

@@ -3,7 +3,7 @@
 // is forgotten, the exec is refused, however far apart the frames are.
 #include <braid/braid.h>
 
-#include "graph/frame_links.h"
+#include "graph/links.h"
 #include "support/check.h"
 #include "support/wide_plan.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of items of one size, which only grow.
-#include "backends/cpu/cpu_slab.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "backends/cpu/cpu.h"
 
 // How many items a frame has in flight at once varies with the workers' luck. A first slab that is
 // larger than most frames, and doubling after it, keep a later frame from being the one that grows.

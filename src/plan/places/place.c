@@ -33,7 +33,7 @@ struct slot_level {
     uint32_t num, share;
 };
 
-// ---- levels of occupation in order of time; only the latest are kept ----
+// ---- the occupied times of one place, by levels in order of time: the latest are kept ----
 
 #define MOST_LEVELS 4096 // then the later half is kept: a unit that is early seldom finds room
 
@@ -128,7 +128,10 @@ static bool place_slots_take(struct place_slots *slots, uint64_t start_ns, uint6
     return true;
 }
 
-// ---- puts units on places, one after another, each where it finds room ----
+// ---- a quick estimate of a frame on several places ----
+
+// Puts units on places, one after another, each where it finds room. It finds when a unit could end
+// on each place, with the copies that it would need there.
 
 #define NEVER UINT64_MAX
 
