@@ -42,14 +42,7 @@ static uint32_t bytes_of_element(uint32_t element)
     return element < sizeof(bytes) / sizeof(*bytes) ? bytes[element] : 0;
 }
 
-// ---- nodes ----
-
-enum {
-    MOST_TAG = 32767, // that every MPI has
-    POST_NS = 1000,   // a lock and a word to another thread
-};
-
-// The functions that libbraid calls for graphs with communicators, and their data of ranks.
+// ---- the functions that libbraid calls for graphs with communicators, and their data ----
 
 static void release_communicators(braid_graph *graph)
 {
@@ -116,6 +109,13 @@ static braid_status rank_graph_begin(braid_graph *graph, uint32_t rank)
     graph->ranks = &own->base;
     return BRAID_OK;
 }
+
+// ---- nodes ----
+
+enum {
+    MOST_TAG = 32767, // that every MPI has
+    POST_NS = 1000,   // a lock and a word to another thread
+};
 
 braid_status braid_graph_add_communicator(braid_graph *graph, braid_communicator *communicator,
                                           braid_resource *out_resource)
@@ -389,5 +389,3 @@ braid_status braid_graph_add_communication(braid_graph *graph,
         return braid_error_null("braid_graph_add_communication", "communication");
     return braid_graph_append_communication(graph, communication, 0, out_node);
 }
-
-// ---- the table for libbraid ----

@@ -105,8 +105,6 @@ static void begin_body(struct drawing *drawing, const struct program *body, bool
     braid_dot_begin_box(drawing->file, label, DOT_REGION_LOOK, "region_%" PRIu32, body->node);
 }
 
-static void write_lanes(struct drawing *drawing, const struct program *body);
-
 // A node of the program. One that has a body stands in a box with the lanes of the body, their
 // nodes and the edges among them.
 static void dot_write_planned_node(struct drawing *drawing, uint32_t node,
