@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining sends and receives that a device must queue as one.
-#include "ranks/join.h"
-
 #include <string.h>
 
 #include "base/error.h"

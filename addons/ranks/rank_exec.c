@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "exec/exec.h"
 #include "plan/schedule.h"
-#include "ranks/join.h"
 #include "ranks/rank_graph.h"
 #include "ranks/rank_plan.h"
 

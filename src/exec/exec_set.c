@@ -7,7 +7,7 @@
 #include "base/inside.h"
 #include "base/node_text.h"
 #include "exec/exec.h"
-#include "graph/arguments.h"
+#include "graph/add.h"
 #include "graph/placed.h"
 #include "plan/schedule.h"
 

@@ -3,6 +3,10 @@
 #ifndef BRAID_GRAPH_ADD_H
 #define BRAID_GRAPH_ADD_H
 
+#include <stdint.h>
+
+#include <braid/graph.h>
+
 #include "graph/graph.h"
 
 enum { GRAPH_ALIGNMENT = 256 }; // for memory that the plan chooses, where the program says nothing
@@ -32,5 +36,23 @@ braid_status braid_graph_append_resource(braid_graph *graph, const char *name,
 // Cannot fail after braid_graph_check_node and braid_graph_reserve_node.
 void braid_graph_append_node(braid_graph *graph, enum work_kind kind, uint32_t payload,
                              const braid_node_options *options, braid_node *out_node);
+
+enum graph_argument_kind {
+    GRAPH_ARGUMENT_BYTES,     // a value
+    GRAPH_ARGUMENT_UNCHECKED, // a pointer that nothing orders
+    GRAPH_ARGUMENT_ADDRESS,   // the address of a resource, and perhaps an access to it
+    GRAPH_ARGUMENT_TRAP,      // the address of the frame's trap
+};
+
+struct graph_argument {
+    enum graph_argument_kind kind;
+    uint32_t mode;           // braid_access_mode, if the address is an access as well; or 0
+    size_t bytes;            // that the kernel takes
+    const void *data;        // as given
+    braid_resource resource; // that an address with data is in
+    const void *address;     // that address, once it is found; NULL: each frame has its own
+};
+
+struct graph_argument braid_graph_classify_argument(const braid_arg *arg);
 
 #endif
