@@ -393,7 +393,7 @@ void braid_cpu_blockers_stop(struct cpu_backend *backend);  // when no job is le
 
 // cpu_blocker.c
 void braid_cpu_job_make_ready(struct cpu_backend *backend, struct cpu_job *job); // lock held
-bool braid_cpu_thread_passes(void); // whether the caller is such a thread
+bool braid_cpu_thread_passes(void); // whether the caller passes jobs on
 
 // cpu_task.c: tasks into work.
 // An upper bound on the bytes that braid_cpu_task_capture writes at `memory`, at any address.
