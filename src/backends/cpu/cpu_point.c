@@ -11,7 +11,7 @@
 // the event again gives it another point, and destroying it drops only the event's own reference,
 // so older waits are not disturbed by either.
 
-// The same of a point that nobody else has a reference to.
+// Makes a point new again that nobody else has a reference to.
 static void cpu_point_renew(struct cpu_point *point)
 {
     atomic_store_explicit(&point->state, CPU_POINT_AHEAD, memory_order_relaxed);
