@@ -235,7 +235,7 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
 static void edit_all(struct auditor *auditor, uint32_t most_threads)
 {
     const struct ptx *ptx = auditor->ptx;
-    braid_gpu_edit(&auditor->edits, ptx->head_end, ptx->head_end, braid_ptx_checker);
+    braid_gpu_edit(&auditor->edits, ptx->head_end, ptx->head_end, braid_gpu_ptx_check_ptx);
     for (size_t i = 0; i < ptx->functions.num && !auditor->is_refused; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
         if (braid_ptx_word_begins(function->name, "cudaLaunchDevice") ||
