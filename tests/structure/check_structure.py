@@ -240,7 +240,7 @@ def check_length(root, names):
 
 
 def check_format(root, names):
-    sources = [name for name in names if name.endswith(C_FILES)]
+    sources = [name for name in names if is_source(name) and not name.endswith(".ptx")]
     run = subprocess.run([FORMATTER, "--dry-run", "--ferror-limit=3", *sources], cwd=root,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return [line for line in run.stdout.splitlines() if "warning:" in line or "error:" in line]
