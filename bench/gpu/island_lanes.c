@@ -209,7 +209,7 @@ static unsigned count_errors(const struct driver *driver, const struct shape *sh
     static const uint32_t arg_bytes[] = { sizeof(void *), sizeof(uint32_t) };
     struct run run = { .driver = driver, .gpu = gpu_from(driver->backend) };
     struct backend_kernel *kernel;
-    must(driver->backend->ops->kernel_load(driver->backend, &bench_check, KERNEL_AS_IT_IS,
+    must(driver->backend->ops->kernel_load(driver->backend, &bench_check, KERNEL_AS_IT_IS, NULL,
                                            arg_bytes, 2, &kernel));
     unsigned *zeros = calloc(shape->num_nodes + 1, sizeof(*zeros));
     const struct check check = {

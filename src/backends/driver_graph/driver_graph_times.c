@@ -253,7 +253,7 @@ braid_status braid_driver_graph_times_launch(struct graph_times *times,
 {
     struct graph_time *time = &times->nodes[task->node];
     braid_status status = braid_gpu_kernel_load_changed(
-        times->gpu, gpu_kernel_from(task->launch.kernel), GPU_WRITES_TIMES, &time->kernel);
+        times->gpu, gpu_kernel_from(task->launch.kernel), KERNEL_WRITES_TIMES, &time->kernel);
     if (status)
         return status;
     time->inside = *out_inside = braid_driver_graph_times_launch_again(times, task, out_launch);
