@@ -39,6 +39,45 @@ static void every_order_is_kept(void **state)
     }
 }
 
+// Arguments of 32 bytes for each of the calls, and the kernel's own, are just as many as it takes.
+static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
+{
+    (void)state;
+    enum { CALLS = 1020 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_node last;
+    void *ran;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 256, &ran));
+    memset(ran, 0, 256); // the stand-in's device memory is the host's
+    check_ok(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < CALLS; i++) {
+        const uint32_t node = 0;
+        const unsigned long unused = i;
+        const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(node), BRAID_ARG(unused) };
+        const braid_kernel_node launch = { .node = { .after = &last, .num_after = i > 0 },
+                                           .kernel = &island_note,
+                                           .block = { 1, 1, 1 },
+                                           .grid = { 1, 1, 1 },
+                                           .args = args,
+                                           .num_args = 3 };
+        check_ok(braid_graph_add_kernel(graph, &launch, &last));
+    }
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(*(const unsigned *)ran, CALLS);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, ran);
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
 static void frames_are_ordered_as_wholes(void **state)
 {
     (void)state;
@@ -313,6 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_is_kept),
+        cmocka_unit_test(a_kernel_has_room_for_the_arguments_of_all_calls),
         cmocka_unit_test(frames_are_ordered_as_wholes),
         cmocka_unit_test(calls_have_many_blocks),
         cmocka_unit_test(a_frame_keeps_its_arguments),
