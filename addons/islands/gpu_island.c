@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/error.h"
 #include "islands/gpu_island_code.h"

@@ -6,7 +6,8 @@
 #include "islands/gpu_island_lists.h"
 
 struct gpu_island;
-struct gpu_tally; // backends/driver_graph/driver_graph_tally.h
+struct gpu_tally;    // backends/driver_graph/driver_graph_tally.h
+struct island_scope; // backends/driver_graph/driver_graph_islands.h
 struct running;
 
 // Targets of parameters that change a task's grid, or whether it runs; as in backend_task.varies.

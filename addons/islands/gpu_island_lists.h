@@ -9,7 +9,7 @@
 #ifndef BRAID_ISLANDS_GPU_ISLAND_LISTS_H
 #define BRAID_ISLANDS_GPU_ISLAND_LISTS_H
 
-#include "backends/driver_graph/driver_graph_islands.h"
+#include "backends/gpu/gpu_backend.h"
 
 // Waits until `lane` has published that many calls.
 struct island_wait {

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "base/error.h"
 #include "base/node_text.h"
 #include "islands/gpu_island_kernel.h"

@@ -128,35 +128,63 @@ static braid_status create_frames(const struct stage *stage, struct graph_playin
     return braid_driver_graph_frames_create(stage, first ? first->frames : NULL, &playing->frames);
 }
 
-static braid_status fill(const struct stage *stage, struct graph_playing *playing)
+// Islands write their times themselves, but the times are there before.
+static braid_status create_islands(const struct stage *stage, struct graph_playing *playing)
+{
+    if (!braid_graph_islands)
+        return BRAID_OK;
+    struct graph_islands *islands = &playing->islands;
+    braid_status status =
+        braid_graph_islands->create(playing->gpu, stage, playing->loops, playing->times, islands);
+    playing->base.num_islands = islands->num_made;
+    playing->base.num_island_nodes = islands->num_nodes;
+    return status;
+}
+
+// With the islands' program, if there are any.
+static braid_status build_graph(const struct stage *stage, struct graph_playing *playing)
 {
     struct gpu_backend *gpu = playing->gpu;
+    struct stage left = *stage;
+    if (playing->islands.items) {
+        left.program = &playing->islands.program;
+        left.frame = &playing->islands.frame;
+    }
+    gpu_result result = gpu->api->graph_create(&playing->graph, 0);
+    if (result) {
+        playing->graph = NULL;
+        return braid_gpu_check(gpu, result, &gpu->api->graph_create, "creation of a graph");
+    }
+    braid_status status = build(&left, playing);
+    if (!status)
+        status = instantiate(&left, gpu, playing);
+    free(playing->islands.frame.tasks);
+    playing->islands.frame.tasks = NULL;
+    return status;
+}
+
+static braid_status fill(const struct stage *stage, struct graph_playing *playing)
+{
     playing->nodes = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->nodes));
     playing->states = braid_allocate_zeroed(stage->program->tasks->num, sizeof(*playing->states));
     if (!playing->nodes || !playing->states)
         return braid_error_no_memory("a program");
     braid_status status = braid_driver_graph_loops_create(stage, &playing->loops);
-    if (!status && braid_graph_islands)
-        status =
-            braid_graph_islands->create(gpu, stage->program, playing->loops, &playing->islands);
     if (!status && stage->num_profiled)
         status = braid_driver_graph_times_create(stage, &playing->times);
+    if (!status)
+        status = create_islands(stage, playing);
     if (!status)
         status = braid_driver_graph_prefetches_create(stage, &playing->prefetches);
     if (!status)
         status = create_frames(stage, playing);
     if (playing->frames)
         playing->base.num_events = stage->program->num_frame_positions;
-    if (status)
-        return status;
-    gpu_result result = gpu->api->graph_create(&playing->graph, 0);
-    if (result) {
-        playing->graph = NULL;
-        return braid_gpu_check(gpu, result, &gpu->api->graph_create, "creation of a graph");
-    }
-    status = build(stage, playing);
-    playing->base.num_prefetches = braid_driver_graph_prefetches_count(playing->prefetches);
-    return status ? status : instantiate(stage, gpu, playing);
+    if (!status)
+        status = build_graph(stage, playing);
+    if (!status)
+        playing->base.num_prefetches = braid_driver_graph_prefetches_count(playing->prefetches);
+    return status;
 }
 
 // A copy in a graph is not staged through the host.
@@ -214,16 +242,18 @@ static bool is_inside(const struct graph_playing *playing, const struct backend_
     return graph_islands_have(&playing->islands, task->node);
 }
 
+// Hands changed arguments of islands to the executable's nodes.
 static braid_status apply_islands(struct graph_playing *playing)
 {
-    struct gpu_scope scope;
-    if (!playing->islands.changed)
-        return BRAID_OK;
-    braid_status status = braid_gpu_enter(playing->gpu, &scope, "update of a graph");
-    if (status)
-        return status;
-    status = braid_graph_islands->apply(&playing->islands, playing->gpu, playing->executable);
-    braid_gpu_leave(playing->gpu, &scope);
+    struct graph_islands *islands = &playing->islands;
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; islands->changed && i < islands->num && !status; i++) {
+        struct graph_island *item = &islands->items[i];
+        if (item->changed)
+            status = braid_driver_graph_playing_set(playing, &item->task);
+        item->changed = item->changed && status;
+    }
+    islands->changed = islands->changed && status;
     return status;
 }
 

@@ -99,56 +99,12 @@ void braid_driver_graph_collect_after(struct graph_builder *builder, const struc
         builder->after[builder->num_after++] = root;
 }
 
-// The island that the lane's next operation is in, or NULL.
-static const struct program_island *island_at(const struct graph_builder *builder,
-                                              struct graph_lane *state)
-{
-    const struct program *program = builder->stage->program;
-    const struct program_island *islands = program->islands;
-    size_t op = program->lanes[state - builder->lanes].first_op + state->num_done;
-    while (state->island < program->num_islands &&
-           islands[state->island].first_op + islands[state->island].num_ops <= op)
-        state->island++;
-    bool inside = state->island < program->num_islands && islands[state->island].first_op <= op;
-    return inside ? &islands[state->island] : NULL;
-}
-
-// All that an island waits for stands before its first operation, where its node is added.
-static braid_status begin_island(struct graph_builder *builder, struct graph_lane *state)
-{
-    const struct program_island *island = &builder->stage->program->islands[state->island];
-    struct graph_playing *playing = builder->playing;
-    struct graph_island *item = &playing->islands.items[state->island];
-    braid_status status = braid_graph_islands->make(&playing->islands, builder->gpu, builder->stage,
-                                                    state->island, playing->times);
-    if (status || !item->island)
-        return status;
-    braid_driver_graph_collect_after(builder, state);
-    status = braid_driver_graph_build_kernel(builder, &item->task, &item->task.launch, state,
-                                             &item->node);
-    if (status)
-        return status;
-    state->first_wait = state->num_done + island->num_ops;
-    state->last = item->node;
-    state->last_is_kernel = true;
-    state->last_task = item->task.node;
-    playing->num_nodes++;
-    playing->base.num_islands++;
-    playing->base.num_island_nodes += island->num_calls;
-    return BRAID_OK;
-}
-
 static braid_status run(struct graph_builder *builder, struct graph_lane *state,
                         const braid_step *op)
 {
     const struct program *program = builder->stage->program;
-    const struct program_lane *lane = &program->lanes[op->lane];
-    const struct program_island *island = island_at(builder, state);
-    braid_status status = enter_place(builder, lane->place);
-    if (!status && island && island->first_op == lane->first_op + state->num_done)
-        status = begin_island(builder, state);
-    if (status || (island && builder->playing->islands.items[state->island].island) ||
-        !program_runs(program, op))
+    braid_status status = enter_place(builder, program->lanes[op->lane].place);
+    if (status || !program_runs(program, op))
         return status;
     braid_driver_graph_collect_after(builder, state);
     return braid_driver_graph_build_task(builder, state, op);

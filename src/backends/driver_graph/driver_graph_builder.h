@@ -14,7 +14,6 @@ struct graph_lane {
     gpu_node note;     // noted the last end that was noted; NULL: none was
     bool last_is_kernel;
     uint32_t last_task; // whose node the last one is
-    uint32_t island;    // the next of the plan's program that is on it or on a later lane
 };
 
 struct graph_builder {
@@ -56,19 +55,8 @@ braid_status braid_driver_graph_enter(struct graph_builder *builder, struct grap
 braid_status braid_driver_graph_add_bodies(struct graph_builder *builder, const braid_step *op,
                                            const struct backend_task *task, gpu_node *out_node);
 
-// driver_graph_task.c: adds a kernel behind the nodes collected.
-braid_status braid_driver_graph_build_kernel(struct graph_builder *builder,
-                                             const struct backend_task *task,
-                                             const struct backend_launch *launch,
-                                             const struct graph_lane *state, gpu_node *out_node);
-// Adds the stamp that a task, which is no kernel with text, begins behind, and that behind its end,
-// which is *node then.
-braid_status braid_driver_graph_build_begin_stamp(struct graph_builder *builder,
-                                                  struct graph_lane *state,
-                                                  const struct backend_task *task);
-braid_status braid_driver_graph_build_end_stamp(struct graph_builder *builder,
-                                                const struct backend_task *task, gpu_node *node);
-// Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
+// driver_graph_task.c: adds the nodes of a task, with its times, behind the nodes collected: the
+// lane's next.
 braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                            const braid_step *op);
 

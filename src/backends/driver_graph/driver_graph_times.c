@@ -252,6 +252,10 @@ braid_status braid_driver_graph_times_launch(struct graph_times *times,
                                              struct backend_launch *out_launch, bool *out_inside)
 {
     struct graph_time *time = &times->nodes[task->node];
+    *out_launch = task->launch;
+    *out_inside = time->inside;
+    if (time->inside) // by its calls
+        return BRAID_OK;
     braid_status status = braid_gpu_kernel_load_changed(
         times->gpu, gpu_kernel_from(task->launch.kernel), KERNEL_WRITES_TIMES, &time->kernel);
     if (status)
