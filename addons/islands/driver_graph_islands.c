@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of lanes, loops and branches as tasks: each is one kernel, in a program written anew.
+// Stretches of lanes, loops, branches and whole graphs as tasks: each is one kernel, in a program
+// written anew.
 //
 // Arguments of all its calls are parameters of that kernel, and their grids where these may vary. A
 // change is a copy of some bytes here; the driver is told once an update, and a frame in flight
@@ -268,6 +269,93 @@ static braid_status make_loops(struct graph_islands *islands, struct gpu_backend
     return status;
 }
 
+// ---- whole programs ----
+
+static braid_status take_ring(const struct graph_islands *islands, struct gpu_island *island,
+                              const struct stage *stage)
+{
+    uint32_t num_in_lane;
+    void *stamps = NULL;
+    if (!islands->times)
+        return BRAID_OK;
+    uint64_t num = braid_gpu_island_count_stamps(island, &num_in_lane);
+    braid_status status =
+        braid_driver_graph_times_add_whole(islands->times, (uint32_t)num, &stamps);
+    if (status)
+        return status;
+    braid_gpu_island_set_times(island, stamps, num_in_lane, stage->num_profiled);
+    for (uint32_t i = 0; i < stage->program->tasks->num; i++) {
+        if (graph_islands_have(islands, i))
+            braid_driver_graph_times_note_stamp(
+                islands->times, i,
+                (uint32_t)braid_gpu_island_stamp_of(island, islands->call_of[i]));
+    }
+    return BRAID_OK;
+}
+
+// The program becomes one operation of one lane.
+static void write_whole(struct graph_islands *islands, const struct backend_task *task)
+{
+    islands->is_whole = true;
+    islands->op = (braid_step){ .kind = BRAID_STEP_RUN, .node = task->node };
+    islands->lane = (struct program_lane){
+        .place = task->place, .needs_fork = true, .needs_join = true, .has_work = true, .num_ops = 1
+    };
+    islands->program.ops = &islands->op;
+    islands->program.lanes = &islands->lane;
+    islands->program.lane_ops = &islands->lane_op;
+    islands->program.num_ops = islands->program.num_lanes = 1;
+    islands->program.num_positions = islands->program.num_islands = 0;
+}
+
+// If it cannot be made, the exec plans anew.
+static braid_status make_whole(struct graph_islands *islands, struct gpu_backend *gpu,
+                               const struct stage *stage)
+{
+    const struct program *program = stage->program;
+    struct graph_island *item = &islands->items[0];
+    struct stage whole = *stage;
+    size_t first = 0;
+    while (first < program->num_ops && !program_runs(program, &program->ops[first]))
+        first++;
+    if (first == program->num_ops)
+        return braid_error(BRAID_UNSUPPORTED, "there is nothing to put into an island");
+    whole.must_have_islands = true;
+    braid_status status =
+        make(islands, gpu, &whole, program, program->ops[first].node, item, &item);
+    if (!status)
+        status = braid_gpu_island_reserve(gpu, item->island);
+    if (!status)
+        status = take_ring(islands, item->island, stage);
+    if (!status)
+        write_whole(islands, &item->task);
+    return status;
+}
+
+static gpu_result begin(struct graph_islands *islands, const struct gpu_backend *gpu,
+                        gpu_stream stream, uint32_t num_frames, uint32_t first, bool *out_queued)
+{
+    struct gpu_island *island = islands->items[0].island;
+    braid_gpu_island_set_first(island, first);
+    if (num_frames == 1 || !braid_gpu_island_has_rows(island)) {
+        braid_gpu_island_launch(island, num_frames);
+        return GPU_SUCCESS;
+    }
+    gpu_result result = braid_gpu_island_launch_in_rows(gpu, island, stream, num_frames);
+    *out_queued = !result;
+    return result;
+}
+
+static uint32_t most_frames(const struct graph_islands *islands, bool in_rows)
+{
+    return braid_gpu_island_most_frames(islands->items[0].island, in_rows);
+}
+
+static void keep_rows(struct graph_islands *islands, uint32_t frame)
+{
+    braid_gpu_island_keep_rows(islands->items[0].island, frame);
+}
+
 // ---- all ----
 
 static bool allocate(const struct stage *stage, struct graph_islands *islands)
@@ -295,6 +383,8 @@ static braid_status fill(struct graph_islands *islands, struct gpu_backend *gpu,
 {
     if (!allocate(stage, islands))
         return braid_error_no_memory("the islands of a program");
+    if (stage->program->is_island)
+        return make_whole(islands, gpu, stage);
     braid_status status = braid_gpu_island_notes_take(gpu, islands->num_stretches, &islands->notes);
     for (uint32_t i = 0; i < islands->num_stretches && !status; i++)
         status = make_stretch(islands, gpu, stage, i);
@@ -305,14 +395,15 @@ static braid_status create(struct gpu_backend *gpu, const struct stage *stage,
                            struct graph_loops *loops, struct graph_times *times,
                            struct graph_islands *out_islands)
 {
-    struct graph_islands islands = { .num_stretches = stage->program->num_islands,
-                                     .loops = loops,
-                                     .times = times };
-    islands.num = islands.num_stretches + count_loops(stage->program);
-    braid_status status = islands.num ? fill(&islands, gpu, stage) : BRAID_OK;
+    const struct program *program = stage->program;
+    struct graph_islands *islands = out_islands;
+    *islands = (struct graph_islands){ .num_stretches = program->num_islands,
+                                       .loops = loops,
+                                       .times = times };
+    islands->num = program->is_island ? 1 : islands->num_stretches + count_loops(program);
+    braid_status status = islands->num ? fill(islands, gpu, stage) : BRAID_OK;
     if (status)
-        finish(gpu, &islands);
-    *out_islands = islands;
+        finish(gpu, islands);
     return status;
 }
 
@@ -376,7 +467,8 @@ static void find_running(const struct graph_islands *islands, struct running *ru
 {
     for (uint32_t i = 0; i < islands->num; i++) {
         if (islands->items[i].island)
-            braid_gpu_island_find_running(islands->items[i].island, &i, running);
+            braid_gpu_island_find_running(islands->items[i].island, islands->is_whole ? NULL : &i,
+                                          running);
     }
 }
 
@@ -385,6 +477,9 @@ static const struct graph_islands_ops operations = {
     .finish = finish,
     .check = check,
     .set = set,
+    .begin = begin,
+    .most_frames = most_frames,
+    .keep_rows = keep_rows,
     .find_running = find_running,
 };
 const struct graph_islands_ops *const braid_graph_islands = &operations;

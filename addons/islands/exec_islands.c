@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "graph/regions.h"
 #include "islands/gpu_island_fit.h"
-#include "islands/island_players.h"
+#include "islands/island_model.h"
 #include "islands/plan_divide.h"
 #include "plan/cost_model.h"
 #include "plan/plan_islands.h"
@@ -34,12 +34,10 @@ static braid_status find_fits(const braid_exec *exec, struct island_fit *fits)
 }
 
 // The player knows which tasks can be inside, and the costs of islands.
-static braid_status divide(braid_exec *exec, const braid_exec_options *options,
-                           const struct player *player)
+static braid_status divide(braid_exec *exec, const braid_exec_options *options)
 {
-    struct backend *backend = exec->device->backend;
     braid_cost_model model;
-    player->get_cost_model(backend, &model);
+    exec->player->get_cost_model(exec->device->backend, &model);
     if (!model.island_call_ns)
         return BRAID_OK;
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
@@ -58,10 +56,9 @@ static bool may_divide(const braid_exec_options *options, const struct player *p
     return player->makes_islands && options->islands != BRAID_ISLANDS_NEVER;
 }
 
-static braid_status divide_for(braid_exec *exec, const braid_exec_options *options,
-                               const struct player *player)
+static braid_status divide_for(braid_exec *exec, const braid_exec_options *options)
 {
-    return may_divide(options, player) ? divide(exec, options, player) : BRAID_OK;
+    return !exec->shape && may_divide(options, exec->player) ? divide(exec, options) : BRAID_OK;
 }
 
 static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)
@@ -76,13 +73,10 @@ static const struct player *find_divider(const braid_exec *exec, const braid_exe
 // is one against all.
 static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
 {
-    const struct player *const *player = exec->device->backend->ops->players;
-    while (*player && !(*player)->makes_islands)
-        player++;
     struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
     if (!fits)
         return braid_error_no_memory("the islands of an exec");
-    braid_status status = *player ? find_fits(exec, fits) : BRAID_OK;
+    braid_status status = find_fits(exec, fits);
     if (status)
         free(fits);
     else
@@ -90,14 +84,14 @@ static braid_status find_all_fits(const braid_exec *exec, struct island_fit **ou
     return status;
 }
 
-// As one island of a player's. The costs of the options' plan are those of that.
+// As one island of a shape. The costs of the options' plan are those of that.
 static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
-                               const braid_schedule_options *plan, const struct player *player,
+                               const braid_schedule_options *plan, const struct island_shape *shape,
                                struct plan_inside *inside, braid_schedule **out_schedule)
 {
     braid_cost_model model;
-    player->get_cost_model(exec->device->backend, &model);
-    player->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
+    shape->get_cost_model(exec->device->backend, &model);
+    shape->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
     braid_schedule_options options = *plan;
     options.places = NULL;
     if (plan_costs_are_zero(&options.costs))
@@ -107,41 +101,43 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
 }
 
 static braid_status plan_island(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options, const struct player *player)
+                                const braid_exec_options *options)
 {
     struct island_fit *fits = NULL;
     braid_status status = find_all_fits(exec, &fits);
     if (status)
         return status;
     struct plan_inside inside = { .fits = fits };
-    status = plan_whole(exec, graph, &options->plan, player, &inside, &exec->schedule);
+    status = plan_whole(exec, graph, &options->plan, exec->shape, &inside, &exec->schedule);
     free(fits);
     return status;
 }
 
-// The expected time of a frame with a player's own plan; with `fits` as an island. UINT64_MAX if
-// the graph is refused, or if the plan has more lanes than the player's costs allow for. Errors:
-// BRAID_NO_MEMORY; without memory another way would seem shorter.
+// The expected time of a frame as an island of a shape; NULL: with the plan of a player that makes
+// islands. UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
+// allow for. Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
 static braid_status predict(const braid_exec *exec, const braid_graph *graph,
-                            const braid_exec_options *options, const struct player *player,
+                            const braid_exec_options *options, const struct island_shape *shape,
                             const struct island_fit *fits, uint64_t *out_ns)
 {
+    struct backend *backend = exec->device->backend;
     braid_schedule_options plan = options->plan;
     braid_schedule *schedule = NULL;
     struct plan_inside inside = { .fits = fits };
     struct error_attempt attempt;
-    braid_cost_model model = { 0 };
     *out_ns = UINT64_MAX;
-    player->get_cost_model(exec->device->backend, &model);
-    if (fits &&
-        !player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &inside.room))
+    if (shape)
+        shape->get_cost_model(backend, &plan.costs);
+    else
+        find_divider(exec, options)->get_cost_model(backend, &plan.costs);
+    const uint64_t start_ns = shape ? plan.costs.island_start_ns : 0;
+    if (shape && !shape->get_room(backend, fits, exec->tasks.num, &plan.costs, &inside.room))
         return BRAID_OK;
-    plan.costs = model;
     braid_error_begin_attempt(&attempt);
-    braid_status status = fits ? plan_whole(exec, graph, &plan, player, &inside, &schedule)
-                               : braid_schedule_create(graph, &plan, &schedule);
-    if (!status && (!fits || schedule->info.num_lanes <= model.max_concurrent))
-        *out_ns = schedule->info.expected_ns + (fits ? model.island_start_ns : 0);
+    braid_status status = shape ? plan_whole(exec, graph, &plan, shape, &inside, &schedule)
+                                : braid_schedule_create(graph, &plan, &schedule);
+    if (!status && (!shape || schedule->info.num_lanes <= plan.costs.max_concurrent))
+        *out_ns = schedule->info.expected_ns + start_ns;
     braid_schedule_destroy(schedule);
     // The plan that is made in earnest says why a graph is refused.
     status = status == BRAID_NO_MEMORY ? status : BRAID_OK;
@@ -149,40 +145,25 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
-// The player whose plan is shortest; where none has costed it, the last one, which takes any.
+// The shape whose plan is shortest; where none has costed it, the last one, which takes any.
 static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options, const struct island_fit *fits,
-                              const struct player **out_best, uint64_t *out_ns)
+                              const struct island_shape **out_best, uint64_t *out_ns)
 {
-    const struct player *best = NULL, *last = NULL;
-    const struct player *const *player = braid_island_players;
+    const struct island_shape *best = &braid_island_shapes[ISLAND_NUM_SHAPES - 1];
     *out_ns = UINT64_MAX;
-    for (; *player; player++) {
-        last = *player;
+    for (int i = 0; i < ISLAND_NUM_SHAPES; i++) {
         uint64_t ns;
-        braid_status status = predict(exec, graph, options, *player, fits, &ns);
+        braid_status status = predict(exec, graph, options, &braid_island_shapes[i], fits, &ns);
         if (status)
             return status;
         if (ns < *out_ns) {
-            best = *player;
+            best = &braid_island_shapes[i];
             *out_ns = ns;
         }
     }
-    *out_best = best ? best : last;
+    *out_best = best;
     return BRAID_OK;
-}
-
-static braid_status find_island(const braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options, const struct player **out_player)
-{
-    struct island_fit *fits = NULL;
-    uint64_t ns;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    status = find_best(exec, graph, options, fits, out_player, &ns);
-    free(fits);
-    return status;
 }
 
 // All of it can be inside, and how long it takes there can be told.
@@ -209,28 +190,38 @@ static uint64_t find_least_gain(const braid_exec *exec)
     return exec->tasks.num >= MANY_NODES ? 1 : 3;
 }
 
-static braid_status prefers_island(const braid_exec *exec, const braid_graph *graph,
-                                   const braid_exec_options *options,
-                                   const struct player **out_player)
+// One island, if it is expected to be clearly shorter than the other ways.
+static braid_status find_shorter(const braid_exec *exec, const braid_graph *graph,
+                                 const braid_exec_options *options, const struct island_fit *fits,
+                                 const struct island_shape **out_shape)
 {
-    const struct player *divider = find_divider(exec, options);
+    const struct island_shape *shape = NULL;
+    uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
+    if (!are_known(exec, graph, options, fits))
+        return BRAID_OK;
+    braid_status status = predict(exec, graph, options, NULL, fits, &ns);
+    if (!status)
+        status = find_best(exec, graph, options, fits, &shape, &island_ns);
+    if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
+        *out_shape = shape;
+    return status;
+}
+
+static braid_status choose(const braid_exec *exec, const braid_graph *graph,
+                           const braid_exec_options *options, const struct island_shape **out_shape)
+{
+    bool must = options->islands == BRAID_ISLANDS_WHOLE;
     struct island_fit *fits = NULL;
-    *out_player = NULL;
-    if (!divider || options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
-        options->mode == BRAID_MODE_STREAMS)
+    uint64_t ns;
+    *out_shape = NULL;
+    if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
+                  options->mode == BRAID_MODE_STREAMS || !find_divider(exec, options)))
         return BRAID_OK;
     braid_status status = find_all_fits(exec, &fits);
     if (status)
         return status;
-    if (are_known(exec, graph, options, fits)) {
-        const struct player *island = NULL;
-        uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
-        status = predict(exec, graph, options, divider, NULL, &ns);
-        if (!status)
-            status = find_best(exec, graph, options, fits, &island, &island_ns);
-        if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
-            *out_player = island;
-    }
+    status = must ? find_best(exec, graph, options, fits, out_shape, &ns)
+                  : find_shorter(exec, graph, options, fits, out_shape);
     free(fits);
     return status;
 }
@@ -243,19 +234,17 @@ static braid_status has_lone_calls(const braid_exec *exec, bool *out_has)
     braid_status status = find_all_fits(exec, &fits);
     if (status)
         return status;
-    exec->player->get_cost_model(exec->device->backend, &model);
-    *out_has =
-        exec->player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
-        plan_room_is_lone(&room);
+    exec->shape->get_cost_model(exec->device->backend, &model);
+    *out_has = exec->shape->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
+               plan_room_is_lone(&room);
     free(fits);
     return BRAID_OK;
 }
 
 static const struct exec_islands islands = {
-    .divide = divide_for,
+    .choose = choose,
     .plan = plan_island,
-    .find = find_island,
-    .prefers = prefers_island,
+    .divide = divide_for,
     .has_lone_calls = has_lone_calls,
 };
 const struct exec_islands *const braid_exec_islands = &islands;

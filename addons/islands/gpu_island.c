@@ -55,7 +55,7 @@ braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct 
     return BRAID_OK;
 }
 
-braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task)
+static braid_status check_task(struct gpu_backend *gpu, const struct backend_task *task)
 {
     const char *reason;
     braid_status status = braid_gpu_island_refuse_task(gpu, task, &reason);
@@ -185,7 +185,7 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
     braid_status status = braid_island_lists_check(&island->lists);
     for (uint32_t i = 0; i < island->lists.num_calls && !status; i++) {
         if (island->lists.calls[i].task)
-            status = braid_gpu_island_check(maker->gpu, island->lists.calls[i].task);
+            status = check_task(maker->gpu, island->lists.calls[i].task);
     }
     if (!status)
         status = braid_gpu_island_read_calls(maker);

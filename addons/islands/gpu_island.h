@@ -21,9 +21,6 @@ enum {
 // constant, or NULL. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
                                           const char **out_reason);
-// The same as a status.
-// Errors: BRAID_UNSUPPORTED; the message says why. BRAID_DEVICE_ERROR.
-braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task);
 
 // Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
 // The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
@@ -96,12 +93,11 @@ uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_r
 void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame);
 bool braid_gpu_island_has_rows(const struct gpu_island *island);
 
-// As braid_gpu_island_launch, for frames with the rows that were kept, and the arguments of now for
-// those behind. It copies them to the device on the stream before. The host's are free again when
-// it returns.
-gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
-                                           gpu_stream stream, uint32_t num_frames,
-                                           const struct backend_launch **out_launch);
+// As braid_gpu_island_launch, whose launch stays the one to submit, for frames with the rows that
+// were kept, and the arguments of now for those behind. It copies them to the device on the stream
+// before. The host's are free again when it returns.
+gpu_result braid_gpu_island_launch_in_rows(const struct gpu_backend *gpu, struct gpu_island *island,
+                                           gpu_stream stream, uint32_t num_frames);
 
 // Host memory for the notes of `num` lanes, each about its node. Give it back by
 // braid_gpu_kept_memory_leave. *out_notes stays NULL if notes are off (BRAID_NOTE_NODES is 0), or

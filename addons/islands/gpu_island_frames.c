@@ -58,11 +58,10 @@ bool braid_gpu_island_has_rows(const struct gpu_island *island)
     return island->num_rows;
 }
 
-gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
-                                           gpu_stream stream, uint32_t num_frames,
-                                           const struct backend_launch **out_launch)
+gpu_result braid_gpu_island_launch_in_rows(const struct gpu_backend *gpu, struct gpu_island *island,
+                                           gpu_stream stream, uint32_t num_frames)
 {
-    *out_launch = braid_gpu_island_launch(island, num_frames);
+    braid_gpu_island_launch(island, num_frames);
     island->rows_now = island->rows;
     braid_gpu_island_keep_rows(island, num_frames);
     island->num_rows = 0;

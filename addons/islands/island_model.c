@@ -56,13 +56,13 @@ static void get_room(struct backend *backend, uint64_t wait_busy_ns, struct plan
                                     .wait_busy_ns = wait_busy_ns };
 }
 
-void braid_island_get_chain_model(struct backend *backend, braid_cost_model *out_model)
+static void get_chain_model(struct backend *backend, braid_cost_model *out_model)
 {
     get_model(backend, 1, true, out_model);
 }
 
-bool braid_island_get_chain_room(struct backend *backend, const struct island_fit *fits,
-                                 uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+static bool get_chain_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                           braid_cost_model *model, struct plan_room *out_room)
 {
     (void)model;
     get_room(backend, 0, out_room);
@@ -70,14 +70,14 @@ bool braid_island_get_chain_room(struct backend *backend, const struct island_fi
     return true;
 }
 
-void braid_island_get_narrow_model(struct backend *backend, braid_cost_model *out_model)
+static void get_narrow_model(struct backend *backend, braid_cost_model *out_model)
 {
     get_model(backend, LANES_OF_A_BLOCK, true, out_model);
 }
 
 // As many lanes as the threads of a block hold.
-bool braid_island_get_narrow_room(struct backend *backend, const struct island_fit *fits,
-                                  uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+static bool get_narrow_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                            braid_cost_model *model, struct plan_room *out_room)
 {
     get_room(backend, LANE_BUSY_NS, out_room);
     out_room->shares_unit = true;
@@ -85,15 +85,21 @@ bool braid_island_get_narrow_room(struct backend *backend, const struct island_f
     return model->max_concurrent > 1;
 }
 
-void braid_island_get_wide_model(struct backend *backend, braid_cost_model *out_model)
+static void get_wide_model(struct backend *backend, braid_cost_model *out_model)
 {
     get_model(backend, MOST_LANES, false, out_model);
 }
 
-bool braid_island_get_wide_room(struct backend *backend, const struct island_fit *fits,
-                                uint32_t num, braid_cost_model *model, struct plan_room *out_room)
+static bool get_wide_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                          braid_cost_model *model, struct plan_room *out_room)
 {
     (void)fits, (void)num, (void)model;
     get_room(backend, BLOCK_BUSY_NS, out_room);
     return true;
 }
+
+const struct island_shape braid_island_shapes[ISLAND_NUM_SHAPES] = {
+    { "island of one lane", get_chain_model, get_chain_room },
+    { "island", get_narrow_model, get_narrow_room },
+    { "wide island", get_wide_model, get_wide_room },
+};

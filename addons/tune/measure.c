@@ -111,7 +111,7 @@ static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
     if (timing->timed_by == BRAID_TIMED_NOT)
         return;
     const uint64_t cost_ns = find_cost(exec, find_player(exec, graph, node), timing);
-    if (exec->player->is_island)
+    if (exec->shape)
         set_cost_inside(graph, node, cost_ns, are_lone_calls);
     else
         set_cost_outside(graph, node, cost_ns);
@@ -124,7 +124,7 @@ static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
     if (!braid_graph_reserve_measured(graph))
         return braid_error_no_memory("the costs of a frame");
     braid_status status = BRAID_OK;
-    if (exec->player->is_island)
+    if (exec->shape)
         status = braid_exec_islands->has_lone_calls(exec, &are_lone_calls);
     for (uint32_t i = 0; i < timings->num_nodes && !status; i++)
         set_cost(exec, graph, i, &timings->nodes[i], are_lone_calls);

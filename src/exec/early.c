@@ -67,7 +67,7 @@ braid_status braid_exec_choose_early(braid_exec *exec, const braid_graph *graph,
     };
     const bool adjacent = exec->player->starts_early_if_adjacent;
     braid_cost_model costs;
-    exec->player->get_cost_model(exec->device->backend, &costs);
+    braid_exec_get_cost_model(exec, &costs);
     exec->info.num_early_starts = 0;
     for (uint32_t i = 0; i < exec->tasks.num; i++) { // another player may have been tried
         if (exec->tasks.items[i].kind == WORK_KERNEL)

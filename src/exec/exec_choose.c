@@ -76,7 +76,8 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
     tell_priority(exec);
 }
 
-static bool has_islands(const braid_exec *exec)
+// The device's player that makes islands, or NULL.
+static const struct player *find_maker(const braid_exec *exec)
 {
     const struct player *const *player = exec->device->backend->ops->players;
     while (*player && !(*player)->makes_islands)
@@ -90,7 +91,7 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     bool is_whole = options->islands == BRAID_ISLANDS_WHOLE;
     if (!is_whole && options->islands != BRAID_ISLANDS_ALWAYS)
         return BRAID_OK;
-    if (!has_islands(exec))
+    if (!find_maker(exec))
         return braid_error(BRAID_UNSUPPORTED,
                            "%s has no islands, and the option islands asks for %s",
                            exec->device->label, is_whole ? "one" : "them");
@@ -102,43 +103,41 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     return BRAID_OK;
 }
 
-// The whole graph as one island.
+// Makes the whole graph one island of that shape, or nothing.
 static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct player *player,
-                               const char *why)
+                               const braid_exec_options *options, const struct island_shape *shape)
 {
-    braid_status status = braid_exec_make_program(exec, graph, options, player);
+    bool is_asked = options->islands == BRAID_ISLANDS_WHOLE;
+    exec->shape = shape;
+    braid_status status = braid_exec_make_program(exec, graph, options, find_maker(exec));
     if (status)
-        return status;
-    exec->info.num_early_starts = 0;
-    snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s", why);
-    return BRAID_OK;
+        exec->shape = NULL;
+    else
+        snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s",
+                 is_asked ? "as asked for" : "which is expected to be shorter");
+    return status;
 }
 
-static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
-{
-    const struct player *best = NULL;
-    braid_status status = braid_exec_islands->find(exec, graph, options, &best);
-    return status ? status : make_whole(exec, graph, options, best, "as asked for");
-}
-
-// Tries one island before all other players if it is expected to be shorter. If the island is
-// refused or has no memory, the other players are tried. The log tells of missing memory.
+// Tries one island before all players if it is asked for, or expected to be shorter. In the second
+// case the players are tried if the island is refused or has no memory. The log tells of that.
 static braid_status try_island(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, bool *out_made)
 {
-    const struct player *island = NULL;
+    const struct island_shape *shape = NULL;
     braid_status status = BRAID_OK;
-    if (braid_exec_islands)
-        status = braid_exec_islands->prefers(exec, graph, options, &island);
+    if (braid_exec_islands && find_maker(exec))
+        status = braid_exec_islands->choose(exec, graph, options, &shape);
     *out_made = false;
-    if (status || !island)
+    if (status || !shape)
         return status;
     struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    status = make_whole(exec, graph, options, island, "which is expected to be shorter");
+    bool must = options->islands == BRAID_ISLANDS_WHOLE;
+    if (!must)
+        braid_error_begin_attempt(&attempt);
+    status = make_whole(exec, graph, options, shape);
     *out_made = !status;
+    if (must)
+        return status;
     if (status == BRAID_NO_MEMORY) {
         braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
                                                     braid_error_message()));
@@ -183,10 +182,16 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
                                       const braid_exec_options *options)
 {
     braid_status status = check_islands(exec, options);
-    if (status)
-        return status;
-    return options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
-                                                   : choose_player(exec, graph, options);
+    return status ? status : choose_player(exec, graph, options);
+}
+
+void braid_exec_get_cost_model(const braid_exec *exec, braid_cost_model *out_model)
+{
+    struct backend *backend = exec->device->backend;
+    if (exec->shape)
+        exec->shape->get_cost_model(backend, out_model);
+    else
+        exec->player->get_cost_model(backend, out_model);
 }
 
 static void find_costs(braid_device *device)

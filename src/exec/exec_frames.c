@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "exec/exec.h"
 #include "exec/exec_ended.h"
+#include "exec/exec_islands.h"
 #include "exec/exec_memory.h"
 #include "graph/frame_links.h"
 #include "tasks/program_frames.h"
@@ -114,7 +115,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
                  braid_graph_name(graph, exec->program.bodies[0].node));
     else if (exec->info.whole_frames)
         snprintf(reason, size, "whole frames: %s replay does not order nodes of two frames",
-                 exec->player->name);
+                 exec->shape ? exec->shape->name : exec->player->name);
     else if (num_links == 0)
         snprintf(reason, size, "frames in flight share nothing that is written");
     else
@@ -125,7 +126,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
 
 static bool orders_frames(const braid_exec *exec)
 {
-    return exec->player->orders_frames && !exec->program.num_bodies &&
+    return exec->player->orders_frames && !exec->program.num_bodies && !exec->shape &&
            exec->player->orders_frames(exec->device->backend, exec->placed);
 }
 
@@ -139,7 +140,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     exec->info.whole_frames = true;
     exec->info.frame_alone_ns = exec->schedule->info.makespan_ns;
     exec->info.frame_period_ns = exec->info.frame_alone_ns;
-    exec->frames.behind_last = exec->player->launches_overlap;
+    exec->frames.behind_last = exec->player->launches_overlap || exec->shape; // it is a kernel
     if (exec->frames.num == 1)
         return BRAID_OK;
     braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);

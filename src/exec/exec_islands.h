@@ -4,24 +4,35 @@
 #define BRAID_EXEC_EXEC_ISLANDS_H
 
 #include "exec/exec.h"
+#include "plan/plan_islands.h"
 
+// How the whole graph can be one island.
+struct island_shape {
+    const char *name;
+    // The costs of ordering inside, for the planner.
+    void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
+    // The room inside for these tasks, all of a graph. Corrects the model by the needs of the
+    // tasks. False: another shape is as good for them.
+    bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                     braid_cost_model *model, struct plan_room *out_room);
+};
+
+// All are called for execs on a device with a player that makes islands.
 struct exec_islands {
-    // Divides the exec's schedule for a player, unless that or the options have no islands.
-    // Errors: BRAID_NO_MEMORY.
-    braid_status (*divide)(braid_exec *exec, const braid_exec_options *options,
-                           const struct player *player);
-    // Plans the exec as one island of a player's. Errors: of braid_schedule_create.
+    // Finds the shape of the whole graph as one island, or NULL. If the options ask for one, it is
+    // the shape whose plan is shortest; with a schedule of the program's any. If they leave it
+    // open, all of the graph can be inside and has costs, and the island is expected to be clearly
+    // shorter. It is at least 3 % shorter than the best of the other ways (1 % with 256 nodes or
+    // more). Errors: BRAID_NO_MEMORY.
+    braid_status (*choose)(const braid_exec *exec, const braid_graph *graph,
+                           const braid_exec_options *options,
+                           const struct island_shape **out_shape);
+    // Plans the exec as one island of its shape. Errors: of braid_schedule_create.
     braid_status (*plan)(braid_exec *exec, const braid_graph *graph,
-                         const braid_exec_options *options, const struct player *player);
-    // The player whose plan of the whole graph as one island is shortest; with a schedule of the
-    // program's any. Some player of the device makes islands. Errors: BRAID_NO_MEMORY.
-    braid_status (*find)(const braid_exec *exec, const braid_graph *graph,
-                         const braid_exec_options *options, const struct player **out_player);
-    // The same if all of the graph can be inside and has costs, and one island is expected to be
-    // clearly shorter. It must be at least 3 % shorter than the best of the other ways (1 % with
-    // 256 nodes or more). Otherwise NULL. Errors: BRAID_NO_MEMORY.
-    braid_status (*prefers)(const braid_exec *exec, const braid_graph *graph,
-                            const braid_exec_options *options, const struct player **out_player);
+                         const braid_exec_options *options);
+    // Divides the exec's schedule for its player, unless that or the options have no islands.
+    // Errors: BRAID_NO_MEMORY.
+    braid_status (*divide)(braid_exec *exec, const braid_exec_options *options);
     // Whether each call of an exec that is one island has the room of a lane to itself.
     // Errors: BRAID_NO_MEMORY.
     braid_status (*has_lone_calls)(const braid_exec *exec, bool *out_has);

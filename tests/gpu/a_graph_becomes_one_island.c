@@ -205,6 +205,39 @@ static void a_frame_keeps_its_arguments(void **state)
     check_nothing_is_left();
 }
 
+// Where a driver has no graph of such a kernel, each frame is launched as a kernel.
+static void an_island_needs_no_graph_of_the_driver(void **state)
+{
+    (void)state;
+    static const char *const rules[] = { "cuGraphAddKernelNode:1=801",
+                                         "cuGraphKernelNodeSetAttribute:1=1",
+                                         "cuGraphInstantiateWithFlags:1=801" };
+    const braid_exec_options options = {
+        .islands = BRAID_ISLANDS_WHOLE, // its lanes take several blocks
+        .plan = { .max_lanes = ISLAND_NODES, .fixed_lanes = true }
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        braid_device *device;
+        braid_exec *exec;
+        struct island_graph made = { .seed = 1, .threads = 512 };
+        reset_standin();
+        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        island_graph_make(&made, device);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        check_ok(braid_exec_create(device, made.graph, &options, &exec));
+        struct launches before = count_launches();
+        for (int frame = 0; frame < FRAMES; frame++)
+            check_ok(braid_exec_launch(exec, NULL));
+        check_launches(before, 0, FRAMES, 0);
+        check_ok(braid_exec_wait(exec));
+        island_graph_check(&made, FRAMES);
+        braid_exec_destroy(exec);
+        island_graph_finish(&made, device);
+        braid_device_close(device);
+        check_nothing_is_left();
+    }
+}
+
 // An exec of kernels in a row, of which none is before another. How many modules were loaded for it
 // beside that of the kernels themselves, which is the program's and may be another the next time.
 static long load_row(braid_device *device, const braid_kernel *const *kernels, uint32_t num)
@@ -356,6 +389,7 @@ int main(void)
         cmocka_unit_test(frames_are_ordered_as_wholes),
         cmocka_unit_test(calls_have_many_blocks),
         cmocka_unit_test(a_frame_keeps_its_arguments),
+        cmocka_unit_test(an_island_needs_no_graph_of_the_driver),
         cmocka_unit_test(graphs_alike_share_their_code),
         cmocka_unit_test(what_cannot_be_inside_is_named),
         cmocka_unit_test(calls_that_may_hang_are_kept_out),

@@ -44,10 +44,15 @@ struct graph_islands {
     uint32_t *island_of, *call_of; // by task; island_of is GRAPH_OUTSIDE outside
     uint32_t *notes;               // one of each stretch, in host memory; NULL: they take none
     bool changed;                  // some item is
+    bool is_whole; // all of the program is the first item, and `changed` since the last frame
     // The stage's program with one kernel in the place of each island. Operations and bodies are
     // the stage's. The tasks are its own, until they are nodes of the graph.
     struct program program;
     struct frame frame;
+    // The whole program's.
+    braid_step op;
+    struct program_lane lane;
+    uint32_t lane_op;
 };
 
 #define GRAPH_OUTSIDE UINT32_MAX
@@ -76,6 +81,15 @@ struct graph_islands_ops {
     // BRAID_UNSUPPORTED, BRAID_DEVICE_ERROR, BRAID_NO_MEMORY.
     braid_status (*set)(struct graph_islands *islands, struct gpu_backend *gpu,
                         const struct backend_task *task);
+    // Only for a whole program: prepares the launch of its task for several frames, and perhaps
+    // queues a copy before. Times are kept from frame `first` on.
+    gpu_result (*begin)(struct graph_islands *islands, const struct gpu_backend *gpu,
+                        gpu_stream stream, uint32_t num_frames, uint32_t first, bool *out_queued);
+    // See player.most_frames.
+    uint32_t (*most_frames)(const struct graph_islands *islands, bool in_rows);
+    // Frames of the next launch before `frame` have the present values, unless they had others. 0:
+    // none has values of its own.
+    void (*keep_rows)(struct graph_islands *islands, uint32_t frame);
     // After the device failed: adds the nodes inside that were running, by the plan's islands.
     void (*find_running)(const struct graph_islands *islands, struct running *running);
 };
