@@ -58,7 +58,7 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
 // Its parameters are read when it is launched, or handed to the driver.
 static void describe(struct graph_island *item, const struct backend_launch *first)
 {
-    item->task.launch = *braid_gpu_island_launch(item->island, 1);
+    item->task.launch = *braid_gpu_island_launch(item->island);
     item->task.launch.priority = first->priority;
     if (item->task.launch.kernel->waits_first)
         item->task.launch.start = first->start;
@@ -335,15 +335,8 @@ static braid_status make_whole(struct graph_islands *islands, struct gpu_backend
 static gpu_result begin(struct graph_islands *islands, const struct gpu_backend *gpu,
                         gpu_stream stream, uint32_t num_frames, uint32_t first, bool *out_queued)
 {
-    struct gpu_island *island = islands->items[0].island;
-    braid_gpu_island_set_first(island, first);
-    if (num_frames == 1 || !braid_gpu_island_has_rows(island)) {
-        braid_gpu_island_launch(island, num_frames);
-        return GPU_SUCCESS;
-    }
-    gpu_result result = braid_gpu_island_launch_in_rows(gpu, island, stream, num_frames);
-    *out_queued = !result;
-    return result;
+    return braid_gpu_island_begin(gpu, islands->items[0].island, stream, num_frames, first,
+                                  out_queued);
 }
 
 static uint32_t most_frames(const struct graph_islands *islands, bool in_rows)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dividing an exec's plan into islands.
+// The exec's plan divided into islands, or as one.
 #include "exec/exec_islands.h"
 
 #include <string.h>
@@ -13,74 +13,46 @@
 #include "plan/cost_model.h"
 #include "plan/plan_islands.h"
 
-// The player gets the works of copies and fills as the graph was made. Addresses that each frame
-// has of its own are NULL there.
-static braid_status find_fits(const braid_exec *exec, struct island_fit *fits)
+static const char what_islands[] = "the islands of an exec";
+
+// Finds which nodes can be inside. The player gets the works of copies and fills as the graph was
+// made. Addresses that each frame has of its own are NULL there.
+static braid_status find_fits(const braid_exec *exec, struct island_fit **out_fits)
 {
     const struct tasks *from = &exec->tasks;
     struct backend_task *tasks = braid_allocate_zeroed(from->num, sizeof(*tasks));
-    if (!tasks)
-        return braid_error_no_memory("the islands of an exec");
-    for (uint32_t i = 0; i < from->num; i++) {
+    struct island_fit *fits = braid_allocate_zeroed(from->num, sizeof(*fits));
+    braid_status status = tasks && fits ? BRAID_OK : braid_error_no_memory(what_islands);
+    for (uint32_t i = 0; i < from->num && !status; i++) {
         tasks[i] = from->items[i];
         if (tasks[i].kind == WORK_COPY || tasks[i].kind == WORK_FILL)
             memcpy(&tasks[i].work, from->slot_bytes[TASK_SLOT_WORKS] + from->offsets[i],
                    sizeof(tasks[i].work));
     }
-    braid_status status =
-        braid_gpu_island_fits(gpu_from(exec->device->backend), tasks, from->num, fits);
+    if (!status)
+        status = braid_gpu_island_fits(gpu_from(exec->device->backend), tasks, from->num, fits);
     free(tasks);
+    if (status)
+        free(fits);
+    else
+        *out_fits = fits;
     return status;
 }
 
 // The player knows which tasks can be inside, and the costs of islands.
 static braid_status divide(braid_exec *exec, const braid_exec_options *options)
 {
+    struct island_fit *fits = NULL;
     braid_cost_model model;
     exec->player->get_cost_model(exec->device->backend, &model);
-    if (!model.island_call_ns)
+    if (exec->shape || !exec->player->makes_islands || options->islands == BRAID_ISLANDS_NEVER ||
+        !model.island_call_ns)
         return BRAID_OK;
-    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
-    if (!fits)
-        return braid_error_no_memory("the islands of an exec");
-    braid_status status = find_fits(exec, fits);
+    braid_status status = find_fits(exec, &fits);
     if (!status)
         status = braid_plan_divide(exec->schedule, &model, fits,
                                    options->islands == BRAID_ISLANDS_ALWAYS);
     free(fits);
-    return status;
-}
-
-static bool may_divide(const braid_exec_options *options, const struct player *player)
-{
-    return player->makes_islands && options->islands != BRAID_ISLANDS_NEVER;
-}
-
-static braid_status divide_for(braid_exec *exec, const braid_exec_options *options)
-{
-    return !exec->shape && may_divide(options, exec->player) ? divide(exec, options) : BRAID_OK;
-}
-
-static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)
-{
-    const struct player *const *player = exec->device->backend->ops->players;
-    while (*player && !may_divide(options, *player))
-        player++;
-    return *player;
-}
-
-// Finds which nodes can be inside. One island needs all of the graph, so a reason against one node
-// is one against all.
-static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
-{
-    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
-    if (!fits)
-        return braid_error_no_memory("the islands of an exec");
-    braid_status status = find_fits(exec, fits);
-    if (status)
-        free(fits);
-    else
-        *out_fits = fits;
     return status;
 }
 
@@ -104,7 +76,7 @@ static braid_status plan_island(braid_exec *exec, const braid_graph *graph,
                                 const braid_exec_options *options)
 {
     struct island_fit *fits = NULL;
-    braid_status status = find_all_fits(exec, &fits);
+    braid_status status = find_fits(exec, &fits);
     if (status)
         return status;
     struct plan_inside inside = { .fits = fits };
@@ -113,8 +85,8 @@ static braid_status plan_island(braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
-// The expected time of a frame as an island of a shape; NULL: with the plan of a player that makes
-// islands. UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
+// The expected time of a frame as an island of a shape; NULL: with the plan of the exec's player.
+// UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
 // allow for. Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
 static braid_status predict(const braid_exec *exec, const braid_graph *graph,
                             const braid_exec_options *options, const struct island_shape *shape,
@@ -129,7 +101,7 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
     if (shape)
         shape->get_cost_model(backend, &plan.costs);
     else
-        find_divider(exec, options)->get_cost_model(backend, &plan.costs);
+        exec->player->get_cost_model(backend, &plan.costs);
     const uint64_t start_ns = shape ? plan.costs.island_start_ns : 0;
     if (shape && !shape->get_room(backend, fits, exec->tasks.num, &plan.costs, &inside.room))
         return BRAID_OK;
@@ -207,44 +179,38 @@ static braid_status find_shorter(const braid_exec *exec, const braid_graph *grap
     return status;
 }
 
-static braid_status choose(const braid_exec *exec, const braid_graph *graph,
-                           const braid_exec_options *options, const struct island_shape **out_shape)
+// A call there has the room of a lane to itself.
+static bool has_lone_calls(const braid_exec *exec, const struct island_fit *fits)
+{
+    struct plan_room room;
+    braid_cost_model model;
+    exec->shape->get_cost_model(exec->device->backend, &model);
+    return exec->shape->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
+           plan_room_is_lone(&room);
+}
+
+static braid_status choose(braid_exec *exec, const braid_graph *graph,
+                           const braid_exec_options *options)
 {
     bool must = options->islands == BRAID_ISLANDS_WHOLE;
     struct island_fit *fits = NULL;
     uint64_t ns;
-    *out_shape = NULL;
     if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
-                  options->mode == BRAID_MODE_STREAMS || !find_divider(exec, options)))
+                  options->mode == BRAID_MODE_STREAMS))
         return BRAID_OK;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    status = must ? find_best(exec, graph, options, fits, out_shape, &ns)
-                  : find_shorter(exec, graph, options, fits, out_shape);
+    braid_status status = find_fits(exec, &fits);
+    if (!status && must)
+        status = find_best(exec, graph, options, fits, &exec->shape, &ns);
+    else if (!status)
+        status = find_shorter(exec, graph, options, fits, &exec->shape);
+    exec->has_lone_calls = exec->shape && has_lone_calls(exec, fits);
     free(fits);
     return status;
-}
-
-static braid_status has_lone_calls(const braid_exec *exec, bool *out_has)
-{
-    struct island_fit *fits = NULL;
-    struct plan_room room = { 0 };
-    braid_cost_model model;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    exec->shape->get_cost_model(exec->device->backend, &model);
-    *out_has = exec->shape->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
-               plan_room_is_lone(&room);
-    free(fits);
-    return BRAID_OK;
 }
 
 static const struct exec_islands islands = {
     .choose = choose,
     .plan = plan_island,
-    .divide = divide_for,
-    .has_lone_calls = has_lone_calls,
+    .divide = divide,
 };
 const struct exec_islands *const braid_exec_islands = &islands;

@@ -279,10 +279,8 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
     free(island);
 }
 
-const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, uint32_t num_frames)
+const struct backend_launch *braid_gpu_island_launch(const struct gpu_island *island)
 {
-    island->num_frames = num_frames;
-    island->rows_now = NULL;
     return &island->launch;
 }
 

@@ -100,6 +100,7 @@ struct braid_exec {
     struct program program;
     const struct player *player;
     const struct island_shape *shape; // the whole graph is one island; NULL: it is not
+    bool has_lone_calls;              // and each of its calls has the room of a lane to itself
     struct exec_frames frames;
     int32_t priority; // its streams have it, and kernels without one
     struct exec_memory memory;

@@ -103,39 +103,30 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     return BRAID_OK;
 }
 
-// Makes the whole graph one island of that shape, or nothing.
-static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct island_shape *shape)
+// Makes the whole graph one island if that is asked for or expected to be shorter. *out_made false:
+// it is not, and there may be other ways. If it is refused or has no memory, there are none if it
+// was asked for. The log tells of missing memory otherwise.
+static braid_status try_island(braid_exec *exec, const braid_graph *graph,
+                               const braid_exec_options *options, bool *out_made)
 {
-    bool is_asked = options->islands == BRAID_ISLANDS_WHOLE;
-    exec->shape = shape;
-    braid_status status = braid_exec_make_program(exec, graph, options, find_maker(exec));
+    bool must = options->islands == BRAID_ISLANDS_WHOLE;
+    struct error_attempt attempt;
+    braid_status status = BRAID_OK;
+    *out_made = false;
+    exec->player = find_maker(exec);
+    if (braid_exec_islands && exec->player)
+        status = braid_exec_islands->choose(exec, graph, options);
+    if (status || !exec->shape)
+        return status;
+    if (!must)
+        braid_error_begin_attempt(&attempt);
+    status = braid_exec_make_program(exec, graph, options, exec->player);
+    *out_made = !status;
     if (status)
         exec->shape = NULL;
     else
         snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s",
-                 is_asked ? "as asked for" : "which is expected to be shorter");
-    return status;
-}
-
-// Tries one island before all players if it is asked for, or expected to be shorter. In the second
-// case the players are tried if the island is refused or has no memory. The log tells of that.
-static braid_status try_island(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, bool *out_made)
-{
-    const struct island_shape *shape = NULL;
-    braid_status status = BRAID_OK;
-    if (braid_exec_islands && find_maker(exec))
-        status = braid_exec_islands->choose(exec, graph, options, &shape);
-    *out_made = false;
-    if (status || !shape)
-        return status;
-    struct error_attempt attempt;
-    bool must = options->islands == BRAID_ISLANDS_WHOLE;
-    if (!must)
-        braid_error_begin_attempt(&attempt);
-    status = make_whole(exec, graph, options, shape);
-    *out_made = !status;
+                 must ? "as asked for" : "which is expected to be shorter");
     if (must)
         return status;
     if (status == BRAID_NO_MEMORY) {

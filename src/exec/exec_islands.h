@@ -17,25 +17,20 @@ struct island_shape {
                      braid_cost_model *model, struct plan_room *out_room);
 };
 
-// All are called for execs on a device with a player that makes islands.
 struct exec_islands {
-    // Finds the shape of the whole graph as one island, or NULL. If the options ask for one, it is
-    // the shape whose plan is shortest; with a schedule of the program's any. If they leave it
-    // open, all of the graph can be inside and has costs, and the island is expected to be clearly
-    // shorter. It is at least 3 % shorter than the best of the other ways (1 % with 256 nodes or
-    // more). Errors: BRAID_NO_MEMORY.
-    braid_status (*choose)(const braid_exec *exec, const braid_graph *graph,
-                           const braid_exec_options *options,
-                           const struct island_shape **out_shape);
+    // Gives an exec, whose player makes islands, the shape of the whole graph as one island. If the
+    // options ask for one, it is that whose plan is shortest; with a schedule of the program's any.
+    // If they leave it open, all of the graph can be inside and has costs, and the island is
+    // expected to be clearly shorter. It is at least 3 % shorter than the best of the other ways
+    // (1 % with 256 nodes or more). Errors: BRAID_NO_MEMORY.
+    braid_status (*choose)(braid_exec *exec, const braid_graph *graph,
+                           const braid_exec_options *options);
     // Plans the exec as one island of its shape. Errors: of braid_schedule_create.
     braid_status (*plan)(braid_exec *exec, const braid_graph *graph,
                          const braid_exec_options *options);
     // Divides the exec's schedule for its player, unless that or the options have no islands.
     // Errors: BRAID_NO_MEMORY.
     braid_status (*divide)(braid_exec *exec, const braid_exec_options *options);
-    // Whether each call of an exec that is one island has the room of a lane to itself.
-    // Errors: BRAID_NO_MEMORY.
-    braid_status (*has_lone_calls)(const braid_exec *exec, bool *out_has);
 };
 
 // NULL: this Braid was built without islands.
