@@ -140,7 +140,7 @@ braid_status braid_exec_order_frames(braid_exec *exec, const braid_graph *graph)
     exec->info.whole_frames = true;
     exec->info.frame_alone_ns = exec->schedule->info.makespan_ns;
     exec->info.frame_period_ns = exec->info.frame_alone_ns;
-    exec->frames.behind_last = exec->player->launches_overlap || exec->shape; // it is a kernel
+    exec->frames.behind_last = exec->player->launches_overlap;
     if (exec->frames.num == 1)
         return BRAID_OK;
     braid_status status = braid_graph_find_frame_links(graph, &links, &undeclared);

@@ -17,6 +17,9 @@ struct playing {
     uint32_t num_streams, num_events;       // leased from the device
     uint32_t num_islands, num_island_nodes; // kernels that are islands, and their calls
     uint32_t num_prefetches;                // kernels that fetch inputs of the next one
+    // Its next launch may overlap the one before, and is queued behind that by the caller. The
+    // player's launches do not overlap otherwise.
+    bool overlaps;
 };
 
 // A program and the objects to play it with. Device, program and frame outlive the playing.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph whose kernels have source becomes one kernel that walks its plan, or it is said why not.
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <braid/timings.h>
 
@@ -205,6 +207,60 @@ static void a_frame_keeps_its_arguments(void **state)
     check_nothing_is_left();
 }
 
+static atomic_bool is_running;
+static atomic_uint num_overlaps;
+
+static bool look_for_others(unsigned node)
+{
+    (void)node;
+    const struct timespec moment = { 0, 200000 };
+    if (atomic_exchange(&is_running, true))
+        atomic_fetch_add(&num_overlaps, 1);
+    nanosleep(&moment, NULL);
+    atomic_store(&is_running, false);
+    return false;
+}
+
+// As graphs, as kernels, and several frames at once: only a kernel waits for the launch before it,
+// or is waited for. Graphs of one executable are in order anyway.
+static void launches_on_two_streams_do_not_overlap(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 6 };
+    static const long waits[] = { 0, 0, 1, 1, 0, 1, 1, 0 }; // at each launch of a round
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
+    struct island_chain chain;
+    braid_device *device;
+    braid_exec *exec;
+    braid_stream *streams[2];
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    island_chain_make(&chain, device, &island_other);
+    check_ok(braid_exec_create(device, chain.graph, &options, &exec));
+    for (int i = 0; i < 2; i++)
+        check_ok(braid_stream_create(device, NULL, &streams[i]));
+    atomic_store(&num_overlaps, 0);
+    island_fails = look_for_others;
+    for (int i = 0; i < 8 * ROUNDS; i++) {
+        unsigned *ran = i / 8 % 2 ? chain.ran : chain.other;
+        long before = standin_calls("cuStreamWaitEvent");
+        if (i % 8 == 2)
+            check_ok(braid_exec_set_arg(exec, chain.nodes[1], 0, BRAID_ARG(ran)));
+        if (i % 8 == 5)
+            check_ok(braid_exec_launch_many(exec, streams[i % 2], 2, NULL, 0));
+        else
+            check_ok(braid_exec_launch(exec, streams[i % 2]));
+        assert_int_equal(standin_calls("cuStreamWaitEvent") - before, waits[i % 8]);
+    }
+    check_ok(braid_exec_wait(exec));
+    island_fails = NULL;
+    assert_int_equal(atomic_load(&num_overlaps), 0);
+    for (int i = 0; i < 2; i++)
+        braid_stream_destroy(streams[i]);
+    braid_exec_destroy(exec);
+    island_chain_finish(&chain);
+}
+
 // Where a driver has no graph of such a kernel, each frame is launched as a kernel.
 static void an_island_needs_no_graph_of_the_driver(void **state)
 {
@@ -389,6 +445,7 @@ int main(void)
         cmocka_unit_test(frames_are_ordered_as_wholes),
         cmocka_unit_test(calls_have_many_blocks),
         cmocka_unit_test(a_frame_keeps_its_arguments),
+        cmocka_unit_test(launches_on_two_streams_do_not_overlap),
         cmocka_unit_test(an_island_needs_no_graph_of_the_driver),
         cmocka_unit_test(graphs_alike_share_their_code),
         cmocka_unit_test(what_cannot_be_inside_is_named),

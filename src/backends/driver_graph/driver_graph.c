@@ -203,6 +203,7 @@ static braid_status fill(const struct stage *stage, struct graph_playing *playin
         status = build_whole(stage, playing);
     else if (!status)
         status = build_graph(stage, playing);
+    playing->base.overlaps = !playing->executable;
     if (!status)
         playing->base.num_prefetches = braid_driver_graph_prefetches_count(playing->prefetches);
     return status;
@@ -285,8 +286,10 @@ static braid_status update(struct playing *base, const struct backend_task *cons
 {
     struct graph_playing *playing = (struct graph_playing *)base;
     braid_status status = BRAID_OK;
-    if (playing->islands.is_whole)
+    if (playing->islands.is_whole) {
         braid_graph_islands->keep_rows(&playing->islands, frame);
+        playing->base.overlaps = true; // it is launched as a kernel
+    }
     for (uint32_t i = 0; i < num && !status; i++) {
         if (is_inside(playing, tasks[i]))
             status = braid_graph_islands->set(&playing->islands, playing->gpu, tasks[i]);
@@ -323,6 +326,7 @@ static gpu_result launch_whole(struct graph_playing *playing, gpu_stream queue, 
         braid_graph_islands->begin(islands, gpu, queue, num_frames, first, out_queued);
     if (result)
         return result;
+    playing->base.overlaps = playing->base.overlaps || !as_graph;
     if (!as_graph)
         return braid_gpu_launch(gpu, queue, &whole->task.launch, out_slot);
     *out_slot = &gpu->api->executable_set_kernel;
@@ -333,7 +337,9 @@ static gpu_result launch_whole(struct graph_playing *playing, gpu_stream queue, 
         return result;
     whole->changed = false;
     *out_slot = &gpu->api->executable_launch;
-    return gpu->api->executable_launch(playing->executable, queue);
+    result = gpu->api->executable_launch(playing->executable, queue);
+    playing->base.overlaps = playing->base.overlaps && result;
+    return result;
 }
 
 static gpu_result launch_frames(struct graph_playing *playing, gpu_stream queue,
