@@ -17,7 +17,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "islands/gpu_island.h"
-#include "islands/island_program.h"
 
 static void finish(struct gpu_backend *gpu, struct graph_islands *islands)
 {

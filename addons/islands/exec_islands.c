@@ -72,19 +72,6 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
     return braid_schedule_create_inside(graph, &options, inside, out_schedule);
 }
 
-static braid_status plan_island(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options)
-{
-    struct island_fit *fits = NULL;
-    braid_status status = find_fits(exec, &fits);
-    if (status)
-        return status;
-    struct plan_inside inside = { .fits = fits };
-    status = plan_whole(exec, graph, &options->plan, exec->shape, &inside, &exec->schedule);
-    free(fits);
-    return status;
-}
-
 // The expected time of a frame as an island of a shape; NULL: with the plan of the exec's player.
 // UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
 // allow for. Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
@@ -179,14 +166,20 @@ static braid_status find_shorter(const braid_exec *exec, const braid_graph *grap
     return status;
 }
 
-// A call there has the room of a lane to itself.
-static bool has_lone_calls(const braid_exec *exec, const struct island_fit *fits)
+// Plans the exec as one island of its shape, if the program gave no schedule.
+static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options, const struct island_fit *fits)
 {
-    struct plan_room room;
+    struct plan_inside inside = { .fits = fits };
+    struct backend *backend = exec->device->backend;
     braid_cost_model model;
-    exec->shape->get_cost_model(exec->device->backend, &model);
-    return exec->shape->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
-           plan_room_is_lone(&room);
+    exec->shape->get_cost_model(backend, &model);
+    exec->has_lone_calls =
+        exec->shape->get_room(backend, fits, exec->tasks.num, &model, &inside.room) &&
+        plan_room_is_lone(&inside.room);
+    return options->schedule
+               ? BRAID_OK
+               : plan_whole(exec, graph, &options->plan, exec->shape, &inside, &exec->schedule);
 }
 
 static braid_status choose(braid_exec *exec, const braid_graph *graph,
@@ -195,22 +188,21 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
     bool must = options->islands == BRAID_ISLANDS_WHOLE;
     struct island_fit *fits = NULL;
     uint64_t ns;
-    if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
+    if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule || exec->placed ||
                   options->mode == BRAID_MODE_STREAMS))
         return BRAID_OK;
-    braid_status status = find_fits(exec, &fits);
+    braid_status status = must ? braid_graph_refuse_regions(graph, "an island") : BRAID_OK;
+    if (!status)
+        status = find_fits(exec, &fits);
     if (!status && must)
         status = find_best(exec, graph, options, fits, &exec->shape, &ns);
     else if (!status)
         status = find_shorter(exec, graph, options, fits, &exec->shape);
-    exec->has_lone_calls = exec->shape && has_lone_calls(exec, fits);
+    if (!status && exec->shape)
+        status = plan_as_one(exec, graph, options, fits);
     free(fits);
     return status;
 }
 
-static const struct exec_islands islands = {
-    .choose = choose,
-    .plan = plan_island,
-    .divide = divide,
-};
+static const struct exec_islands islands = { .choose = choose, .divide = divide };
 const struct exec_islands *const braid_exec_islands = &islands;

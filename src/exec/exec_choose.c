@@ -17,13 +17,15 @@ const struct player *const *braid_exec_find_player(const struct player *const *p
     return players;
 }
 
-// If a part did not meet the player's frame, no other player can mend that.
+// If a part did not meet the player's frame, no other player can mend that. Without memory for an
+// island there may be some for other ways.
 static bool is_refused(const braid_exec *exec, braid_status status)
 {
-    return status == BRAID_UNSUPPORTED && !braid_exec_parts_have_failed(exec->parts);
+    return (status == BRAID_UNSUPPORTED || (status == BRAID_NO_MEMORY && exec->shape)) &&
+           !braid_exec_parts_have_failed(exec->parts);
 }
 
-// A player's refusal is an error only where there is no other.
+// A player's refusal is an error only where there is no other. The log tells of missing memory.
 static braid_status try_player(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, const struct player *player,
                                bool is_last)
@@ -35,7 +37,11 @@ static braid_status try_player(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_exec_make_program(exec, graph, options, player);
     if (is_refused(exec, status))
         snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
-    braid_error_end_attempt(&attempt, is_refused(exec, status) ? BRAID_OK : status);
+    if (is_refused(exec, status) && status == BRAID_NO_MEMORY)
+        braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
+                                                    braid_error_message()));
+    else
+        braid_error_end_attempt(&attempt, is_refused(exec, status) ? BRAID_OK : status);
     return status;
 }
 
@@ -103,14 +109,12 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     return BRAID_OK;
 }
 
-// Makes the whole graph one island if that is asked for or expected to be shorter. *out_made false:
-// it is not, and there may be other ways. If it is refused or has no memory, there are none if it
-// was asked for. The log tells of missing memory otherwise.
+// Tries the whole graph as one island before all other ways, if that is asked for or expected to be
+// shorter. *out_made false: it is not one.
 static braid_status try_island(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, bool *out_made)
 {
     bool must = options->islands == BRAID_ISLANDS_WHOLE;
-    struct error_attempt attempt;
     braid_status status = BRAID_OK;
     *out_made = false;
     exec->player = find_maker(exec);
@@ -118,24 +122,15 @@ static braid_status try_island(braid_exec *exec, const braid_graph *graph,
         status = braid_exec_islands->choose(exec, graph, options);
     if (status || !exec->shape)
         return status;
-    if (!must)
-        braid_error_begin_attempt(&attempt);
-    status = braid_exec_make_program(exec, graph, options, exec->player);
+    status = try_player(exec, graph, options, exec->player, must);
     *out_made = !status;
-    if (status)
-        exec->shape = NULL;
-    else
+    if (*out_made)
         snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s",
                  must ? "as asked for" : "which is expected to be shorter");
-    if (must)
-        return status;
-    if (status == BRAID_NO_MEMORY) {
-        braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
-                                                    braid_error_message()));
-        return BRAID_OK;
-    }
-    status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
-    braid_error_end_attempt(&attempt, status);
+    if (!must && is_refused(exec, status))
+        status = BRAID_OK;
+    if (!*out_made)
+        exec->shape = NULL;
     return status;
 }
 

@@ -48,8 +48,8 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
 {
     if (options->schedule) // the exec adds to one of its own
         return braid_schedule_undivided(options->schedule, &exec->schedule);
-    if (exec->shape && !exec->placed)
-        return braid_exec_islands->plan(exec, graph, options);
+    if (exec->schedule) // as one island
+        return BRAID_OK;
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
@@ -143,9 +143,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
 {
     exec->player = player;
     char who[60];
-    snprintf(who, sizeof(who), "the %s player", exec->shape ? exec->shape->name : player->name);
-    braid_status status =
-        player->plays_loops && !exec->shape ? BRAID_OK : braid_graph_refuse_regions(graph, who);
+    snprintf(who, sizeof(who), "the %s player", player->name);
+    braid_status status = player->plays_loops ? BRAID_OK : braid_graph_refuse_regions(graph, who);
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status && braid_exec_islands)

@@ -18,16 +18,13 @@ struct island_shape {
 };
 
 struct exec_islands {
-    // Gives an exec, whose player makes islands, the shape of the whole graph as one island. If the
-    // options ask for one, it is that whose plan is shortest; with a schedule of the program's any.
-    // If they leave it open, all of the graph can be inside and has costs, and the island is
-    // expected to be clearly shorter. It is at least 3 % shorter than the best of the other ways
-    // (1 % with 256 nodes or more). Errors: BRAID_NO_MEMORY.
+    // Gives an exec, whose player makes islands, the shape of the whole graph as one island. Plans
+    // it so, unless the program gave a schedule. If the options ask for an island, its plan is the
+    // shortest. If they leave it open, all of the graph can be inside and has costs, and the island
+    // is expected to be clearly shorter. It is at least 3 % shorter than the best of the other ways
+    // (1 % with 256 nodes or more). Errors: of braid_schedule_create.
     braid_status (*choose)(braid_exec *exec, const braid_graph *graph,
                            const braid_exec_options *options);
-    // Plans the exec as one island of its shape. Errors: of braid_schedule_create.
-    braid_status (*plan)(braid_exec *exec, const braid_graph *graph,
-                         const braid_exec_options *options);
     // Divides the exec's schedule for its player, unless that or the options have no islands.
     // Errors: BRAID_NO_MEMORY.
     braid_status (*divide)(braid_exec *exec, const braid_exec_options *options);
