@@ -4,14 +4,129 @@
 
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/regions.h"
 #include "islands/gpu_island_fit.h"
-#include "islands/island_model.h"
 #include "islands/plan_divide.h"
+#include "islands/plan_inside.h"
 #include "plan/cost_model.h"
-#include "plan/plan_islands.h"
+
+// ---- shapes of a whole graph's island ----
+
+struct shape {
+    struct island_shape base;
+    // The room inside for these tasks, all of a graph. Corrects the model by the needs of the
+    // tasks. False: another shape is as good for them.
+    bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                     braid_cost_model *model, struct plan_room *out_room);
+};
+
+// In an island a node is a call. A lane that is not alone looks for waits and publications. The
+// warps of one block see each other's progress in shared memory; lanes of several blocks see it in
+// the device's second cache.
+
+enum {
+    // From the end of a call to the start of one on another lane that waits for it, in the same
+    // block or in another. Measured by bench_gpu_islands.
+    LANE_WAIT_NS = 140,
+    BLOCK_WAIT_NS = 1200,
+    // Fitted to bench_gpu_island_lanes, whose 38 plans of several lanes these predict within 3 %
+    // (root mean square). CALL is a call's time beyond that of a chain's call. BUSY is the lane's
+    // extra time for a call that waits. LANE is for one block, BLOCK for several.
+    LANE_CALL_NS = 36,
+    LANE_BUSY_NS = 115,
+    BLOCK_CALL_NS = 60,
+    BLOCK_BUSY_NS = 500,
+    LANES_OF_A_BLOCK = 32,
+    MOST_LANES = 128,
+};
+
+static void get_model(struct backend *backend, uint32_t num_lanes, bool in_a_block,
+                      braid_cost_model *out_model)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
+    *out_model = (braid_cost_model){
+        .default_cost_ns = graph.default_cost_ns,
+        .node_ns = graph.island_call_ns,
+        .wait_ns = in_a_block ? LANE_WAIT_NS : BLOCK_WAIT_NS,
+        .root_ns = 20,
+        .max_concurrent = num_lanes,
+        .island_start_ns = graph.island_start_ns,
+        .iteration_ns = PLAN_ITERATION_INSIDE_NS,
+    };
+    if (num_lanes > 1)
+        out_model->node_ns += in_a_block ? LANE_CALL_NS : BLOCK_CALL_NS;
+}
+
+// A lane's blocks run one after another.
+static void get_room(struct backend *backend, uint64_t wait_busy_ns, struct plan_room *out_room)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
+    *out_room = (struct plan_room){ .groups = 1,
+                                    .round_ns = graph.island_round_ns,
+                                    .max_threads = graph.max_threads,
+                                    .wait_busy_ns = wait_busy_ns };
+}
+
+// A chain is one lane, whose block runs several blocks of a call side by side.
+static void get_chain_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, 1, true, out_model);
+}
+
+static bool get_chain_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                           braid_cost_model *model, struct plan_room *out_room)
+{
+    (void)model;
+    get_room(backend, 0, out_room);
+    out_room->groups = braid_plan_groups_of(fits, num);
+    return true;
+}
+
+// Narrow: lanes share one block.
+static void get_narrow_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, LANES_OF_A_BLOCK, true, out_model);
+}
+
+// As many lanes as the threads of a block hold.
+static bool get_narrow_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                            braid_cost_model *model, struct plan_room *out_room)
+{
+    get_room(backend, LANE_BUSY_NS, out_room);
+    out_room->shares_unit = true;
+    model->max_concurrent = braid_plan_groups_of(fits, num);
+    return model->max_concurrent > 1;
+}
+
+// Wide: lanes are spread over blocks. Any graph can be such an island.
+static void get_wide_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, MOST_LANES, false, out_model);
+}
+
+static bool get_wide_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                          braid_cost_model *model, struct plan_room *out_room)
+{
+    (void)fits, (void)num, (void)model;
+    get_room(backend, BLOCK_BUSY_NS, out_room);
+    return true;
+}
+
+static const struct shape shapes[] = {
+    { { "island of one lane", get_chain_model }, get_chain_room },
+    { { "island", get_narrow_model }, get_narrow_room },
+    { { "wide island", get_wide_model }, get_wide_room },
+};
+enum { NUM_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+// ---- plans ----
 
 static const char what_islands[] = "the islands of an exec";
 
@@ -58,11 +173,11 @@ static braid_status divide(braid_exec *exec, const braid_exec_options *options)
 
 // As one island of a shape. The costs of the options' plan are those of that.
 static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
-                               const braid_schedule_options *plan, const struct island_shape *shape,
+                               const braid_schedule_options *plan, const struct shape *shape,
                                struct plan_inside *inside, braid_schedule **out_schedule)
 {
     braid_cost_model model;
-    shape->get_cost_model(exec->device->backend, &model);
+    shape->base.get_cost_model(exec->device->backend, &model);
     shape->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
     braid_schedule_options options = *plan;
     options.places = NULL;
@@ -76,7 +191,7 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
 // UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
 // allow for. Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
 static braid_status predict(const braid_exec *exec, const braid_graph *graph,
-                            const braid_exec_options *options, const struct island_shape *shape,
+                            const braid_exec_options *options, const struct shape *shape,
                             const struct island_fit *fits, uint64_t *out_ns)
 {
     struct backend *backend = exec->device->backend;
@@ -86,7 +201,7 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
     struct error_attempt attempt;
     *out_ns = UINT64_MAX;
     if (shape)
-        shape->get_cost_model(backend, &plan.costs);
+        shape->base.get_cost_model(backend, &plan.costs);
     else
         exec->player->get_cost_model(backend, &plan.costs);
     const uint64_t start_ns = shape ? plan.costs.island_start_ns : 0;
@@ -107,17 +222,17 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
 // The shape whose plan is shortest; where none has costed it, the last one, which takes any.
 static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options, const struct island_fit *fits,
-                              const struct island_shape **out_best, uint64_t *out_ns)
+                              const struct shape **out_best, uint64_t *out_ns)
 {
-    const struct island_shape *best = &braid_island_shapes[ISLAND_NUM_SHAPES - 1];
+    const struct shape *best = &shapes[NUM_SHAPES - 1];
     *out_ns = UINT64_MAX;
-    for (int i = 0; i < ISLAND_NUM_SHAPES; i++) {
+    for (int i = 0; i < NUM_SHAPES; i++) {
         uint64_t ns;
-        braid_status status = predict(exec, graph, options, &braid_island_shapes[i], fits, &ns);
+        braid_status status = predict(exec, graph, options, &shapes[i], fits, &ns);
         if (status)
             return status;
         if (ns < *out_ns) {
-            best = &braid_island_shapes[i];
+            best = &shapes[i];
             *out_ns = ns;
         }
     }
@@ -152,9 +267,9 @@ static uint64_t find_least_gain(const braid_exec *exec)
 // One island, if it is expected to be clearly shorter than the other ways.
 static braid_status find_shorter(const braid_exec *exec, const braid_graph *graph,
                                  const braid_exec_options *options, const struct island_fit *fits,
-                                 const struct island_shape **out_shape)
+                                 const struct shape **out_shape)
 {
-    const struct island_shape *shape = NULL;
+    const struct shape *shape = NULL;
     uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
     if (!are_known(exec, graph, options, fits))
         return BRAID_OK;
@@ -166,26 +281,28 @@ static braid_status find_shorter(const braid_exec *exec, const braid_graph *grap
     return status;
 }
 
-// Plans the exec as one island of its shape, if the program gave no schedule.
+// Plans the exec as one island of a shape, if the program gave no schedule.
 static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options, const struct island_fit *fits)
+                                const braid_exec_options *options, const struct shape *shape,
+                                const struct island_fit *fits)
 {
     struct plan_inside inside = { .fits = fits };
     struct backend *backend = exec->device->backend;
     braid_cost_model model;
-    exec->shape->get_cost_model(backend, &model);
-    exec->has_lone_calls =
-        exec->shape->get_room(backend, fits, exec->tasks.num, &model, &inside.room) &&
-        plan_room_is_lone(&inside.room);
+    exec->shape = &shape->base;
+    shape->base.get_cost_model(backend, &model);
+    exec->has_lone_calls = shape->get_room(backend, fits, exec->tasks.num, &model, &inside.room) &&
+                           plan_room_is_lone(&inside.room);
     return options->schedule
                ? BRAID_OK
-               : plan_whole(exec, graph, &options->plan, exec->shape, &inside, &exec->schedule);
+               : plan_whole(exec, graph, &options->plan, shape, &inside, &exec->schedule);
 }
 
 static braid_status choose(braid_exec *exec, const braid_graph *graph,
                            const braid_exec_options *options)
 {
     bool must = options->islands == BRAID_ISLANDS_WHOLE;
+    const struct shape *shape = NULL;
     struct island_fit *fits = NULL;
     uint64_t ns;
     if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule || exec->placed ||
@@ -195,11 +312,11 @@ static braid_status choose(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = find_fits(exec, &fits);
     if (!status && must)
-        status = find_best(exec, graph, options, fits, &exec->shape, &ns);
+        status = find_best(exec, graph, options, fits, &shape, &ns);
     else if (!status)
-        status = find_shorter(exec, graph, options, fits, &exec->shape);
-    if (!status && exec->shape)
-        status = plan_as_one(exec, graph, options, fits);
+        status = find_shorter(exec, graph, options, fits, &shape);
+    if (!status && shape)
+        status = plan_as_one(exec, graph, options, shape, fits);
     free(fits);
     return status;
 }

@@ -4,17 +4,12 @@
 #define BRAID_EXEC_EXEC_ISLANDS_H
 
 #include "exec/exec.h"
-#include "plan/plan_islands.h"
 
 // How the whole graph can be one island.
 struct island_shape {
     const char *name;
     // The costs of ordering inside, for the planner.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
-    // The room inside for these tasks, all of a graph. Corrects the model by the needs of the
-    // tasks. False: another shape is as good for them.
-    bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
-                     braid_cost_model *model, struct plan_room *out_room);
 };
 
 struct exec_islands {

@@ -41,19 +41,10 @@ static inline struct gpu_behind graph_behind_here(const struct graph_builder *bu
                                 .priority = builder->stage->priority };
 }
 
-// driver_graph_build.c: collects all nodes that the next one of a lane is behind.
-void braid_driver_graph_collect_after(struct graph_builder *builder,
-                                      const struct graph_lane *state);
-// Builds the frame, or a body, into a graph, for the stage and the playing of `from`.
+// driver_graph_build.c: builds the frame, or a body, into a graph, for the stage and the playing of
+// `from`.
 braid_status braid_driver_graph_build_region(const struct graph_builder *from,
                                              const struct program *program, gpu_graph graph);
-
-// driver_graph_enter.c: adds the nodes of a loop or branch, with its bodies and times.
-braid_status braid_driver_graph_enter(struct graph_builder *builder, struct graph_lane *state,
-                                      const braid_step *op);
-// Adds the driver's node of it behind the nodes collected, and its bodies into graphs of that.
-braid_status braid_driver_graph_add_bodies(struct graph_builder *builder, const braid_step *op,
-                                           const struct backend_task *task, gpu_node *out_node);
 
 // driver_graph_task.c: adds the nodes of a task, with its times, behind the nodes collected: the
 // lane's next.

@@ -99,12 +99,30 @@ static braid_status build_begin_note(struct graph_builder *builder, struct graph
     return status;
 }
 
+// Adds the node of a loop or branch behind the nodes collected, and its bodies into graphs of that.
+static braid_status add_bodies(struct graph_builder *builder, const braid_step *op,
+                               const struct backend_task *task, gpu_node *out_node)
+{
+    const struct program *program = builder->stage->program;
+    const struct program *body = &program->bodies[op->position];
+    struct graph_playing *playing = builder->playing;
+    const struct gpu_behind behind = graph_behind_here(builder);
+    gpu_graph inside[2] = { NULL };
+    braid_status status = braid_driver_graph_loops_add(playing->loops, &behind, program, body, task,
+                                                       out_node, inside);
+    playing->is_conditional = true;
+    playing->num_nodes++; // the kernel before it
+    for (uint32_t i = 0; i <= body->has_else && !status; i++)
+        status = braid_driver_graph_build_region(builder, &body[i], inside[i]);
+    return status;
+}
+
 static braid_status add_node(struct graph_builder *builder, const braid_step *op,
                              const struct backend_task *task, const struct graph_lane *state,
                              gpu_node *out_node)
 {
     if (work_has_body(task->kind))
-        return braid_driver_graph_add_bodies(builder, op, task, out_node);
+        return add_bodies(builder, op, task, out_node);
     if (task->kind == WORK_KERNEL) {
         struct backend_launch launch = task->launch;
         braid_status status =
