@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the CPU an audit sees the memory that system calls of a node use, and these calls do not fail.
-// A finding names nodes with a call of which not all is known.
+// A finding names nodes with a call of which not all is known, and tells of other threads that run.
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -225,6 +228,95 @@ static void a_node_that_ignores_traps_is_named(void **state)
     assert_int_equal(*(uint32_t *)audited.words, 9);
 }
 
+// A thread that gets work from a node. It calls the system at the buffer's closed page.
+static struct {
+    sem_t begins, ends;
+    int error;
+} helper;
+
+static void *help(void *words)
+{
+    sem_wait(&helper.begins);
+    helper.error = getcwd(words, BYTES) ? 0 : errno;
+    sem_post(&helper.ends);
+    sem_wait(&helper.begins);
+    return NULL;
+}
+
+static void ask_helper(void *words)
+{
+    (void)words;
+    sem_post(&helper.begins);
+    sem_wait(&helper.ends);
+}
+
+static void do_nothing(void *words)
+{
+    (void)words;
+}
+
+static void check_others(bool run)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 0);
+    assert_int_equal(audited.findings.others_run, run);
+}
+
+// The first audit's node leaves the thread asleep. So a finding tells of the second only.
+static void threads_that_run_are_told_of(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(sem_init(&helper.begins, 0, 0) | sem_init(&helper.ends, 0, 0), 0);
+    assert_int_equal(pthread_create(&thread, NULL, help, audited.words), 0);
+    add_call(do_nothing, BRAID_EXCLUSIVE);
+    check_others(false);
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    check_others(true);
+    assert_int_equal(helper.error, EFAULT);
+    sem_post(&helper.begins);
+    pthread_join(thread, NULL);
+    sem_destroy(&helper.begins);
+    sem_destroy(&helper.ends);
+}
+
+static void make_thread(void *words)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, make_calls, words), 0);
+    pthread_join(thread, NULL);
+}
+
+static void threads_of_nodes_are_told_of(void **state)
+{
+    (void)state;
+    add_call(make_thread, BRAID_EXCLUSIVE);
+    check_others(true);
+}
+
+static void make_child_by_list(void *words)
+{
+    uint64_t *list = words;
+    enum { NUM_LISTED = 8, ENDS_BY = 4 };
+    for (int i = 0; i < NUM_LISTED; i++)
+        list[i] = i == ENDS_BY ? SIGCHLD : 0;
+    pid_t child = (pid_t)syscall(SYS_clone3, list, NUM_LISTED * sizeof(*list));
+    if (!child)
+        _exit(3);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 3);
+}
+
+static void a_node_that_makes_a_child_by_a_buffer_is_named(void **state)
+{
+    (void)state;
+    add_call(make_child_by_list, BRAID_EXCLUSIVE);
+    check_finding(BRAID_AUDIT_UNSEEN,
+                  "node 0 'host call' is not audited: it makes a thread or process, with arguments "
+                  "in pages of its buffers");
+}
+
 int main(void)
 {
 #if defined(UNDER_TSAN)
@@ -240,6 +332,9 @@ int main(void)
         TEST(a_node_that_opens_pages_itself_is_named),
         TEST(calls_beside_buffers_hide_nothing),
         TEST(a_node_that_ignores_traps_is_named),
+        TEST(threads_that_run_are_told_of),
+        TEST(threads_of_nodes_are_told_of),
+        TEST(a_node_that_makes_a_child_by_a_buffer_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
