@@ -17,6 +17,7 @@
 enum {
     AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
     AUDIT_SAME_OPENED = 256,       // further ones open as many pages, and the next ones twice
+    AUDIT_MOST_OPENED = 4096,      // pages of an access, one by one
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
     AUDIT_STACK_BYTES = 64 * 1024, // each stack of a handler
 };
@@ -31,6 +32,7 @@ struct audit_user {
     uint32_t node; // its number among those begun
     int thread;    // the first
     bool is_shared, has_stepped;
+    uint32_t writer; // the number of the last node that wrote the page
 };
 
 // All of it lies in pages of its own, which nobody closes.

@@ -8,6 +8,11 @@
 
 enum { READS_AND_WRITES = PROT_READ | PROT_WRITE };
 
+static uintptr_t round_down(uintptr_t address, uint64_t bytes)
+{
+    return address / bytes * bytes;
+}
+
 static bool has(const struct audit_access *access, uintptr_t address)
 {
     return access->begin <= address && address < access->end;
@@ -42,10 +47,19 @@ static bool may_reach(const struct audit_access *access, uintptr_t address)
     return address < access->end && access->begin < address + MOST_BYTES;
 }
 
+// A node that has not written the page reads older data. A node that is not seen in full may have
+// written it.
+static bool may_read(const struct audit *audit, const struct audit_access *access, size_t page)
+{
+    return access->may_read || audit->unseen || atomic_load(audit->child_accesses) ||
+           audit->users[page].writer == audit->num_begun;
+}
+
 // An instruction that reads and then writes a place makes one fault, by which it writes.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
 {
     bool is_declared = !audit->runs;
+    size_t page = braid_audit_page_at(&audit->pages, address);
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
         if (!may_reach(access, address))
@@ -53,8 +67,11 @@ void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
         access->was_read = true;
         if (writes && access->may_write)
             access->was_written = true;
-        is_declared = is_declared || (has(access, address) && (!writes || access->may_write));
+        is_declared = is_declared || (has(access, address) &&
+                                      (writes ? access->may_write : may_read(audit, access, page)));
     }
+    if (writes)
+        audit->users[page].writer = audit->num_begun;
     if (!is_declared)
         count(audit, address, writes);
 }
@@ -64,6 +81,11 @@ void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end
     struct audit_memory *memory = &audit->memory;
     if (!audit->runs)
         return;
+    for (uintptr_t at = begin; writes && at < end; at = round_down(at, AUDIT_PAGE) + AUDIT_PAGE) {
+        size_t page = braid_audit_page_at(&audit->pages, at);
+        if (page != AUDIT_NO_PAGE)
+            audit->users[page].writer = audit->num_begun;
+    }
     braid_audit_memory_judge(memory, audit->declared, audit->num_declared, begin, end, writes);
     for (size_t i = 0; i < memory->num_buffers; i++) {
         struct audit_buffer *buffer = &memory->buffers[i];
@@ -169,11 +191,6 @@ static int find_rights(const struct audit *audit, uintptr_t page)
                                                                         : PROT_READ;
 }
 
-static uintptr_t round_down(uintptr_t address, uint64_t bytes)
-{
-    return address / bytes * bytes;
-}
-
 // The pages of the buffer, around this one, that no declared access reaches.
 static struct audit_extent find_undeclared(const struct audit *audit,
                                            const struct audit_buffer *buffer, uintptr_t page)
@@ -220,7 +237,11 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     uintptr_t begin = address / AUDIT_PAGE * AUDIT_PAGE, end = begin + AUDIT_PAGE;
     int rights = find_rights(audit, begin);
     for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++) {
-        const struct audit_access *access = &audit->declared[i];
+        struct audit_access *access = &audit->declared[i];
+        if (has(access, address) && !access->may_read && access->num_opened < AUDIT_MOST_OPENED) {
+            access->num_opened++;
+            continue; // each page tells whether it is read first
+        }
         while (has(access, address) && end < access->end && find_rights(audit, end) == rights)
             end += AUDIT_PAGE;
         while (has(access, address) && begin > access->begin &&
@@ -284,6 +305,7 @@ bool braid_audit_close(struct audit *audit)
         if (access->is_open)
             done = close_bytes(audit, access->begin, access->end) && done;
         access->is_open = false;
+        access->num_opened = 0;
     }
     for (uint32_t i = 0; i < audit->num_noted; i++) {
         const struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system tells of the process's threads: faults of which they do not know yet, since they
-// have no core, and whether threads other than the audit's run.
+// Faults of which the system has not told their threads yet, since these have no core. Whether
+// other threads than the audit's run.
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

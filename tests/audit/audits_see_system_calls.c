@@ -77,6 +77,19 @@ static void a_declared_read_from_a_pipe_is_a_write(void **state)
     assert_string_equal((const char *)audited.words, "text");
 }
 
+static void read_pipe_and_look(void *words)
+{
+    read_pipe(words);
+    assert_int_equal(*(volatile char *)words, 't');
+}
+
+static void what_a_call_has_written_may_be_read(void **state)
+{
+    (void)state;
+    add_call(read_pipe_and_look, BRAID_WRITE);
+    check_nothing();
+}
+
 static void a_read_from_a_pipe_writes_what_is_undeclared(void **state)
 {
     (void)state;
@@ -326,6 +339,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
     const struct CMUnitTest tests[] = {
         TEST(a_declared_read_from_a_pipe_is_a_write),
+        TEST(what_a_call_has_written_may_be_read),
         TEST(a_read_from_a_pipe_writes_what_is_undeclared),
         TEST(a_write_reads_what_is_undeclared),
         TEST(calls_of_which_not_all_is_known_are_named),
