@@ -13,6 +13,16 @@ static uintptr_t round_down(uintptr_t address, uint64_t bytes)
     return address / bytes * bytes;
 }
 
+static uintptr_t larger(uintptr_t a, uintptr_t b)
+{
+    return a > b ? a : b;
+}
+
+static uintptr_t smaller(uintptr_t a, uintptr_t b)
+{
+    return a < b ? a : b;
+}
+
 static bool has(const struct audit_access *access, uintptr_t address)
 {
     return access->begin <= address && address < access->end;
@@ -65,15 +75,25 @@ void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
         if (!may_reach(access, address))
             continue;
         access->was_read = true;
-        if (writes && access->may_write)
+        if (writes && access->may_write) {
             access->was_written = true;
+            audit->users[page].writer = audit->num_begun;
+        }
         is_declared = is_declared || (has(access, address) &&
                                       (writes ? access->may_write : may_read(audit, access, page)));
     }
-    if (writes)
-        audit->users[page].writer = audit->num_begun;
     if (!is_declared)
         count(audit, address, writes);
+}
+
+// These bytes are written, as the node declares.
+static void note_writer(struct audit *audit, uintptr_t begin, uintptr_t end)
+{
+    for (uintptr_t at = begin; at < end; at = round_down(at, AUDIT_PAGE) + AUDIT_PAGE) {
+        size_t page = braid_audit_page_at(&audit->pages, at);
+        if (page != AUDIT_NO_PAGE)
+            audit->users[page].writer = audit->num_begun;
+    }
 }
 
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
@@ -81,11 +101,10 @@ void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end
     struct audit_memory *memory = &audit->memory;
     if (!audit->runs)
         return;
-    for (uintptr_t at = begin; writes && at < end; at = round_down(at, AUDIT_PAGE) + AUDIT_PAGE) {
-        size_t page = braid_audit_page_at(&audit->pages, at);
-        if (page != AUDIT_NO_PAGE)
-            audit->users[page].writer = audit->num_begun;
-    }
+    for (uint32_t i = 0; writes && i < audit->num_declared; i++)
+        if (audit->declared[i].may_write)
+            note_writer(audit, larger(begin, audit->declared[i].begin),
+                        smaller(end, audit->declared[i].end));
     braid_audit_memory_judge(memory, audit->declared, audit->num_declared, begin, end, writes);
     for (size_t i = 0; i < memory->num_buffers; i++) {
         struct audit_buffer *buffer = &memory->buffers[i];
@@ -126,9 +145,7 @@ static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t e
             low = middle + 1;
     }
     for (size_t i = low; i < audit->memory.num_extents && extents[i].begin < end; i++) {
-        uintptr_t from = extents[i].begin > begin ? extents[i].begin : begin;
-        uintptr_t to = extents[i].end < end ? extents[i].end : end;
-        if (!declares(audit, from, to, writes))
+        if (!declares(audit, larger(extents[i].begin, begin), smaller(extents[i].end, end), writes))
             return false;
     }
     return true;
@@ -141,7 +158,7 @@ void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
 {
     const struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
     uintptr_t begin = address + 1, page_end = address / AUDIT_PAGE * AUDIT_PAGE + AUDIT_PAGE;
-    uintptr_t most = address + AUDIT_MOST_WIDTH < page_end ? address + AUDIT_MOST_WIDTH : page_end;
+    uintptr_t most = smaller(address + AUDIT_MOST_WIDTH, page_end);
     if (buffer && !declares(audit, address, begin, writes))
         begin = buffer->end;
     if (!audit->runs || begin >= most || declares_all(audit, begin, most, writes))
@@ -152,7 +169,7 @@ void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
     struct audit_width width = { AUDIT_MOST_WIDTH, false };
     if (is_readable)
         width = braid_audit_find_width(instruction);
-    uintptr_t end = address + width.bytes < most ? address + width.bytes : most;
+    uintptr_t end = smaller(address + width.bytes, most);
     if (begin >= end || declares_all(audit, begin, end, writes))
         return;
     if (width.is_known && address % AUDIT_PAGE)
@@ -185,7 +202,9 @@ static int find_rights(const struct audit *audit, uintptr_t page)
             continue;
         if (!access->was_read && !access->may_write)
             return PROT_NONE;
-        writes = writes && (access->was_written || !access->may_write);
+        writes = writes && (access->was_written || !access->may_write) &&
+                 (may_read(audit, access, braid_audit_page_at(&audit->pages, page)) ||
+                  access->num_opened >= AUDIT_MOST_OPENED);
     }
     return writes && declares_all(audit, page, page + AUDIT_PAGE, true) ? READS_AND_WRITES
                                                                         : PROT_READ;

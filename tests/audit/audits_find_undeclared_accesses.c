@@ -145,19 +145,6 @@ static void a_write_to_what_is_read_is_found(void **state)
     EXPECT(world, "node 0 'scatter' writes byte 4096 of 'vel', which it does not declare");
 }
 
-// The node may read a page that it has written.
-static void a_read_before_a_write_of_what_is_only_written_is_found(void **state)
-{
-    struct world *world = *state;
-    const struct touch touches[] = {
-        { WRITES, vel_at(world, 0) },         { READS, vel_at(world, 4) },
-        { READS, vel_at(world, PAGE + 64) },  { WRITES, vel_at(world, PAGE + 64) },
-        { READS, vel_at(world, PAGE + 128) }, { 0 },
-    };
-    ADD(world, touches, { world->vel, BRAID_WRITE });
-    EXPECT(world, "node 0 'scatter' reads byte 4160 of 'vel', which it does not declare");
-}
-
 static void a_declared_access_that_is_never_made_is_found(void **state)
 {
     struct world *world = *state;
@@ -481,7 +468,6 @@ int main(void)
         TEST(an_element_beside_a_range_is_found),
         TEST(a_buffer_without_a_declaration_is_found),
         TEST(a_write_to_what_is_read_is_found),
-        TEST(a_read_before_a_write_of_what_is_only_written_is_found),
         TEST(a_declared_access_that_is_never_made_is_found),
         TEST(an_instruction_with_several_accesses_makes_each_known),
         TEST(an_access_across_pages_is_one_of_each),
