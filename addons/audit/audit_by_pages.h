@@ -105,7 +105,7 @@ braid_status braid_audit_tell_aliases(struct audit_memory *memory, struct audit_
 // audit_threads.c. Waits, for a second at most, until no thread of the program has a fault of which
 // it does not know yet. Behind an audit the handler of the program might be told of it.
 void braid_audit_wait_for_faults(void);
-// Notes the process's other threads, behind a short time for those that go to sleep.
+// Notes the process's other threads. Those of Braid count while they are inside a program's call.
 uint64_t braid_audit_note_others(void);
 // Whether one of them, or a new one, has run since.
 bool braid_audit_others_ran(uint64_t noted);

@@ -9,6 +9,7 @@
 
 #include "audit/audit_by_pages.h"
 #include "audit/audit_system.h"
+#include "base/own_threads.h"
 
 enum { MOST_LOOKS = 1000, PAUSE_NS = 1000000 }; // a debugger may hold a thread for ever
 
@@ -22,6 +23,18 @@ static uint64_t mix(uint64_t value)
 {
     value = (value ^ value >> 31) * 0x9e3779b97f4a7c15;
     return value ^ value >> 29;
+}
+
+// A thread of Braid's that is on its way to sleep makes no system call that uses a buffer. So only
+// calls of the program count there.
+static void note_other(long number, uint64_t num_switches, bool runs, struct look *look)
+{
+    uint32_t num_changes = 0;
+    if (number == audit_system(SYS_gettid, 0, 0, 0, 0))
+        return;
+    bool is_idle = braid_own_threads_find((int)number, &num_changes) && num_changes % 2 == 0;
+    look->runs |= runs && !is_idle;
+    look->others += mix(mix((uint64_t)number) + (is_idle ? ~(uint64_t)num_changes : num_switches));
 }
 
 // Each time that a thread stops running, the system counts one switch more.
@@ -42,11 +55,7 @@ static void look_at(const char *thread, struct look *look)
     }
     if (file)
         fclose(file);
-    uint64_t number = strtoull(thread, NULL, 10);
-    if (number == (uint64_t)audit_system(SYS_gettid, 0, 0, 0, 0))
-        return;
-    look->runs |= state == 'R';
-    look->others += mix(mix(number) + switches);
+    note_other(strtol(thread, NULL, 10), switches, state == 'R', look);
 }
 
 static struct look look_at_all(void)
@@ -61,29 +70,15 @@ static struct look look_at_all(void)
     return look;
 }
 
-static void pause_for(long num)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = num * PAUSE_NS }, NULL);
-}
-
 void braid_audit_wait_for_faults(void)
 {
     for (int i = 0; i < MOST_LOOKS && look_at_all().is_pending; i++)
-        pause_for(1);
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
 }
 
 uint64_t braid_audit_note_others(void)
 {
-    enum { LONGEST = 16 };
-    struct look look = look_at_all(), last;
-    bool is_quiet = !look.others;
-    for (long num = 1; !is_quiet && num <= LONGEST; num *= 2) {
-        last = look;
-        pause_for(num);
-        look = look_at_all();
-        is_quiet = !look.runs && look.others == last.others;
-    }
-    return look.others;
+    return look_at_all().others;
 }
 
 bool braid_audit_others_ran(uint64_t noted)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "audit/audit_testing.h"
+#include "base/inside.h"
+#include "base/own_threads.h"
 
 enum { HAND_OVER = 59, BYTES = 64 };
 
@@ -244,16 +246,58 @@ static void a_node_that_ignores_traps_is_named(void **state)
 // A thread that gets work from a node. It calls the system at the buffer's closed page.
 static struct {
     sem_t begins, ends;
+    pid_t thread;
+    bool is_inside; // a call of the program, on a thread of Braid's
     int error;
 } helper;
 
 static void *help(void *words)
 {
+    struct inside inside;
+    helper.thread = gettid();
+    sem_post(&helper.ends);
     sem_wait(&helper.begins);
+    if (helper.is_inside)
+        braid_inside_begin(&inside, "a call", NULL);
     helper.error = getcwd(words, BYTES) ? 0 : errno;
+    if (helper.is_inside)
+        braid_inside_end(&inside);
     sem_post(&helper.ends);
     sem_wait(&helper.begins);
     return NULL;
+}
+
+static void open_helper(void)
+{
+    helper.is_inside = false;
+    assert_int_equal(sem_init(&helper.begins, 0, 0) | sem_init(&helper.ends, 0, 0), 0);
+}
+
+static void close_helper(void)
+{
+    assert_int_equal(helper.error, EFAULT);
+    sem_destroy(&helper.begins);
+    sem_destroy(&helper.ends);
+}
+
+static bool helper_sleeps(void)
+{
+    char path[64], line[256], state = 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", helper.thread);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (!state && fgets(line, sizeof(line), file))
+        sscanf(line, "State: %c", &state);
+    fclose(file);
+    return state == 'S';
+}
+
+// The system notes the sleep shortly before it counts it.
+static void await_helper(void)
+{
+    sem_wait(&helper.ends);
+    for (int num_seen = 0; num_seen < 3; num_seen = helper_sleeps() ? num_seen + 1 : 0)
+        usleep(1000);
 }
 
 static void ask_helper(void *words)
@@ -280,15 +324,59 @@ static void threads_that_run_are_told_of(void **state)
 {
     (void)state;
     pthread_t thread;
-    assert_int_equal(sem_init(&helper.begins, 0, 0) | sem_init(&helper.ends, 0, 0), 0);
+    open_helper();
     assert_int_equal(pthread_create(&thread, NULL, help, audited.words), 0);
+    await_helper();
     add_call(do_nothing, BRAID_EXCLUSIVE);
     check_others(false);
     add_call(ask_helper, BRAID_EXCLUSIVE);
     check_others(true);
-    assert_int_equal(helper.error, EFAULT);
     sem_post(&helper.begins);
     pthread_join(thread, NULL);
+    close_helper();
+}
+
+// The finding tells of code of the program. Braid's own code may run meanwhile.
+static void threads_of_braid_are_told_of_inside_calls(void **state)
+{
+    (void)state;
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    for (int inside = 0; inside < 2; inside++) {
+        static struct own_thread threads[2];
+        open_helper();
+        helper.is_inside = inside;
+        assert_int_equal(braid_own_thread_start(&threads[inside], "test", help, audited.words), 0);
+        sem_wait(&helper.ends);
+        check_others(inside);
+        sem_post(&helper.begins);
+        braid_own_thread_join(&threads[inside]);
+        close_helper();
+    }
+}
+
+static void wait_for_node(void *words)
+{
+    (void)words;
+    sem_wait(&helper.begins);
+    sem_post(&helper.ends);
+}
+
+// A worker of the device makes a call of an earlier frame until the audit's node ends it.
+static void calls_of_earlier_frames_are_told_of(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_exec *exec;
+    open_helper();
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = wait_for_node }, NULL));
+    check_ok(braid_exec_create(audited.device, graph, NULL, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    check_others(true);
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
     sem_destroy(&helper.begins);
     sem_destroy(&helper.ends);
 }
@@ -348,6 +436,8 @@ int main(void)
         TEST(a_node_that_ignores_traps_is_named),
         TEST(threads_that_run_are_told_of),
         TEST(threads_of_nodes_are_told_of),
+        TEST(threads_of_braid_are_told_of_inside_calls),
+        TEST(calls_of_earlier_frames_are_told_of),
         TEST(a_node_that_makes_a_child_by_a_buffer_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "backends/cpu/cpu_slab.h"
 #include "base/blockers.h"
 #include "base/clock.h"
+#include "base/own_threads.h"
 #include "device/backend.h"
 
 // The lock cpu_backend.lock, "lock" in the comments below, guards the ready lists and the lists of
@@ -45,7 +46,7 @@ struct cpu_core {
 };
 struct cpu_thread {
     struct cpu_backend *backend;
-    pthread_t handle;
+    struct own_thread own;
     struct cpu_seat seat;
 };
 
