@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel asks of its launch reaches the driver, in both modes; what it asks too much is
-// named with the limit, and the device goes on working.
+// named with the limit, and the device goes on working. Arguments have the sizes of the kernel's
+// parameters.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -12,11 +13,15 @@ static const char image[] = ".version 7.0\n"
                             ".visible .entry asks()\n"
                             "{\n"
                             "    ret;\n"
+                            "}\n"
+                            ".visible .entry takes(.param .u64 count, .param .f32 scale)\n"
+                            "{\n"
+                            "    ret;\n"
                             "}\n";
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                              void **args);
-BRAID_API kernel_function braid_standin_asks;
+BRAID_API kernel_function braid_standin_asks, braid_standin_takes;
 
 static int num_runs;
 
@@ -27,7 +32,15 @@ void braid_standin_asks(const unsigned grid[3], const unsigned block[3], unsigne
     num_runs++;
 }
 
+void braid_standin_takes(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                         void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+    num_runs++;
+}
+
 static const braid_kernel asks = { .name = "asks", .cuda = { .data = image } };
+static const braid_kernel takes = { .name = "takes", .cuda = { .data = image } };
 
 static braid_device *open_device(void)
 {
@@ -42,7 +55,8 @@ static braid_status run(braid_device *device, braid_kernel_node launch, braid_ex
 {
     braid_graph *graph;
     braid_exec *exec = NULL;
-    launch.kernel = &asks;
+    if (!launch.kernel)
+        launch.kernel = &asks;
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     braid_status status =
@@ -80,6 +94,49 @@ static void limits_are_named(void **state)
         check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_STREAMS));
         assert_int_equal(num_runs, 1);
     }
+    braid_device_close(device);
+    check_nothing_is_left();
+}
+
+static void arguments_of_another_size_are_refused(void **state)
+{
+    const uint64_t count = 1;
+    const float scale = 1;
+    const double wide = 1;
+    const int narrow = 1;
+    const struct {
+        braid_arg args[3];
+        size_t num;
+        const char *text;
+    } cases[] = {
+        { { BRAID_ARG(count), BRAID_ARG(wide) },
+          2,
+          "node 0 'given': argument 1 of kernel 'takes' has 4 bytes and is given 8" },
+        { { BRAID_ARG(narrow), BRAID_ARG(scale) },
+          2,
+          "node 0 'given': argument 0 of kernel 'takes' has 8 bytes and is given 4" },
+        { { BRAID_ARG(count) },
+          1,
+          "node 0 'given': kernel 'takes' takes 2 arguments and is given 1" },
+        { { BRAID_ARG(count), BRAID_ARG(scale), BRAID_ARG(scale) },
+          3,
+          "node 0 'given': kernel 'takes' takes 2 arguments and is given 3" },
+    };
+    (void)state;
+    braid_device *device = open_device();
+    braid_kernel_node node = { .node.name = "given", .kernel = &takes };
+    num_runs = 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        node.args = cases[i].args;
+        node.num_args = (uint32_t)cases[i].num;
+        check_fails(run(device, node, BRAID_MODE_STREAMS), BRAID_INVALID_ARGUMENT, cases[i].text);
+        check_fails(run(device, node, BRAID_MODE_GRAPH), BRAID_INVALID_ARGUMENT, cases[i].text);
+    }
+    assert_int_equal(num_runs, 0);
+    node.args = (const braid_arg[]){ BRAID_ARG(count), BRAID_ARG(scale) };
+    node.num_args = 2;
+    check_ok(run(device, node, BRAID_MODE_STREAMS));
+    assert_int_equal(num_runs, 1);
     braid_device_close(device);
     check_nothing_is_left();
 }
@@ -127,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_named),
+        cmocka_unit_test(arguments_of_another_size_are_refused),
         cmocka_unit_test(a_grid_is_a_multiple_of_its_cluster),
         cmocka_unit_test(only_launches_that_ask_for_more_go_the_longer_way),
     };
