@@ -138,6 +138,19 @@ static void an_access_may_reach_the_bytes_behind_it(void **state)
     expect(audited.graph, 0, NULL);
 }
 
+// Its first byte keeps the page closed.
+static void a_page_with_one_undeclared_byte_stays_closed(void **state)
+{
+    const struct touch touches[] = { { READS, audited.words + 1 },
+                                     { READS, audited.words },
+                                     { 0 } };
+    braid_resource most;
+    (void)state;
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 1, PAGE - 1, &most));
+    ADD(&audited, touches, { most, BRAID_READ });
+    EXPECT(audited.graph, "node 0 'scatter' reads byte 0 of 'words', which it does not declare");
+}
+
 // The last page has other data behind the buffer. To write these allows no read.
 static void a_read_before_a_write_of_what_is_only_written_is_found(void **state)
 {
@@ -170,6 +183,7 @@ int main(void)
         TEST(a_page_closes_behind_a_node_with_many_accesses),
         TEST(a_buffer_may_lie_anywhere_on_the_stack),
         TEST(an_access_may_reach_the_bytes_behind_it),
+        TEST(a_page_with_one_undeclared_byte_stays_closed),
         TEST(a_read_before_a_write_of_what_is_only_written_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
