@@ -4,6 +4,10 @@
 
 #include "support/check.h"
 
+enum { NUM_KINDS = 8 };
+static const char *const kinds[NUM_KINDS] = { "context", "stream", "event", "module",
+                                              "graph",   "exec",   "pool",  "memory" };
+
 void reset_standin(void)
 {
     static const char *const settings[] = {
@@ -17,11 +21,17 @@ void reset_standin(void)
 
 void check_nothing_is_left(void)
 {
-    static const char *const kinds[] = { "context", "stream", "event", "module",
-                                         "graph",   "exec",   "pool",  "memory" };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < NUM_KINDS; i++) {
         if (standin_live(kinds[i]) != 0)
             fail_msg("%ld of %s left over", standin_live(kinds[i]), kinds[i]);
     }
     assert_int_equal(standin_bad_accesses(), 0);
+}
+
+long count_objects(void)
+{
+    long num = 0;
+    for (size_t i = 0; i < NUM_KINDS; i++)
+        num += standin_live(kinds[i]);
+    return num;
 }

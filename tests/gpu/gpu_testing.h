@@ -12,4 +12,7 @@ void reset_standin(void);
 // Asserts that the driver holds nothing and saw no bad access.
 void check_nothing_is_left(void);
 
+// How many objects of all kinds the driver holds.
+long count_objects(void);
+
 #endif
