@@ -13,11 +13,9 @@ enum { UNKNOWN_ERROR = 999, ILLEGAL_ADDRESS = 700 };
 // Launches with the nth call of any function failing, and with "+" those after it too.
 static braid_status launch_failing(struct frame *frame, long nth, const char *later_too, int code)
 {
-    char rule[64];
-    snprintf(rule, sizeof(rule), "*:%ld%s=%d", nth, later_too, code);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("*:%ld%s=%d", nth, later_too, code);
     braid_status status = braid_exec_launch(frame->exec, frame->stream);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     return status;
 }
 

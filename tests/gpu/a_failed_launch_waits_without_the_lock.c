@@ -18,11 +18,6 @@ struct asked {
     sem_t may_end; // what the frame waits for
 };
 
-static void fail_calls(const char *rules)
-{
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
-}
-
 static void wait_for_end(void *user)
 {
     struct asked *asked = user;
@@ -92,14 +87,12 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
 static bool check_asked(braid_exec_mode mode, uint32_t num_frames, int k)
 {
     struct asked asked;
-    char rules[32];
     open_device(&asked);
     create_asked(&asked, mode, num_frames);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
     asker_start(&asked.asker, ask_and_end, &asked);
-    snprintf(rules, sizeof(rules), "*:%d=999", k);
     long waits = standin_calls("cuStreamSynchronize");
-    fail_calls(rules);
+    fail_calls("*:%d=999", k);
     braid_status status = braid_exec_launch(asked.frame.exec, asked.frame.stream);
     fail_calls(NULL);
     bool has_waited = standin_calls("cuStreamSynchronize") > waits;
@@ -224,12 +217,10 @@ static bool check_kept(int changed, int nth)
 {
     struct kept kept;
     bool failed = false;
-    char rule[32];
     open_kept(&kept);
     for (int i = 1; i < NUM_KEPT; i++) {
-        snprintf(rule, sizeof(rule), "*:%d=999", nth);
         long before = standin_calls("*");
-        fail_calls(i == changed ? rule : NULL);
+        fail_calls(i == changed ? "*:%d=999" : NULL, nth);
         braid_status status = set_kept(&kept, i);
         fail_calls(NULL);
         failed = failed || (i == changed && standin_calls("*") - before >= nth);

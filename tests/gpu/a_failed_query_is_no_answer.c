@@ -46,11 +46,9 @@ static void check_memory(braid_exec_mode mode, int nth)
 {
     struct frame frame;
     uint32_t count = 0;
-    char rule[64];
     reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    snprintf(rule, sizeof(rule), "cuPointerGetAttribute:%d=999", nth);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("cuPointerGetAttribute:%d=999", nth);
     check_fails(create_exec(&frame, &count, mode), BRAID_DEVICE_ERROR, "cuPointerGetAttribute");
     reset_standin();
     check_ok(create_exec(&frame, &count, mode));
@@ -77,12 +75,10 @@ static void what_the_device_has(void **state)
 {
     (void)state;
     struct frame frame;
-    char rule[64];
     for (int nth = 1;; nth++) {
         long before = standin_calls("cuDeviceGetAttribute");
-        snprintf(rule, sizeof(rule), "cuDeviceGetAttribute:%d=999", nth);
         reset_standin();
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+        fail_calls("cuDeviceGetAttribute:%d=999", nth);
         braid_status status = frame_open(&frame, "cuda");
         if (standin_calls("cuDeviceGetAttribute") - before < nth) {
             check_ok(status);
@@ -92,11 +88,6 @@ static void what_the_device_has(void **state)
     }
     frame_finish(&frame);
     check_nothing_is_left();
-}
-
-static void fail_calls(const char *rules)
-{
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
 }
 
 static char logged[1024];
@@ -161,9 +152,7 @@ static void which_context_is_adopted(void **state)
     assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
     assert_int_equal(cuCtxSetCurrent(context), 0);
     for (int i = 0; i < 2; i++) {
-        char rule[64];
-        snprintf(rule, sizeof(rule), "%s:1=999", functions[i]);
-        fail_calls(rule);
+        fail_calls("%s:1=999", functions[i]);
         check_fails(
             braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
             BRAID_DEVICE_ERROR, functions[i]);
@@ -376,13 +365,11 @@ static bool check_cancelled(const char *function, int nth)
     struct frame frame;
     struct blocker blocker = { false };
     pthread_t thread;
-    char rule[64];
-    snprintf(rule, sizeof(rule), "%s:%d=999", function, nth);
     create_cancelled(&frame, &blocker);
     for (int i = 0; i < QUEUED; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
     assert_int_equal(pthread_create(&thread, NULL, open_later, &blocker), 0);
-    fail_calls(rule);
+    fail_calls("%s:%d=999", function, nth);
     bool failed = braid_exec_launch(frame.exec, frame.stream) != BRAID_OK;
     fail_calls(NULL);
     pthread_join(thread, NULL);

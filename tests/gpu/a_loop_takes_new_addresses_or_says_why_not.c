@@ -26,17 +26,15 @@ static bool fail_nth(braid_exec_mode mode, int nth)
     static const char function[] = "cuGraphExecKernelNodeSetParams";
     struct life_loop loop = { 0 };
     braid_device *device;
-    char rule[64];
     reset_standin();
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     check_ok(life_create_loop(device, mode, &loop));
     run(&loop);
     check_ok(life_grow_loop(&loop));
     long before = standin_calls(function);
-    snprintf(rule, sizeof(rule), "%s:%d=999", function, nth);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("%s:%d=999", function, nth);
     braid_status status = life_run_loop(&loop, NULL);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     bool failed = standin_calls(function) - before >= nth;
     assert_int_equal(status, failed ? BRAID_DEVICE_ERROR : BRAID_OK);
     if (failed)

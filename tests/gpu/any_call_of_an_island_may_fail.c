@@ -179,9 +179,9 @@ static void the_launch_of_old_drivers(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     // An island with new arguments is launched as a kernel.
     check_ok(braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(other)));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuLaunchKernel:1=999"));
+    fail_calls("cuLaunchKernel:1=999");
     check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "cuLaunchKernel");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(num_frames, 2);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // If a driver call fails, Braid says so, leaves nothing behind, and goes on afterwards.
-#include <stdio.h>
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -82,14 +81,11 @@ static void what_undoes_a_failure_may_fail(void **state)
     bool failed = true;
     for (long nth = 1; failed; nth++) {
         struct life life = { .backend = "cuda", .mode = BRAID_MODE_GRAPH };
-        char rules[96];
         long before = standin_calls(find);
-        snprintf(rules, sizeof(rules), "%s:%ld=%d,%s:1=%d", find, nth, UNKNOWN_ERROR, undo,
-                 UNKNOWN_ERROR);
         cuda_calls.begin();
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+        fail_calls("%s:%ld=%d,%s:1=%d", find, nth, UNKNOWN_ERROR, undo, UNKNOWN_ERROR);
         life_live(&life);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        fail_calls(NULL);
         cuda_calls.check_left(undo);
         assert_non_null(strstr(life.logged, undo));
         failed = standin_calls(find) - before >= nth;

@@ -427,19 +427,17 @@ static void large_copies_stay_outside(void **state)
 // False when there is no such call in the launch that takes a change.
 static bool fail_nth(braid_islands islands, const char *function, long nth)
 {
-    char rule[96];
     struct setup setup = set_up(&count);
     braid_exec *exec = make(&setup, islands, 1);
     run_frame(exec);
     long before = standin_calls(function);
-    snprintf(rule, sizeof(rule), "%s:%ld=%d", function, nth, UNKNOWN_ERROR);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("%s:%ld=%d", function, nth, UNKNOWN_ERROR);
     check_ok(braid_exec_set(exec, setup.nodes[2], BRAID_TARGET_GRID, 0, &(braid_dim3){ 3, 2, 1 }));
     check_ok(braid_exec_set(exec, setup.nodes[5], BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     assert_int_equal(standin_calls(function), before);
     braid_status status = braid_exec_launch(exec, NULL);
     bool called = standin_calls(function) - before >= nth;
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     if (status)
         assert_non_null(strstr(braid_error_message(), function));
     if (braid_exec_num_frames(exec) == 1) // else its end could not be recorded

@@ -109,11 +109,11 @@ static void check_changed(uint32_t num_frames)
     make_exec(&changed, num_frames);
     asker_start(&changed.asker, change_and_let_go, &changed);
     atomic_store(&holds_threads, true);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
+    fail_calls("cuStreamWaitValue32:1=999");
     check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
                 "cuStreamWaitValue32");
     const int made = atomic_load(&changed.num[0]);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     atomic_store(&holds_threads, false);
     asker_join(&changed.asker, BRAID_DEVICE_ERROR);
     assert_int_equal(changed.answer, BRAID_NOT_READY);
@@ -188,10 +188,10 @@ static void that_who_waits_for_an_earlier_frame_lets_go_on(void **state)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
     assert_int_equal(pthread_create(&thread, NULL, wait_for_first, &third), 0);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
+    fail_calls("cuStreamWaitValue32:1=999");
     check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR,
                 "cuStreamWaitValue32");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     pthread_join(thread, NULL);
     assert_int_equal(third.answer, BRAID_OK);
     frame_finish(&frame);

@@ -25,9 +25,9 @@ static braid_status create(braid_device *device, const struct island_graph *made
                                          .plan.max_lanes = made->has_outsiders };
     logged[0] = '\0';
     braid_log_set(take_log, NULL);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls(rule);
     braid_status status = braid_exec_create(device, made->graph, &options, out_exec);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     braid_log_set(NULL, NULL);
     return status;
 }

@@ -2,6 +2,8 @@
 // The stand-in driver under the tests of the CUDA column.
 #include "gpu/gpu_testing.h"
 
+#include <stdio.h>
+
 #include "support/check.h"
 
 enum { NUM_KINDS = 8 };
@@ -17,6 +19,17 @@ void reset_standin(void)
     };
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         assert_true(standin_configure(settings[i], NULL));
+}
+
+void fail_calls(const char *rules, ...)
+{
+    char text[256];
+    va_list values;
+    va_start(values, rules);
+    int length = rules ? vsnprintf(text, sizeof(text), rules, values) : 0;
+    va_end(values);
+    assert_in_range(length, 0, sizeof(text) - 1);
+    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules ? text : NULL));
 }
 
 void check_nothing_is_left(void)

@@ -6,6 +6,9 @@
 #include "gpu/frame.h"
 #include "standin/standin_control.h"
 
+// Which calls fail from now on, as BRAID_STANDIN_FAIL has it, and printf writes it; NULL: none.
+void fail_calls(const char *rules, ...);
+
 // Undoes every BRAID_STANDIN_* setting.
 void reset_standin(void);
 

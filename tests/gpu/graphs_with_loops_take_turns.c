@@ -155,7 +155,6 @@ static uint32_t *open_with_words(braid_device **out_device)
 // The nth record of a launch fails, if it has so many. Whether it has.
 static bool fail_record(int nth)
 {
-    char rule[64];
     braid_device *device;
     braid_exec *execs[2];
     braid_stream *streams[2];
@@ -166,13 +165,12 @@ static bool fail_record(int nth)
         check_ok(braid_exec_launch(execs[i], streams[i]));
         check_ok(braid_exec_wait(execs[i]));
     }
-    snprintf(rule, sizeof(rule), "cuEventRecord:%d=%d", nth, UNKNOWN_ERROR);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("cuEventRecord:%d=%d", nth, UNKNOWN_ERROR);
     const long before = standin_calls("cuEventRecord");
     const braid_status status = braid_exec_launch(execs[0], streams[0]);
     const bool has_so_many = standin_calls("cuEventRecord") - before >= nth;
     assert_int_equal(status, has_so_many ? BRAID_DEVICE_ERROR : BRAID_OK);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     check_ok(braid_exec_launch(execs[1], streams[1]));
     for (uint32_t i = 0; i < 2; i++) {
         check_ok(braid_exec_wait(execs[i]));
@@ -201,16 +199,14 @@ static void the_wait_without_an_event_may_fail(void **state)
     (void)state;
     bool is_named = false;
     for (int nth = 1; nth <= 3; nth++) {
-        char rules[96];
         braid_device *device;
         uint32_t *words = open_with_words(&device);
         braid_exec *exec = make_loop(device, &alone, words);
-        snprintf(rules, sizeof(rules), "cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth,
-                 UNKNOWN_ERROR, UNKNOWN_ERROR);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+        fail_calls("cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth, UNKNOWN_ERROR,
+                   UNKNOWN_ERROR);
         if (braid_exec_launch(exec, NULL))
             is_named |= strstr(braid_error_message(), "cuStreamSynchronize") != NULL;
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        fail_calls(NULL);
         braid_exec_destroy(exec);
         braid_memory_free(device, BRAID_MEMORY_HOST, words);
         (void)braid_device_close(device);

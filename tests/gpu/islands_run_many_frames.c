@@ -296,7 +296,7 @@ static void a_launch_without_room_is_refused(void **state)
     for (unsigned i = 0; i < 2; i++) {
         const unsigned values[] = { 101, 102 }; // the first is as it was
         struct setup setup = set_up(CHAINS);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        fail_calls(rules[i]);
         check_ok(braid_exec_launch(setup.exec, NULL));
         if (i == 1)
             check_ok(braid_exec_set_param(setup.exec, setup.value, &values[1]));

@@ -287,7 +287,7 @@ static void a_driver_may_refuse_the_changed_text(void **state)
         *chain.word = 0;
         check_ok(braid_graph_create(&graph));
         add_chain(&chain, graph, &kernels[which], LONG_NS);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuModuleLoadData:1=222"));
+        fail_calls("cuModuleLoadData:1=222");
         check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
         braid_graph_destroy(graph);
         assert_int_equal(count_early(&chain), 0);

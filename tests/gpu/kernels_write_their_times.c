@@ -192,15 +192,12 @@ static void other_failures_are_failures(void **state)
 {
     (void)state;
     struct timed timed;
-    char rule[64];
     reset_standin();
     long before = standin_calls("cuModuleGetFunction");
     open_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH);
     close_timed(&timed);
     // The last function that is found is the one that writes times.
-    snprintf(rule, sizeof(rule), "cuModuleGetFunction:%ld=999",
-             standin_calls("cuModuleGetFunction") - before);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("cuModuleGetFunction:%ld=999", standin_calls("cuModuleGetFunction") - before);
     check_fails(make_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR,
                 "finding 'sum'");
     reset_standin();
@@ -214,7 +211,7 @@ static bool is_made_with_loads_refused(const char *rule)
     check_ok(braid_graph_create(&timed.graph));
     const braid_fill fill = { .to = timed.frame.words, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(timed.graph, &fill, &timed.nodes[0]));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls(rule);
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
     braid_status status = braid_exec_create(timed.frame.device, timed.graph, &options, &timed.exec);
     if (status)

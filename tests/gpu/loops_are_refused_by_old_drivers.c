@@ -76,10 +76,8 @@ static void without_the_kernels(void **state)
     (void)state;
     for (int nth = 1; nth <= 4; nth++) { // two start early, and others do without
         braid_device *device = open_device();
-        char rule[64];
         braid_exec *exec;
-        snprintf(rule, sizeof(rule), "cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+        fail_calls("cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
         if (nth == 2 || nth == 3) {
             check_ok(create(device, BRAID_MODE_GRAPH, &exec));
             braid_exec_destroy(exec);
@@ -87,7 +85,7 @@ static void without_the_kernels(void **state)
             check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
                         "needs graphs with conditions");
         }
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        fail_calls(NULL);
         check_ok(braid_device_close(device));
         check_nothing_is_left();
     }

@@ -55,7 +55,7 @@ static void open_changed(struct changed *changed, uint32_t num_frames)
 
 static void fail_by(const char *rule)
 {
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls(rule);
 }
 
 static void set(const struct changed *changed, int value)

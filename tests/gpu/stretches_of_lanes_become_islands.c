@@ -258,7 +258,7 @@ static void a_launch_that_fails_forgets_no_argument(void **state)
     island_chain_make(&chain, open_device(), &island_other);
     check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
     check_ok(braid_exec_set_arg(exec, chain.nodes[3], 0, BRAID_ARG(chain.other)));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuGraphExecKernelNodeSetParams:1=2"));
+    fail_calls("cuGraphExecKernelNodeSetParams:1=2");
     check_fails(braid_exec_launch(exec, NULL), BRAID_NO_MEMORY, "'link a'");
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
@@ -372,12 +372,12 @@ static void after_a_fault_the_running_nodes_are_named(void **state)
 }
 
 // A whole life with an island; false where nothing failed.
-static bool live_and_fail(const char *rule)
+static bool live_and_fail(const char *function, int nth)
 {
     struct island_chain chain;
     braid_exec *exec = NULL;
     island_chain_make(&chain, open_device(), &island_outsider);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("%s:%d=2", function, nth);
     braid_status status = braid_exec_create(chain.device, chain.graph, &all, &exec);
     if (!status)
         status = braid_exec_set_arg(exec, chain.nodes[0], 0, BRAID_ARG(chain.other));
@@ -385,7 +385,7 @@ static bool live_and_fail(const char *rule)
         status = braid_exec_launch(exec, NULL);
     if (!status)
         status = braid_exec_wait(exec);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     if (!status)
         assert_int_equal(chain.other[0], 1);
     braid_exec_destroy(exec);
@@ -413,9 +413,7 @@ static void any_driver_call_may_fail(void **state)
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         bool failed = true;
         for (int nth = 1; failed; nth++) {
-            char rule[64];
-            snprintf(rule, sizeof(rule), "%s:%d=2", functions[i], nth);
-            failed = live_and_fail(rule);
+            failed = live_and_fail(functions[i], nth);
             num_failed += failed;
         }
     }

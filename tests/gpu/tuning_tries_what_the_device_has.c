@@ -178,7 +178,7 @@ static void a_driver_that_fails_ends_it(void **state)
     check_ok(frame_open(&frame, "cuda"));
     braid_graph *graph = make_chain(&frame);
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        fail_calls(rules[i]);
         check_fails(tune(frame.device, graph, &tried), BRAID_NO_MEMORY, "");
         assert_int_equal(tried.num, 0);
         reset_standin();

@@ -151,12 +151,12 @@ static void memory_that_is_kept_goes_where_it_is_missing(void **state)
     check_ok(braid_exec_create(device, little, &whole, &exec));
     braid_exec_destroy(exec);
     long kept = standin_live("memory");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemAlloc:1=2"));
+    fail_calls("cuMemAlloc:1=2");
     check_ok(braid_exec_create(device, large, &whole, &exec));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemAlloc:1+=2"));
+    fail_calls("cuMemAlloc:1+=2");
     braid_exec *none = NULL;
     check_fails(braid_exec_create(device, large, &whole, &none), BRAID_NO_MEMORY, "cuMemAlloc");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     assert_true(standin_live("memory") <= kept + 1);
     braid_exec_destroy(exec);
     braid_graph_destroy(little);
