@@ -72,15 +72,13 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
         .on_frame_end = asker_count_end,
         .on_frame_end_user = &asked->asker,
     };
-    braid_graph *graph = NULL;
     asker_init(&asked->asker);
     sem_init(&asked->may_end, 0, 0);
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
     check_ok(braid_graph_add_fill(graph, &beside, NULL));
     check_ok(braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
     asked->asker.exec = asked->frame.exec;
-    braid_graph_destroy(graph);
 }
 
 // Whichever call of the second launch fails.
@@ -175,7 +173,6 @@ static void launch_kept(struct kept *kept)
 
 static void open_kept(struct kept *kept)
 {
-    braid_graph *graph = NULL;
     braid_node call;
     *kept = (struct kept){ 0 };
     struct frame *frame = &kept->frame;
@@ -183,7 +180,7 @@ static void open_kept(struct kept *kept)
     check_ok(frame_open(frame, "cuda"));
     check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 7, 4, 1));
     sem_init(&kept->may_end, 0, 0);
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = wait_for_word, .user = kept }, &call));
     check_ok(braid_graph_add_copy(
@@ -192,7 +189,6 @@ static void open_kept(struct kept *kept)
         &kept->copy));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
-    braid_graph_destroy(graph);
     long before = standin_calls("cuEventRecord");
     launch_kept(kept);
     kept->num_records = standin_calls("cuEventRecord") - before;
@@ -396,13 +392,13 @@ static void changes_between_two_launches_keep_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
-        cmocka_unit_test(a_frame_that_cannot_be_awaited_fails_its_device),
-        cmocka_unit_test(whether_what_is_kept_is_still_used),
-        cmocka_unit_test(even_without_an_event_for_that),
-        cmocka_unit_test(which_frames_have_ended),
-        cmocka_unit_test(frames_always_in_flight_keep_little),
-        cmocka_unit_test(changes_between_two_launches_keep_nothing),
+        standin_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
+        standin_test(a_frame_that_cannot_be_awaited_fails_its_device),
+        standin_test(whether_what_is_kept_is_still_used),
+        standin_test(even_without_an_event_for_that),
+        standin_test(which_frames_have_ended),
+        standin_test(frames_always_in_flight_keep_little),
+        standin_test(changes_between_two_launches_keep_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

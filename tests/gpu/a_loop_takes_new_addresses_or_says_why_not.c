@@ -25,9 +25,8 @@ static bool fail_nth(braid_exec_mode mode, int nth)
 {
     static const char function[] = "cuGraphExecKernelNodeSetParams";
     struct life_loop loop = { 0 };
-    braid_device *device;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_ok(life_create_loop(device, mode, &loop));
     run(&loop);
     check_ok(life_grow_loop(&loop));
@@ -41,8 +40,7 @@ static bool fail_nth(braid_exec_mode mode, int nth)
         assert_non_null(strstr(braid_error_message(), function));
     run(&loop);
     life_finish_loop(&loop);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    finish_standin();
     return failed;
 }
 
@@ -71,9 +69,7 @@ static void a_driver_without_the_call(void **state)
 {
     (void)state;
     struct life_loop loop = { 0 };
-    braid_device *device;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_ok(life_create_loop(device, BRAID_MODE_GRAPH, &loop));
     struct gpu_backend *gpu = gpu_from(device->backend);
     const struct gpu_api *api = gpu->api;
@@ -86,16 +82,14 @@ static void a_driver_without_the_call(void **state)
     check_ok(life_grow_loop(&loop));
     run(&loop);
     life_finish_loop(&loop);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_a_graph),
-        cmocka_unit_test(on_streams),
-        cmocka_unit_test(a_driver_without_the_call),
+        standin_test(as_a_graph),
+        standin_test(on_streams),
+        standin_test(a_driver_without_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static struct setup set_up(const braid_kernel *kernel)
     struct setup setup = { 0 };
     void *memory;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &setup.device));
+    setup.device = own_device("cuda");
     check_ok(
         braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, sizeof(setup.expected), &memory));
     setup.sums = memory;
@@ -78,8 +78,7 @@ static void tear_down(struct setup *setup)
 {
     braid_graph_destroy(setup->graph);
     braid_memory_free(setup->device, BRAID_MEMORY_DEVICE, setup->sums);
-    braid_device_close(setup->device);
-    check_nothing_is_left();
+    finish_standin();
 }
 
 static braid_exec *make(const struct setup *setup, braid_islands islands, uint32_t depth)
@@ -253,7 +252,6 @@ static void a_call_that_rests_keeps_the_rows_of_earlier_frames(void **state)
     braid_graph *graph;
     braid_resource made, output;
     braid_node reader, last;
-    braid_exec *exec;
     check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_buffer(graph, "made", setup.sums, 4, &made));
     check_ok(braid_graph_add_buffer(graph, "output", setup.sums + 2, 8, &output));
@@ -269,13 +267,13 @@ static void a_call_that_rests_keeps_the_rows_of_earlier_frames(void **state)
                                       { add_use(graph, "sum", uses[1]), sums, 2 } };
     braid_graph_destroy(setup.graph);
     setup.graph = graph;
-    check_ok(braid_exec_create(setup.device, graph,
-                               &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec));
+    braid_exec *exec =
+        own_exec(setup.device, graph, &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE });
     check_ok(braid_exec_launch_many(exec, NULL, 2, rows, 2));
     check_ok(braid_exec_wait(exec));
     setup.expected[0] = setup.expected[2] = setup.expected[3] = 1;
     check_sums(&setup);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     tear_down(&setup);
 }
 
@@ -473,14 +471,14 @@ static void a_change_that_fails_is_made_by_the_next_launch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_frame_has_the_grids_of_its_launch),
-        cmocka_unit_test(only_the_first_change_makes_it_again),
-        cmocka_unit_test(parameters_change_frames_of_one_launch),
-        cmocka_unit_test(a_call_that_rests_keeps_the_rows_of_earlier_frames),
-        cmocka_unit_test(what_an_island_cannot_run_is_refused),
-        cmocka_unit_test(copies_and_fills_are_calls),
-        cmocka_unit_test(large_copies_stay_outside),
-        cmocka_unit_test(a_change_that_fails_is_made_by_the_next_launch),
+        standin_test(every_frame_has_the_grids_of_its_launch),
+        standin_test(only_the_first_change_makes_it_again),
+        standin_test(parameters_change_frames_of_one_launch),
+        standin_test(a_call_that_rests_keeps_the_rows_of_earlier_frames),
+        standin_test(what_an_island_cannot_run_is_refused),
+        standin_test(copies_and_fills_are_calls),
+        standin_test(large_copies_stay_outside),
+        standin_test(a_change_that_fails_is_made_by_the_next_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

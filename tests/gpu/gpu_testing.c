@@ -41,6 +41,26 @@ void check_nothing_is_left(void)
     assert_int_equal(standin_bad_accesses(), 0);
 }
 
+int standin_set_up(void **state)
+{
+    (void)state;
+    reset_standin();
+    return 0;
+}
+
+void finish_standin(void)
+{
+    destroy_owned();
+    check_nothing_is_left();
+}
+
+int standin_tear_down(void **state)
+{
+    (void)state;
+    finish_standin();
+    return 0;
+}
+
 long count_objects(void)
 {
     long num = 0;

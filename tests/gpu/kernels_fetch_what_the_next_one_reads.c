@@ -61,8 +61,8 @@ static void open_fixture(struct fixture *fixture, const braid_kernel *kernel, ui
     *fixture = (struct fixture){ .bytes = bytes };
     reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &fixture->device));
-    check_ok(braid_graph_create(&fixture->graph));
+    fixture->device = own_device("cuda");
+    fixture->graph = own_graph();
     fixture->weights = allocate(fixture, CHAIN * bytes);
     fixture->other = allocate(fixture, CHAIN * bytes);
     fixture->words = allocate(fixture, (CHAIN + 1) * sizeof(uint32_t));
@@ -113,12 +113,10 @@ static long run(struct fixture *fixture)
 static void close_fixture(struct fixture *fixture)
 {
     braid_exec_destroy(fixture->exec);
-    braid_graph_destroy(fixture->graph);
     braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->weights);
     braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->other);
     braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->words);
-    braid_device_close(fixture->device);
-    check_nothing_is_left();
+    finish_standin();
 }
 
 static void check_fetched(const braid_kernel *kernel, uint64_t bytes, uint32_t blocks,
@@ -359,18 +357,18 @@ static void inputs_of_a_node_that_rests_are_not_fetched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(explain_says_what_is_fetched),
-        cmocka_unit_test(explain_tells_of_kernels_that_keep_their_code),
-        cmocka_unit_test(explain_tells_of_kernels_that_do_not_start_early),
-        cmocka_unit_test(kernels_of_a_graph_fetch),
-        cmocka_unit_test(some_kernels_do_not),
-        cmocka_unit_test(inputs_are_fetched_whole),
-        cmocka_unit_test(what_a_node_writes_is_not_fetched),
-        cmocka_unit_test(a_node_without_accesses_may_write_anything),
-        cmocka_unit_test(neither_does_its_scratch_tell),
-        cmocka_unit_test(an_argument_that_is_set_is_not_fetched),
-        cmocka_unit_test(inputs_of_a_disabled_node_are_not_fetched),
-        cmocka_unit_test(inputs_of_a_node_that_rests_are_not_fetched),
+        standin_test(explain_says_what_is_fetched),
+        standin_test(explain_tells_of_kernels_that_keep_their_code),
+        standin_test(explain_tells_of_kernels_that_do_not_start_early),
+        standin_test(kernels_of_a_graph_fetch),
+        standin_test(some_kernels_do_not),
+        standin_test(inputs_are_fetched_whole),
+        standin_test(what_a_node_writes_is_not_fetched),
+        standin_test(a_node_without_accesses_may_write_anything),
+        standin_test(neither_does_its_scratch_tell),
+        standin_test(an_argument_that_is_set_is_not_fetched),
+        standin_test(inputs_of_a_disabled_node_are_not_fetched),
+        standin_test(inputs_of_a_node_that_rests_are_not_fetched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

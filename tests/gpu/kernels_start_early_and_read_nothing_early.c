@@ -73,7 +73,6 @@ static void add_chain(const struct chain *chain, braid_graph *graph, const braid
 static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_options *options)
 {
     struct chain chain;
-    braid_graph *graph;
     braid_exec_options without_islands = *options; // inside one nothing is launched
     without_islands.islands = BRAID_ISLANDS_NEVER;
     reset_standin();
@@ -83,14 +82,13 @@ static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_opt
     check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
     chain.word = memory;
     *chain.word = 0; // the stand-in's device memory is the host's
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     if (iterations > 1)
         check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = iterations }, NULL));
     add_chain(&chain, graph, &kernels[which], cost_ns);
     if (iterations > 1)
         check_ok(braid_graph_end(graph));
     check_ok(braid_exec_create(chain.device, graph, &without_islands, &chain.exec));
-    braid_graph_destroy(graph);
     return chain;
 }
 
@@ -176,14 +174,13 @@ static void a_kernel_that_does_not_wait_is_seen(void **state)
 static bool is_overtaken(uint32_t blocks)
 {
     struct chain chain = { 0 };
-    braid_graph *graph;
     void *memory;
     bool overtaken = false;
     reset_standin();
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
     check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
     chain.word = memory;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     braid_node node = { 0 };
     for (unsigned i = 0; i < 2; i++) {
         const braid_kernel_node launch = {
@@ -197,7 +194,6 @@ static bool is_overtaken(uint32_t blocks)
     }
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
     check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
-    braid_graph_destroy(graph);
     assert_int_equal(count_early(&chain), 1);
     for (unsigned frame = 0; frame < FRAMES; frame++) {
         *chain.word = 0;
@@ -214,16 +210,14 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
 {
     (void)state;
     struct chain chain = { 0 };
-    braid_graph *graph;
     void *memory;
     braid_node node;
     braid_resource grid;
     const unsigned number = 0;
-    reset_standin();
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
     check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, 64, &memory));
     chain.word = memory;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "grid", memory, 64, &grid));
     const braid_kernel_node first = { .kernel = &kernels[TEXT],
                                       BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
@@ -241,7 +235,6 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
         braid_exec_destroy(chain.exec);
     }
     chain.exec = NULL;
-    braid_graph_destroy(graph);
     close_chain(&chain);
 }
 
@@ -274,10 +267,8 @@ static void a_driver_may_refuse_the_changed_text(void **state)
 {
     (void)state;
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
-    reset_standin();
     for (int which = TEXT; which <= SOURCE; which++) {
         struct chain chain = { 0 };
-        braid_graph *graph;
         void *memory;
         check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
         check_ok(braid_stream_create(chain.device, NULL, &chain.stream));
@@ -285,11 +276,11 @@ static void a_driver_may_refuse_the_changed_text(void **state)
             braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
         chain.word = memory;
         *chain.word = 0;
-        check_ok(braid_graph_create(&graph));
+        braid_graph *graph = own_graph();
         add_chain(&chain, graph, &kernels[which], LONG_NS);
         fail_calls("cuModuleLoadData:1=222");
         check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
-        braid_graph_destroy(graph);
+        destroy_now(graph);
         assert_int_equal(count_early(&chain), 0);
         assert_true(run_in_order(&chain));
         close_chain(&chain);
@@ -393,18 +384,18 @@ static void text_that_must_stay_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_and_source_start_early),
-        cmocka_unit_test(bodies_of_loops_start_early),
-        cmocka_unit_test(an_option_turns_it_off),
-        cmocka_unit_test(other_text_stays_as_it_is),
-        cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
-        cmocka_unit_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),
-        cmocka_unit_test(a_text_with_an_unknown_instruction_is_loaded_as_it_is),
-        cmocka_unit_test(a_large_kernel_starts_as_blocks_end),
-        cmocka_unit_test(a_driver_may_refuse_the_changed_text),
-        cmocka_unit_test(kernels_that_write_wait_between_deciding_and_writing),
-        cmocka_unit_test(every_entry_of_the_text_is_changed_and_nothing_else),
-        cmocka_unit_test(text_that_must_stay_is_told),
+        standin_test(text_and_source_start_early),
+        standin_test(bodies_of_loops_start_early),
+        standin_test(an_option_turns_it_off),
+        standin_test(other_text_stays_as_it_is),
+        standin_test(a_kernel_that_does_not_wait_is_seen),
+        standin_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),
+        standin_test(a_text_with_an_unknown_instruction_is_loaded_as_it_is),
+        standin_test(a_large_kernel_starts_as_blocks_end),
+        standin_test(a_driver_may_refuse_the_changed_text),
+        standin_test(kernels_that_write_wait_between_deciding_and_writing),
+        standin_test(every_entry_of_the_text_is_changed_and_nothing_else),
+        standin_test(text_that_must_stay_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

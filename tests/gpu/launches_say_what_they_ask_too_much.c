@@ -44,20 +44,17 @@ static const braid_kernel takes = { .name = "takes", .cuda = { .data = image } }
 
 static braid_device *open_device(void)
 {
-    braid_device *device;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    return device;
+    return own_device("cuda");
 }
 
 // The first failure of making and running the launch, in the mode.
 static braid_status run(braid_device *device, braid_kernel_node launch, braid_exec_mode mode)
 {
-    braid_graph *graph;
     braid_exec *exec = NULL;
     if (!launch.kernel)
         launch.kernel = &asks;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     braid_status status =
         braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec);
@@ -66,7 +63,6 @@ static braid_status run(braid_device *device, braid_kernel_node launch, braid_ex
     if (!status)
         status = braid_exec_wait(exec);
     braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
@@ -94,8 +90,6 @@ static void limits_are_named(void **state)
         check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_STREAMS));
         assert_int_equal(num_runs, 1);
     }
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static void arguments_of_another_size_are_refused(void **state)
@@ -137,8 +131,6 @@ static void arguments_of_another_size_are_refused(void **state)
     node.num_args = 2;
     check_ok(run(device, node, BRAID_MODE_STREAMS));
     assert_int_equal(num_runs, 1);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static void a_grid_is_a_multiple_of_its_cluster(void **state)
@@ -155,8 +147,6 @@ static void a_grid_is_a_multiple_of_its_cluster(void **state)
                 "grid 9x1x1 is no multiple of cluster 4x1x1");
     check_fails(run(device, wrong, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR, "asks");
     assert_int_equal(num_runs, 2);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
@@ -176,17 +166,15 @@ static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
     check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_GRAPH));
     check_ok(run(device, (braid_kernel_node){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_GRAPH));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 2);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_are_named),
-        cmocka_unit_test(arguments_of_another_size_are_refused),
-        cmocka_unit_test(a_grid_is_a_multiple_of_its_cluster),
-        cmocka_unit_test(only_launches_that_ask_for_more_go_the_longer_way),
+        standin_test(limits_are_named),
+        standin_test(arguments_of_another_size_are_refused),
+        standin_test(a_grid_is_a_multiple_of_its_cluster),
+        standin_test(only_launches_that_ask_for_more_go_the_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

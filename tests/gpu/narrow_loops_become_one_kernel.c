@@ -78,12 +78,12 @@ static struct looped make(const struct shape *shape)
     struct looped looped = { 0 };
     void *memory;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &looped.device));
+    looped.device = own_device("cuda");
     check_ok(braid_memory_allocate(looped.device, BRAID_MEMORY_DEVICE, 4 * NUM_WORDS, &memory));
     looped.memory = memory;
     check_ok(braid_memory_allocate(looped.device, BRAID_MEMORY_HOST, 4 * NUM_WORDS, &memory));
     looped.read = memory;
-    check_ok(braid_graph_create(&looped.graph));
+    looped.graph = own_graph();
     for (uint32_t i = 0; i < NUM_WORDS; i++) {
         check_ok(
             braid_graph_add_buffer(looped.graph, "word", looped.memory + i, 4, &looped.words[i]));
@@ -113,11 +113,9 @@ static void run(struct looped *looped)
 static void finish(struct looped *looped)
 {
     braid_exec_destroy(looped->exec);
-    braid_graph_destroy(looped->graph);
     braid_memory_free(looped->device, BRAID_MEMORY_HOST, looped->read);
     braid_memory_free(looped->device, BRAID_MEMORY_DEVICE, looped->memory);
-    check_ok(braid_device_close(looped->device));
-    check_nothing_is_left();
+    finish_standin();
 }
 
 // How many loops the driver was given.
@@ -319,15 +317,15 @@ static void wide_nodes_keep_the_loop_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_lane),
-        cmocka_unit_test(several_lanes),
-        cmocka_unit_test(no_iteration_at_all),
-        cmocka_unit_test(inside_a_loop_of_the_drivers),
-        cmocka_unit_test(inside_the_kernel_of_another_loop),
-        cmocka_unit_test(nodes_and_bounds_inside_change),
-        cmocka_unit_test(disabled_nodes_inside_have_no_runs),
-        cmocka_unit_test(never_if_nobody_wants_islands),
-        cmocka_unit_test(wide_nodes_keep_the_loop_outside),
+        standin_test(one_lane),
+        standin_test(several_lanes),
+        standin_test(no_iteration_at_all),
+        standin_test(inside_a_loop_of_the_drivers),
+        standin_test(inside_the_kernel_of_another_loop),
+        standin_test(nodes_and_bounds_inside_change),
+        standin_test(disabled_nodes_inside_have_no_runs),
+        standin_test(never_if_nobody_wants_islands),
+        standin_test(wide_nodes_keep_the_loop_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

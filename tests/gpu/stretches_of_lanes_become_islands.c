@@ -34,12 +34,11 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
                                   unsigned seed)
 {
     char text[16];
-    braid_exec *exec;
     braid_device *device = open_device();
     snprintf(text, sizeof(text), "%u", seed);
     assert_true(standin_configure("BRAID_STANDIN_SEED", text));
     island_graph_make(made, device);
-    check_ok(braid_exec_create(device, made->graph, &options, &exec));
+    braid_exec *exec = own_exec(device, made->graph, &options);
     check_ok(braid_schedule_verify(braid_exec_schedule(exec), made->graph));
     braid_stream *stream = NULL;
     if (options.frames > 1) // on the default stream they would not overlap
@@ -52,7 +51,7 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
     braid_schedule_info plan;
     braid_schedule_get_info(braid_exec_schedule(exec), &plan);
     num_lanes = plan.num_lanes;
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     braid_stream_destroy(stream);
     island_graph_finish(made, device);
     braid_device_close(device);
@@ -186,14 +185,13 @@ static void what_a_parameter_disables_stays_outside(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec = NULL;
     braid_parameter steps;
     island_chain_make(&chain, open_device(), &island_other);
     check_ok(braid_graph_add_parameter(chain.graph, "steps", sizeof(uint32_t), &steps));
     check_ok(braid_graph_use_parameter(
         chain.graph, steps,
         &(braid_parameter_use){ .node = chain.nodes[2], .target = BRAID_TARGET_ENABLED }));
-    check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
+    braid_exec *exec = own_exec(chain.device, chain.graph, &all);
     assert_int_equal(info_of(exec).num_islands, 2);
     check_text(braid_exec_schedule(exec), chain.nodes[2],
                "not in an island: a parameter changes its grid or disables it; "
@@ -205,7 +203,7 @@ static void what_a_parameter_disables_stays_outside(void **state)
     check_ok(braid_exec_wait(exec));
     for (uint32_t i = 0; i < ISLAND_CHAIN; i++)
         assert_int_equal(chain.ran[i], i == 2 ? 2 : 6);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     island_chain_finish(&chain);
 }
 
@@ -213,9 +211,8 @@ static void a_frame_in_flight_keeps_its_arguments(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec;
     island_chain_make(&chain, open_device(), &island_other);
-    check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
+    braid_exec *exec = own_exec(chain.device, chain.graph, NULL);
     assert_int_equal(info_of(exec).num_island_nodes, ISLAND_CHAIN);
     assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "2000"));
     for (int frame = 0; frame < 3; frame++)
@@ -232,7 +229,7 @@ static void a_frame_in_flight_keeps_its_arguments(void **state)
         assert_int_equal(chain.ran[i], 3);
         assert_int_equal(chain.other[i], 2);
     }
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     island_chain_finish(&chain);
 }
 
@@ -254,9 +251,8 @@ static void a_launch_that_fails_forgets_no_argument(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec;
     island_chain_make(&chain, open_device(), &island_other);
-    check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
+    braid_exec *exec = own_exec(chain.device, chain.graph, NULL);
     check_ok(braid_exec_set_arg(exec, chain.nodes[3], 0, BRAID_ARG(chain.other)));
     fail_calls("cuGraphExecKernelNodeSetParams:1=2");
     check_fails(braid_exec_launch(exec, NULL), BRAID_NO_MEMORY, "'link a'");
@@ -265,7 +261,7 @@ static void a_launch_that_fails_forgets_no_argument(void **state)
     assert_int_equal(chain.ran[0], 1);
     assert_int_equal(chain.ran[3], 0);
     assert_int_equal(chain.other[3], 1);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     island_chain_finish(&chain);
 }
 
@@ -273,13 +269,12 @@ static void a_given_schedule_keeps_its_lanes(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec;
     braid_schedule *schedule;
     braid_schedule_info given, used;
     island_chain_make(&chain, open_device(), &island_other);
     check_ok(braid_schedule_create(chain.graph, NULL, &schedule));
-    check_ok(braid_exec_create(chain.device, chain.graph,
-                               &(braid_exec_options){ .schedule = schedule }, &exec));
+    braid_exec *exec =
+        own_exec(chain.device, chain.graph, &(braid_exec_options){ .schedule = schedule });
     braid_schedule_get_info(schedule, &given);
     braid_schedule_get_info(braid_exec_schedule(exec), &used);
     assert_int_equal(given.num_islands, 0);
@@ -289,7 +284,7 @@ static void a_given_schedule_keeps_its_lanes(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(chain.ran[ISLAND_CHAIN - 1], 1);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     island_chain_finish(&chain);
 }
 
@@ -332,11 +327,10 @@ static bool trap(unsigned node)
 static void check_fault(const char *expected, uint32_t num_in_flight)
 {
     struct island_chain chain;
-    braid_exec *exec;
     braid_exec_options options = all;
     options.frames = num_in_flight;
     island_chain_make(&chain, open_device(), &island_outsider);
-    check_ok(braid_exec_create(chain.device, chain.graph, &options, &exec));
+    braid_exec *exec = own_exec(chain.device, chain.graph, &options);
     check_ok(braid_exec_launch_many(exec, NULL, 3, NULL, 0));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(chain.ran[ISLAND_CHAIN - 1], 3);
@@ -348,7 +342,7 @@ static void check_fault(const char *expected, uint32_t num_in_flight)
     check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, expected);
     island_fails = NULL;
     standin_forget_faults();
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     island_chain_finish(&chain);
 }
 
@@ -424,20 +418,20 @@ static void any_driver_call_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_order_is_kept_beside_ordinary_nodes),
-        cmocka_unit_test(frames_overlap_round_islands),
-        cmocka_unit_test(islands_are_made_where_they_pay),
-        cmocka_unit_test(short_nodes_are_one_lane_of_an_island),
-        cmocka_unit_test(a_narrow_graph_is_one_island_where_that_is_shorter),
-        cmocka_unit_test(the_plan_says_what_is_inside_and_why_not),
-        cmocka_unit_test(what_a_parameter_disables_stays_outside),
-        cmocka_unit_test(a_frame_in_flight_keeps_its_arguments),
-        cmocka_unit_test(in_streams_mode_they_are_refused),
-        cmocka_unit_test(a_launch_that_fails_forgets_no_argument),
-        cmocka_unit_test(a_given_schedule_keeps_its_lanes),
-        cmocka_unit_test(what_cannot_be_compiled_stays_outside),
-        cmocka_unit_test(after_a_fault_the_running_nodes_are_named),
-        cmocka_unit_test(any_driver_call_may_fail),
+        standin_test(every_order_is_kept_beside_ordinary_nodes),
+        standin_test(frames_overlap_round_islands),
+        standin_test(islands_are_made_where_they_pay),
+        standin_test(short_nodes_are_one_lane_of_an_island),
+        standin_test(a_narrow_graph_is_one_island_where_that_is_shorter),
+        standin_test(the_plan_says_what_is_inside_and_why_not),
+        standin_test(what_a_parameter_disables_stays_outside),
+        standin_test(a_frame_in_flight_keeps_its_arguments),
+        standin_test(in_streams_mode_they_are_refused),
+        standin_test(a_launch_that_fails_forgets_no_argument),
+        standin_test(a_given_schedule_keeps_its_lanes),
+        standin_test(what_cannot_be_compiled_stays_outside),
+        standin_test(after_a_fault_the_running_nodes_are_named),
+        standin_test(any_driver_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
