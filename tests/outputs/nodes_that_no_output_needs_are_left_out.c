@@ -6,6 +6,7 @@
 #include <braid/tune.h>
 
 #include "planner/plan_testing.h"
+#include "support/owner.h"
 
 static void do_nothing(void *user)
 {
@@ -347,8 +348,6 @@ static void what_is_left_out_takes_no_memory(void **state)
     (void)state;
     enum { NUM = 4200, NUM_LEFT_OUT = 10, BYTES = 4096, LARGE = 1 << 20 };
     braid_graph *graph = new_graph();
-    braid_device *device;
-    braid_exec *exec;
     braid_exec_info info;
     braid_resource image = buffer(graph, "image"), before = NO_RESOURCE;
     for (int i = 0; i < NUM; i++) {
@@ -360,15 +359,13 @@ static void what_is_left_out_takes_no_memory(void **state)
         call(graph, "left out", transient(graph, "large", LARGE), BRAID_WRITE, NO_RESOURCE, 0);
     call(graph, "draw", image, BRAID_WRITE, before, BRAID_READ);
     check_ok(braid_graph_set_output(graph, image));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_device *device = own_device("cpu");
+    braid_exec *exec = own_exec(device, graph, NULL);
     braid_exec_get_info(exec, &info);
     assert_true(info.transient_bytes >= 2 * BYTES && info.transient_bytes < LARGE);
     assert_int_equal(info.unshared_transient_bytes, (uint64_t)NUM * BYTES);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
-    check_ok(braid_device_close(device));
     braid_graph_destroy(graph);
 }
 
@@ -392,22 +389,22 @@ static void wrong_outputs_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_outputs_need_is_planned),
-        cmocka_unit_test(effects_and_edges_keep_nodes),
-        cmocka_unit_test(exclusive_changes_reach_an_output),
-        cmocka_unit_test(serialisations_are_told_of_nodes_that_stay),
-        cmocka_unit_test(bundles_stay_or_go_as_a_whole),
-        cmocka_unit_test(later_frames_need_nodes),
-        cmocka_unit_test(no_version_hides_another),
-        cmocka_unit_test(no_arm_hides_an_earlier_result),
-        cmocka_unit_test(regions_stay_or_go_as_a_whole),
-        cmocka_unit_test(a_plan_may_be_empty),
-        cmocka_unit_test(outputs_leave_the_digest_as_it_is),
-        cmocka_unit_test(the_order_of_outputs_does_not_matter),
-        cmocka_unit_test(an_output_may_be_a_part_of_a_buffer),
-        cmocka_unit_test(what_may_not_be_written_does_not_hide_what_was),
-        cmocka_unit_test(what_is_left_out_takes_no_memory),
-        cmocka_unit_test(wrong_outputs_are_refused),
+        owning_test(only_what_outputs_need_is_planned),
+        owning_test(effects_and_edges_keep_nodes),
+        owning_test(exclusive_changes_reach_an_output),
+        owning_test(serialisations_are_told_of_nodes_that_stay),
+        owning_test(bundles_stay_or_go_as_a_whole),
+        owning_test(later_frames_need_nodes),
+        owning_test(no_version_hides_another),
+        owning_test(no_arm_hides_an_earlier_result),
+        owning_test(regions_stay_or_go_as_a_whole),
+        owning_test(a_plan_may_be_empty),
+        owning_test(outputs_leave_the_digest_as_it_is),
+        owning_test(the_order_of_outputs_does_not_matter),
+        owning_test(an_output_may_be_a_part_of_a_buffer),
+        owning_test(what_may_not_be_written_does_not_hide_what_was),
+        owning_test(what_is_left_out_takes_no_memory),
+        owning_test(wrong_outputs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
