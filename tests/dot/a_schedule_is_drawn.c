@@ -11,7 +11,7 @@
 #include "dot/svg.h"
 #include "support/check.h"
 #include "support/owner.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 
 static void kernel_function(const braid_blocks *blocks, void *const *args)
 {
@@ -150,24 +150,26 @@ static void a_lane_hint_is_named(void **state)
 // A graph of all that can be drawn: random edges, bundles, resources and hints.
 static braid_graph *make_random_graph(struct random *random)
 {
+    const struct random_shape shape = { .edges = 1,
+                                        .accesses = 1,
+                                        .num_resources = 4,
+                                        .num_modes = 4,
+                                        .hinted = 10,
+                                        .num_hints = 1,
+                                        .most_ns = 5000 };
     braid_resource resources[4];
     braid_graph *graph = own_graph();
     for (int i = 0; i < 4; i++)
         check_ok(braid_graph_add_resource(graph, "r\\\"<\xff", &resources[i]));
     braid_node nodes[30];
     for (uint32_t i = 0; i < 30; i++) {
-        braid_access access = { resources[random_below(random, 4)],
-                                (braid_access_mode)(1 + random_below(random, 4)) };
-        braid_kernel_node launch = { .kernel = &loop_kernel,
-                                     .node = { .name = "n\n\"",
-                                               .accesses = &access,
-                                               .num_accesses = random_below(random, 2),
-                                               .cost_ns = random_below(random, 5000),
-                                               .lane_hint = random_chance(random, 10) } };
+        struct random_choice choice;
+        random_choose(random, &shape, nodes, i, resources, &choice);
+        choice.options.name = "n\n\"";
+        braid_kernel_node launch = { .kernel = &loop_kernel, .node = choice.options };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
-        if (i > 0 && random_chance(random, 60))
-            check_ok(braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]));
         launch.node.lane_hint = 0;
+        launch.node.num_after = 0;
         braid_kernel_node prelude = launch, epilogue = launch;
         prelude.node.prelude_of = nodes[i];
         if (random_chance(random, 30))

@@ -10,12 +10,15 @@ static void hinted_nodes_keep_lane_and_order(void **state)
         braid_graph *graph = new_graph();
         uint32_t num = 1 + random_below(&random, 60), num_hints = 1 + random_below(&random, 8);
         uint32_t hints[60];
+        braid_node nodes[60];
+        const struct random_shape shape = {
+            .edges = 1, .hinted = 80, .num_hints = num_hints, .most_ns = 50
+        };
         for (uint32_t i = 0; i < num; i++) {
-            braid_node after = NO_NODE;
-            if (i && random_chance(&random, 60))
-                after = braid_graph_node(graph, random_below(&random, i));
-            hints[i] = random_below(&random, num_hints + 1);
-            new_hinted(graph, hints[i], 1 + random_below(&random, 50), after);
+            struct random_choice choice;
+            random_choose(&random, &shape, nodes, i, NULL, &choice);
+            hints[i] = choice.options.lane_hint;
+            check_ok(braid_graph_add_empty(graph, &(braid_empty){ choice.options }, &nodes[i]));
         }
         braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 6) };
         options.fixed_lanes = true;

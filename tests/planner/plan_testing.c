@@ -180,15 +180,18 @@ braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_nu
 {
     braid_graph *graph = new_graph();
     uint32_t num_nodes = 1 + random_below(random, most);
-    uint32_t reach = 1 + random_below(random, num_nodes); // how far back edges may go
+    const struct random_shape shape = {
+        .edges = 4, .reach = 1 + random_below(random, num_nodes), .repeats = true, .most_ns = 100
+    };
     size_t num_edges = 0;
     for (uint32_t i = 0; i < num_nodes; i++) {
-        new_node(graph, NULL, 1 + random_below(random, 100), NO_NODE, NO_NODE);
-        for (uint32_t k = random_below(random, 5); i > 0 && k > 0; k--) {
-            from[num_edges] = i - 1 - random_below(random, i < reach ? i : reach);
+        struct random_choice choice;
+        random_choose(random, &shape, NULL, i, NULL, &choice);
+        new_node(graph, NULL, choice.options.cost_ns, NO_NODE, NO_NODE);
+        for (size_t k = 0; k < choice.options.num_after; k++) {
+            from[num_edges] = choice.after[k].index;
             to[num_edges] = i;
-            new_edge(graph, braid_graph_node(graph, from[num_edges]), braid_graph_node(graph, i));
-            num_edges++;
+            new_edge(graph, braid_graph_node(graph, from[num_edges++]), braid_graph_node(graph, i));
         }
     }
     *out_num_nodes = num_nodes;

@@ -10,7 +10,7 @@
 #include "islands/plan_inside.h"
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 
 enum { NUM_NODES = 60, NUM_GRAPHS = 200 };
 
@@ -41,15 +41,13 @@ static struct made make_random(struct random *random, uint64_t cost_ns, uint32_t
     struct made made = { .graph = new_graph() };
     braid_node nodes[NUM_NODES];
     for (uint32_t i = 0; i < NUM_NODES; i++) {
-        braid_node after[2];
-        size_t num = 0;
-        for (uint32_t k = 0; k < 2 && i > 0; k++) {
-            if (random_chance(random, 60))
-                after[num++] = nodes[i - 1 - random_below(random, i < 4 ? i : 4)];
-        }
+        struct random_choice choice;
+        random_choose(random, &(struct random_shape){ .edges = 2, .reach = 4 }, nodes, i, NULL,
+                      &choice);
+        choice.options.cost_ns = cost_ns;
         made.is_outside[i] = random_chance(random, percent_outside);
         const braid_kernel_node launch = {
-            .node = { .after = after, .num_after = num, .cost_ns = cost_ns },
+            .node = choice.options,
             .kernel = made.is_outside[i] ? &without : &with_source,
         };
         check_ok(braid_graph_add_kernel(made.graph, &launch, &nodes[i]));
