@@ -51,14 +51,14 @@ static void more_lanes_make_none_longer(void **state)
                          (unsigned long)length_ns, lanes, (unsigned long)before_ns);
             before_ns = length_ns;
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_lanes_make_none_longer),
+        owning_test(more_lanes_make_none_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,8 +41,8 @@ static void hinted_nodes_keep_lane_and_order(void **state)
                 before = i;
             }
         }
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -57,8 +57,6 @@ static void the_plan_says_that_a_hint_serialised(void **state)
     assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_HINT, NULL), 1);
     assert_int_equal(info_of(schedule).num_serialisations, 1);
     check_explains(schedule, a, b, "serialised by lane hint 5");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_unit_that_waits_for_its_lane_is_told(void **state)
@@ -75,8 +73,6 @@ static void a_unit_that_waits_for_its_lane_is_told(void **state)
     assert_int_equal(placement_of(schedule, second).lane, placement_of(schedule, first).lane);
     assert_int_equal(placement_of(schedule, second).start_ns, placement_of(schedule, guest).end_ns);
     assert_int_equal(num_serialised(schedule, guest, second, BRAID_SERIALISED_BY_HINT, NULL), 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // With a lane for all, a heavy node that nothing but an edge ties to a hinted one leaves the lane
@@ -93,17 +89,15 @@ static void a_wide_plan_puts_no_free_node_between_hinted_ones(void **state)
     assert_int_equal(placement_of(schedule, first).lane, placement_of(schedule, second).lane);
     assert_int_not_equal(placement_of(schedule, heavy).lane, placement_of(schedule, second).lane);
     assert_int_equal(placement_of(schedule, second).start_ns, 10);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hinted_nodes_keep_lane_and_order),
-        cmocka_unit_test(the_plan_says_that_a_hint_serialised),
-        cmocka_unit_test(a_unit_that_waits_for_its_lane_is_told),
-        cmocka_unit_test(a_wide_plan_puts_no_free_node_between_hinted_ones),
+        owning_test(hinted_nodes_keep_lane_and_order),
+        owning_test(the_plan_says_that_a_hint_serialised),
+        owning_test(a_unit_that_waits_for_its_lane_is_told),
+        owning_test(a_wide_plan_puts_no_free_node_between_hinted_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,7 @@
 
 braid_graph *new_graph(void)
 {
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
-    return graph;
+    return own_graph();
 }
 
 braid_resource new_resource(braid_graph *graph, const char *name)
@@ -98,8 +96,7 @@ void new_edge(braid_graph *graph, braid_node from, braid_node to)
 
 braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options)
 {
-    braid_schedule *schedule;
-    check_ok(braid_schedule_create(graph, options, &schedule));
+    braid_schedule *schedule = own_schedule(graph, options);
     check_ok(braid_schedule_verify(schedule, graph));
     return schedule;
 }
@@ -121,7 +118,7 @@ braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options o
 {
     braid_schedule *schedule = plan_with(graph, &options);
     braid_schedule_info info = info_of(schedule);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
     return info;
 }
 

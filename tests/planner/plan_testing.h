@@ -9,6 +9,7 @@
 
 #include "plan/memory/memory_plan.h"
 #include "support/check.h"
+#include "support/owner.h"
 #include "support/random_choice.h"
 #include "support/wide_plan.h"
 

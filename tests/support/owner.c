@@ -6,7 +6,7 @@
 
 #include "support/check.h"
 
-enum kind { EXEC, STREAM, GRAPH, MEMORY, DEVICE, NUM_KINDS, MOST = 1024 };
+enum kind { EXEC, STREAM, SCHEDULE, GRAPH, MEMORY, DEVICE, NUM_KINDS, MOST = 1024 };
 
 static struct owned {
     enum kind kind;
@@ -57,6 +57,14 @@ braid_exec *own_exec(braid_device *device, const braid_graph *graph,
     return exec;
 }
 
+braid_schedule *own_schedule(const braid_graph *graph, const braid_schedule_options *options)
+{
+    braid_schedule *schedule;
+    check_ok(braid_schedule_create(graph, options, &schedule));
+    own((struct owned){ SCHEDULE, schedule });
+    return schedule;
+}
+
 braid_stream *own_stream(braid_device *device)
 {
     braid_stream *stream;
@@ -79,6 +87,8 @@ static void destroy(const struct owned *owned)
         braid_exec_destroy(owned->object);
     else if (owned->kind == STREAM)
         braid_stream_destroy(owned->object);
+    else if (owned->kind == SCHEDULE)
+        braid_schedule_destroy(owned->object);
     else if (owned->kind == GRAPH)
         braid_graph_destroy(owned->object);
     else if (owned->kind == MEMORY)
