@@ -32,8 +32,6 @@ static void every_order_is_kept(void **state)
         braid_exec_info info;
         braid_exec_get_info(exec, &info);
         assert_int_equal(info.num_island_nodes, ISLAND_NODES);
-        destroy_now(exec);
-        island_graph_finish(&made, device);
         finish_standin();
     }
 }
@@ -92,7 +90,6 @@ static void frames_are_ordered_as_wholes(void **state)
         info.frames_reason,
         "whole frames: island replay does not order nodes of two frames; no gain: a "
         "further frame takes as long as one alone, by the plan's times");
-    island_graph_finish(&made, device);
 }
 
 struct launches {
@@ -141,8 +138,6 @@ static void calls_have_many_blocks(void **state)
             assert_true(planned_ns >= cost_ns);
             assert_true(timings.nodes[made.nodes[i].index].time.least_ns > 0);
         }
-        destroy_now(exec);
-        island_graph_finish(&made, device);
         finish_standin();
     }
 }
@@ -210,15 +205,9 @@ static void launches_on_two_streams_do_not_overlap(void **state)
     static const long waits[] = { 0, 0, 1, 1, 0, 1, 1, 0 }; // at each launch of a round
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
     struct island_chain chain;
-    braid_device *device;
-    braid_exec *exec;
-    braid_stream *streams[2];
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    island_chain_make(&chain, device, &island_other);
-    check_ok(braid_exec_create(device, chain.graph, &options, &exec));
-    for (int i = 0; i < 2; i++)
-        check_ok(braid_stream_create(device, NULL, &streams[i]));
+    island_chain_make(&chain, &island_other);
+    braid_exec *exec = own_exec(chain.device, chain.graph, &options);
+    braid_stream *const streams[] = { own_stream(chain.device), own_stream(chain.device) };
     atomic_store(&num_overlaps, 0);
     island_fails = look_for_others;
     for (int i = 0; i < 8 * ROUNDS; i++) {
@@ -235,10 +224,6 @@ static void launches_on_two_streams_do_not_overlap(void **state)
     check_ok(braid_exec_wait(exec));
     island_fails = NULL;
     assert_int_equal(atomic_load(&num_overlaps), 0);
-    for (int i = 0; i < 2; i++)
-        braid_stream_destroy(streams[i]);
-    braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 // Where a driver has no graph of such a kernel, each frame is launched as a kernel.
@@ -253,24 +238,19 @@ static void an_island_needs_no_graph_of_the_driver(void **state)
         .plan = { .max_lanes = ISLAND_NODES, .fixed_lanes = true }
     };
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        braid_device *device;
-        braid_exec *exec;
-        struct island_graph made = { .seed = 1, .threads = 512 };
         reset_standin();
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        braid_device *device = own_device("cuda");
+        struct island_graph made = { .seed = 1, .threads = 512 };
         island_graph_make(&made, device);
         assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
-        check_ok(braid_exec_create(device, made.graph, &options, &exec));
+        braid_exec *exec = own_exec(device, made.graph, &options);
         struct launches before = count_launches();
         for (int frame = 0; frame < FRAMES; frame++)
             check_ok(braid_exec_launch(exec, NULL));
         check_launches(before, 0, FRAMES, 0);
         check_ok(braid_exec_wait(exec));
         island_graph_check(&made, FRAMES);
-        braid_exec_destroy(exec);
-        island_graph_finish(&made, device);
-        braid_device_close(device);
-        check_nothing_is_left();
+        finish_standin();
     }
 }
 
@@ -416,8 +396,8 @@ int main(void)
         standin_test(frames_are_ordered_as_wholes),
         standin_test(calls_have_many_blocks),
         standin_test(a_frame_keeps_its_arguments),
-        cmocka_unit_test(launches_on_two_streams_do_not_overlap),
-        cmocka_unit_test(an_island_needs_no_graph_of_the_driver),
+        standin_test(launches_on_two_streams_do_not_overlap),
+        standin_test(an_island_needs_no_graph_of_the_driver),
         standin_test(graphs_alike_share_their_code),
         standin_test(what_cannot_be_inside_is_named),
         standin_test(calls_that_may_hang_are_kept_out),

@@ -29,7 +29,7 @@ static void open_graph(struct measured_graph *graph, uint32_t threads)
 
 static void close_graph(struct measured_graph *graph)
 {
-    island_graph_finish(&graph->made, graph->frame.device);
+    destroy_owned();
     frame_finish(&graph->frame);
     check_nothing_is_left();
 }

@@ -48,7 +48,6 @@ static uint32_t run(const struct island_graph *graph, braid_islands islands, con
     island_graph_check(&made, FRAMES);
     braid_exec_get_info(exec, &info);
     braid_exec_destroy(exec);
-    island_graph_finish(&made, device);
     finish_standin();
     return info.num_islands;
 }
@@ -61,7 +60,6 @@ static void refuse(const struct island_graph *graph, braid_islands islands, cons
     braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
     check_fails(create(device, &made, islands, rule, &exec), BRAID_NO_MEMORY, "cuMemAlloc");
-    island_graph_finish(&made, device);
     finish_standin();
 }
 

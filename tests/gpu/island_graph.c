@@ -73,13 +73,12 @@ void island_graph_make(struct island_graph *made, braid_device *device)
 {
     braid_resource cells[ISLAND_NODES];
     struct random random = { made->seed };
-    void *ran;
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, ISLAND_NODES * 4, &ran));
+    void *ran = own_memory(device, BRAID_MEMORY_DEVICE, ISLAND_NODES * 4);
     memset(ran, 0, ISLAND_NODES * 4); // the stand-in's device memory is the host's
     made->ran = ran;
     made->num_outsiders = 0;
     atomic_store(&num_wrong, 0);
-    check_ok(braid_graph_create(&made->graph));
+    made->graph = own_graph();
     for (uint32_t i = 0; i < ISLAND_NODES; i++) {
         struct random_choice choice;
         unsigned long unused = i;
@@ -119,21 +118,13 @@ void island_graph_check(const struct island_graph *made, unsigned num_frames)
         assert_int_equal(made->ran[i], num_frames);
 }
 
-void island_graph_finish(struct island_graph *made, braid_device *device)
+void island_chain_make(struct island_chain *chain, const braid_kernel *middle)
 {
-    braid_graph_destroy(made->graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, made->ran);
-}
-
-void island_chain_make(struct island_chain *chain, braid_device *device, const braid_kernel *middle)
-{
-    void *memory;
-    chain->device = device;
-    check_ok(braid_memory_allocate(chain->device, BRAID_MEMORY_DEVICE, 256, &memory));
-    memset(memory, 0, 256);
-    chain->ran = memory;
+    chain->device = own_device("cuda");
+    chain->ran = own_memory(chain->device, BRAID_MEMORY_DEVICE, 256);
+    memset(chain->ran, 0, 256);
     chain->other = chain->ran + 32;
-    check_ok(braid_graph_create(&chain->graph));
+    chain->graph = own_graph();
     for (uint32_t i = 0; i < ISLAND_CHAIN; i++) {
         char name[] = "link a";
         name[5] = (char)('a' + i);
@@ -147,12 +138,4 @@ void island_chain_make(struct island_chain *chain, braid_device *device, const b
         };
         check_ok(braid_graph_add_kernel(chain->graph, &launch, &chain->nodes[i]));
     }
-}
-
-void island_chain_finish(struct island_chain *chain)
-{
-    braid_graph_destroy(chain->graph);
-    braid_memory_free(chain->device, BRAID_MEMORY_DEVICE, chain->ran);
-    braid_device_close(chain->device);
-    check_nothing_is_left();
 }

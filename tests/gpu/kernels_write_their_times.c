@@ -263,7 +263,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         }
         island_graph_check(&made, kept + 1);
         braid_exec_destroy(timed.exec);
-        island_graph_finish(&made, timed.frame.device);
+        destroy_owned();
         frame_finish(&timed.frame);
         check_nothing_is_left();
     }

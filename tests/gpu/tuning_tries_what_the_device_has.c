@@ -84,7 +84,6 @@ static void islands_are_done_without_too(void **state)
     assert_true(tried.num_without_islands >= 1);
     assert_int_equal(tried.num_whole, 1);
     assert_int_equal(tried.num_blind, 2); // one in each mode
-    island_graph_finish(&made, device);
 }
 
 static bool is_one_island(braid_device *device, const braid_graph *graph)
@@ -115,7 +114,6 @@ static void wide_kernels_are_no_island_by_themselves(void **state)
     braid_schedule_get_info(braid_exec_schedule(exec), &whole);
     braid_exec_destroy(exec);
     assert_true(whole.expected_ns > nodes.expected_ns * 3 / 2);
-    island_graph_finish(&made, device);
 }
 
 static uint64_t measured_cost(const struct frame *frame, braid_graph *graph, const char *clock_ns)
