@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     CHECK(backend->ops->stream_create(backend, 0, &stream));
     CHECK(backend->ops->kernel_load(backend,
                                     &(braid_kernel){ .name = "nothing", .cpu = do_nothing },
-                                    KERNEL_AS_IT_IS, NULL, 0, &kernel));
+                                    KERNEL_AS_IT_IS, NULL, NULL, 0, &kernel));
     struct hand_program *programs[2][NUM_SHAPES];
     uint64_t *ns[2][NUM_SHAPES];
     for (int i = 0; i < 2 * NUM_SHAPES; i++) {

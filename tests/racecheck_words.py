@@ -5,7 +5,7 @@ The lanes of an island that are in one block tell each other how far they are by
 memory, which one lane writes (st.release) and others read while it may (ld.acquire). racecheck knows
 barriers only and so reports each such pair. All it may report is that: a read and a write of a word
 that only the writer's lane writes. The words stand in a line of 128 bytes of their own, word g for
-lane g (addons/islands/gpu_island_walker.c), so the address tells. LOG is what
+lane g (addons/islands/gpu_island_walker.cu), so the address tells. LOG is what
 
     compute-sanitizer --tool racecheck --racecheck-report hazard --print-limit 100000 PROGRAM
 

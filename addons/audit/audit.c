@@ -85,9 +85,9 @@ static braid_status report(struct auditing *auditing, const braid_audit_options 
 
 static const struct audit_way *find_way(const struct backend *backend)
 {
-    return backend->ops->run_here           ? &braid_audit_way_by_pages
-           : backend->ops->kernel_load_with ? &braid_audit_way_by_kernels
-                                            : &braid_audit_way_by_contents;
+    return backend->ops->run_here                          ? &braid_audit_way_by_pages
+           : backend->ops->kernel_changes & KERNEL_CHANGED ? &braid_audit_way_by_kernels
+                                                           : &braid_audit_way_by_contents;
 }
 
 static braid_status check(const braid_device *device, const braid_graph *graph,

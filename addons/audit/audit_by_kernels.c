@@ -54,10 +54,12 @@ static struct audited *find_kernel(const struct by_kernels *way, const braid_ker
 static braid_status load(const struct by_kernels *way, const struct backend_launch *launch,
                          struct audited *audited)
 {
+    const unsigned changes = KERNEL_CHANGED | (launch->grid_from ? KERNEL_READS_GRID : 0);
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status = way->backend->ops->kernel_load_with(way->backend, audited->kernel, launch,
-                                                              &way->change, &audited->loaded);
+    braid_status status =
+        way->backend->ops->kernel_load(way->backend, audited->kernel, changes, &way->change,
+                                       launch->arg_bytes, launch->num_args, &audited->loaded);
     bool cannot = status == BRAID_UNSUPPORTED;
     if (cannot)
         audited->reason = strdup(braid_error_message());

@@ -87,6 +87,14 @@ static braid_status know_children(struct audit *audit)
     return BRAID_OK;
 }
 
+// The device's own threads sleep before a node begins. Else they would count as threads that use
+// pages of its buffers.
+static braid_status sleep_threads(const struct auditing *auditing)
+{
+    static const struct backend_task nothing = { .kind = WORK_EMPTY, .disabled = true };
+    return braid_audit_reach_run(&auditing->reach, &nothing);
+}
+
 static braid_status start(struct auditing *auditing)
 {
     const braid_graph *graph = auditing->findings.graph;
@@ -102,6 +110,9 @@ static braid_status start(struct auditing *auditing)
     braid_status status = know_children(audit);
     if (!status)
         status = fill(audit, auditing);
+    if (!status)
+        status = sleep_threads(auditing);
+    audit->others = braid_audit_note_others();
     if (!status)
         status = braid_audit_start(audit);
     if (!status && !audit->sees_calls)
@@ -129,13 +140,10 @@ static braid_status take(struct auditing *auditing, uint32_t node)
     return status;
 }
 
-// The device's own threads sleep before the node begins. Else they would count as threads that use
-// pages of its buffers.
 static braid_status run_node(struct auditing *auditing, uint32_t node,
                              const struct backend_task *task)
 {
-    static const struct backend_task nothing = { .kind = WORK_EMPTY, .disabled = true };
-    braid_status status = braid_audit_reach_run(&auditing->reach, &nothing);
+    braid_status status = sleep_threads(auditing);
     if (status)
         return status;
     braid_audit_begin_node(auditing->own, &graph_nodes(auditing->findings.graph)[node]);
@@ -152,12 +160,19 @@ static void pause_judging(struct auditing *auditing)
 static braid_status stop(struct auditing *auditing)
 {
     struct audit *audit = auditing->own;
+    braid_status status = BRAID_OK;
     braid_audit_stop(audit);
-    return atomic_load(audit->child_accesses)
-               ? braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
+    if (atomic_load(audit->child_accesses))
+        status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
                                                  "behind its node, a child of the process uses "
-                                                 "memory of buffers")
-               : BRAID_OK;
+                                                 "memory of buffers");
+    if (!status && audit->sees_calls &&
+        (audit->makes_threads || braid_audit_others_ran(audit->others)))
+        status = braid_audit_findings_add_unseen(&auditing->findings, GRAPH_NONE, GRAPH_NONE,
+                                                 "other threads run meanwhile: their system calls "
+                                                 "fail at memory of buffers, and during those of "
+                                                 "nodes their accesses are not seen");
+    return status;
 }
 
 static void destroy(struct auditing *auditing)

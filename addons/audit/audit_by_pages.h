@@ -17,6 +17,7 @@
 enum {
     AUDIT_MOST_COUNTED = 4096,     // undeclared accesses of a node to a buffer, one by one
     AUDIT_SAME_OPENED = 256,       // further ones open as many pages, and the next ones twice
+    AUDIT_MOST_OPENED = 4096,      // pages of an access, one by one
     AUDIT_MOST_STEPPED = 128,      // pages: more than an instruction reaches
     AUDIT_STACK_BYTES = 64 * 1024, // each stack of a handler
 };
@@ -31,6 +32,7 @@ struct audit_user {
     uint32_t node; // its number among those begun
     int thread;    // the first
     bool is_shared, has_stepped;
+    uint32_t writer; // the number of the last node that wrote the page
 };
 
 // All of it lies in pages of its own, which nobody closes.
@@ -49,6 +51,8 @@ struct audit {
     bool hides;               // accesses of some threads behind others'
     bool is_wide;             // an instruction may reach what is not declared
     bool sees_calls;          // system calls of nodes
+    bool makes_threads;       // a node has made some
+    uint64_t others;          // threads, as noted before the first node
     uint32_t num_begun;       // nodes, up to this one
     struct audit_user *users; // by page
 
@@ -98,9 +102,13 @@ extern const char braid_audit_unseen_call[];
 // as well, where nobody sees accesses. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
 braid_status braid_audit_tell_aliases(struct audit_memory *memory, struct audit_findings *findings);
 
-// audit_late.c. Waits, for a second at most, until no thread of the program has a fault of which it
-// does not know yet. Behind an audit the handler of the program might be told of it.
+// audit_threads.c. Waits, for a second at most, until no thread of the program has a fault of which
+// it does not know yet. Behind an audit the handler of the program might be told of it.
 void braid_audit_wait_for_faults(void);
+// Notes the process's other threads. Those of Braid count while they are inside a program's call.
+uint64_t braid_audit_note_others(void);
+// Whether one of them, or a new one, has run since.
+bool braid_audit_others_ran(uint64_t noted);
 
 // audit_trap.c. Between these two, accesses of any thread to buffers are judged. Both are called by
 // one thread. Errors: BRAID_UNSUPPORTED (the machine, or the system refuses to close pages).

@@ -86,7 +86,8 @@ static bool has_buffer(const struct audit *audit, uintptr_t begin, uintptr_t byt
 
 static bool has_page(const struct audit *audit, uintptr_t address)
 {
-    return braid_audit_page_at(&audit->pages, address) != AUDIT_NO_PAGE;
+    size_t page = braid_audit_page_at(&audit->pages, address);
+    return page != AUDIT_NO_PAGE && audit->pages.own[page];
 }
 
 // Where the list lies in a closed page, the node's faults tell of it.
@@ -172,10 +173,10 @@ static bool may_use_buffer(const struct audit *audit, const struct audit_call *c
     return false;
 }
 
-static bool is_open_for(const struct audit *audit, const struct audit_call *call)
+static bool is_open_for(const struct audit *audit, const uintptr_t *args, int num)
 {
-    for (int i = 0; i < AUDIT_CALL_ARGS; i++)
-        if (has_page(audit, call->args[i]))
+    for (int i = 0; i < num; i++)
+        if (has_page(audit, args[i]))
             return false;
     return true;
 }
@@ -197,7 +198,7 @@ static void open_unknown(struct audit *audit, struct audit_call *call)
     bool is_unknown = is_list ? lists_buffer(audit, list, num) : may_use_buffer(audit, call);
     if (is_unknown)
         braid_audit_miss(audit, braid_audit_unseen_call);
-    if (is_unknown || !is_open_for(audit, call))
+    if (is_unknown || !is_open_for(audit, call->args, AUDIT_CALL_ARGS))
         open_all(audit, call);
 }
 
@@ -222,6 +223,19 @@ void braid_audit_call_open(struct audit *audit, struct audit_call *call)
         open_unknown(audit, call);
     if (!done)
         braid_audit_give_up(audit, "the system refuses to open pages of its buffers");
+}
+
+// A list may have more words than these, which all systems with it know.
+void braid_audit_call_open_child(struct audit *audit, const struct audit_call *call)
+{
+    enum { NUM_ARGS = 5, NUM_LISTED = 8 };
+    bool is_list = call->number == SYS_clone3;
+    if (call->number != SYS_clone && !is_list)
+        return;
+    if (!is_open_for(audit, call->args, is_list ? 1 : NUM_ARGS) ||
+        (is_list && !is_open_for(audit, (const uintptr_t *)call->args[0], NUM_LISTED)))
+        braid_audit_give_up(audit,
+                            "it makes a thread or process, with arguments in pages of its buffers");
 }
 
 void braid_audit_call_close(struct audit *audit, const struct audit_call *call, intptr_t result)

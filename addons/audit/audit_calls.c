@@ -135,12 +135,15 @@ static void set_call(ucontext_t *thread, void (*code)(void))
     thread->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)code;
 }
 
-static void make_child(const struct audit_call *call, ucontext_t *thread)
+static void make_child(struct audit *audit, const struct audit_call *call, ucontext_t *thread)
 {
+    braid_audit_call_open_child(audit, call);
+    bool is_thread = shares_memory(call);
+    audit->makes_threads |= is_thread;
     while (atomic_load(&braid_audit_calls.child_starts))
         audit_system(SYS_sched_yield, 0, 0, 0, 0);
     atomic_store(&braid_audit_calls.back, call->back);
-    atomic_store(&braid_audit_calls.child_starts, shares_memory(call));
+    atomic_store(&braid_audit_calls.child_starts, is_thread);
     set_call(thread, braid_audit_make_child);
 }
 
@@ -198,7 +201,7 @@ void braid_audit_call_begin(struct audit *audit, struct audit_calls_before *befo
         return;
     }
     if (makes_child(&call)) {
-        make_child(&call, thread);
+        make_child(audit, &call, thread);
         return;
     }
     braid_audit_call_open(audit, &call);

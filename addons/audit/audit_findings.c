@@ -15,7 +15,7 @@ static struct audit_finding *find(const struct audit_findings *findings,
     struct audit_finding *items = findings->items.items;
     for (size_t i = findings->items.num; i-- > 0;)
         if (items[i].node == like->node && items[i].resource == like->resource &&
-            items[i].kind == like->kind)
+            items[i].kind == like->kind && items[i].reason == like->reason)
             return &items[i];
     return NULL;
 }

@@ -8,6 +8,21 @@
 
 enum { READS_AND_WRITES = PROT_READ | PROT_WRITE };
 
+static uintptr_t round_down(uintptr_t address, uint64_t bytes)
+{
+    return address / bytes * bytes;
+}
+
+static uintptr_t larger(uintptr_t a, uintptr_t b)
+{
+    return a > b ? a : b;
+}
+
+static uintptr_t smaller(uintptr_t a, uintptr_t b)
+{
+    return a < b ? a : b;
+}
+
 static bool has(const struct audit_access *access, uintptr_t address)
 {
     return access->begin <= address && address < access->end;
@@ -42,21 +57,43 @@ static bool may_reach(const struct audit_access *access, uintptr_t address)
     return address < access->end && access->begin < address + MOST_BYTES;
 }
 
+// A node that has not written the page reads older data. A node that is not seen in full may have
+// written it.
+static bool may_read(const struct audit *audit, const struct audit_access *access, size_t page)
+{
+    return access->may_read || audit->unseen || atomic_load(audit->child_accesses) ||
+           audit->users[page].writer == audit->num_begun;
+}
+
 // An instruction that reads and then writes a place makes one fault, by which it writes.
 void braid_audit_judge(struct audit *audit, uintptr_t address, bool writes)
 {
     bool is_declared = !audit->runs;
+    size_t page = braid_audit_page_at(&audit->pages, address);
     for (uint32_t i = 0; i < audit->num_declared; i++) {
         struct audit_access *access = &audit->declared[i];
         if (!may_reach(access, address))
             continue;
         access->was_read = true;
-        if (writes && access->may_write)
+        if (writes && access->may_write) {
             access->was_written = true;
-        is_declared = is_declared || (has(access, address) && (!writes || access->may_write));
+            audit->users[page].writer = audit->num_begun;
+        }
+        is_declared = is_declared || (has(access, address) &&
+                                      (writes ? access->may_write : may_read(audit, access, page)));
     }
     if (!is_declared)
         count(audit, address, writes);
+}
+
+// These bytes are written, as the node declares.
+static void note_writer(struct audit *audit, uintptr_t begin, uintptr_t end)
+{
+    for (uintptr_t at = begin; at < end; at = round_down(at, AUDIT_PAGE) + AUDIT_PAGE) {
+        size_t page = braid_audit_page_at(&audit->pages, at);
+        if (page != AUDIT_NO_PAGE)
+            audit->users[page].writer = audit->num_begun;
+    }
 }
 
 void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end, bool writes)
@@ -64,6 +101,10 @@ void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end
     struct audit_memory *memory = &audit->memory;
     if (!audit->runs)
         return;
+    for (uint32_t i = 0; writes && i < audit->num_declared; i++)
+        if (audit->declared[i].may_write)
+            note_writer(audit, larger(begin, audit->declared[i].begin),
+                        smaller(end, audit->declared[i].end));
     braid_audit_memory_judge(memory, audit->declared, audit->num_declared, begin, end, writes);
     for (size_t i = 0; i < memory->num_buffers; i++) {
         struct audit_buffer *buffer = &memory->buffers[i];
@@ -104,9 +145,7 @@ static bool declares_all(const struct audit *audit, uintptr_t begin, uintptr_t e
             low = middle + 1;
     }
     for (size_t i = low; i < audit->memory.num_extents && extents[i].begin < end; i++) {
-        uintptr_t from = extents[i].begin > begin ? extents[i].begin : begin;
-        uintptr_t to = extents[i].end < end ? extents[i].end : end;
-        if (!declares(audit, from, to, writes))
+        if (!declares(audit, larger(extents[i].begin, begin), smaller(extents[i].end, end), writes))
             return false;
     }
     return true;
@@ -119,7 +158,7 @@ void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
 {
     const struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
     uintptr_t begin = address + 1, page_end = address / AUDIT_PAGE * AUDIT_PAGE + AUDIT_PAGE;
-    uintptr_t most = address + AUDIT_MOST_WIDTH < page_end ? address + AUDIT_MOST_WIDTH : page_end;
+    uintptr_t most = smaller(address + AUDIT_MOST_WIDTH, page_end);
     if (buffer && !declares(audit, address, begin, writes))
         begin = buffer->end;
     if (!audit->runs || begin >= most || declares_all(audit, begin, most, writes))
@@ -130,7 +169,7 @@ void braid_audit_judge_rest(struct audit *audit, uintptr_t address, bool writes,
     struct audit_width width = { AUDIT_MOST_WIDTH, false };
     if (is_readable)
         width = braid_audit_find_width(instruction);
-    uintptr_t end = address + width.bytes < most ? address + width.bytes : most;
+    uintptr_t end = smaller(address + width.bytes, most);
     if (begin >= end || declares_all(audit, begin, end, writes))
         return;
     if (width.is_known && address % AUDIT_PAGE)
@@ -163,15 +202,12 @@ static int find_rights(const struct audit *audit, uintptr_t page)
             continue;
         if (!access->was_read && !access->may_write)
             return PROT_NONE;
-        writes = writes && (access->was_written || !access->may_write);
+        writes = writes && (access->was_written || !access->may_write) &&
+                 (may_read(audit, access, braid_audit_page_at(&audit->pages, page)) ||
+                  access->num_opened >= AUDIT_MOST_OPENED);
     }
     return writes && declares_all(audit, page, page + AUDIT_PAGE, true) ? READS_AND_WRITES
                                                                         : PROT_READ;
-}
-
-static uintptr_t round_down(uintptr_t address, uint64_t bytes)
-{
-    return address / bytes * bytes;
 }
 
 // The pages of the buffer, around this one, that no declared access reaches.
@@ -220,7 +256,11 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     uintptr_t begin = address / AUDIT_PAGE * AUDIT_PAGE, end = begin + AUDIT_PAGE;
     int rights = find_rights(audit, begin);
     for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++) {
-        const struct audit_access *access = &audit->declared[i];
+        struct audit_access *access = &audit->declared[i];
+        if (has(access, address) && !access->may_read && access->num_opened < AUDIT_MOST_OPENED) {
+            access->num_opened++;
+            continue; // each page tells whether it is read first
+        }
         while (has(access, address) && end < access->end && find_rights(audit, end) == rights)
             end += AUDIT_PAGE;
         while (has(access, address) && begin > access->begin &&
@@ -284,6 +324,7 @@ bool braid_audit_close(struct audit *audit)
         if (access->is_open)
             done = close_bytes(audit, access->begin, access->end) && done;
         access->is_open = false;
+        access->num_opened = 0;
     }
     for (uint32_t i = 0; i < audit->num_noted; i++) {
         const struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];

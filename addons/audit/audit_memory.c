@@ -107,6 +107,7 @@ static void fill_accesses(struct audit_memory *memory, const braid_graph *graph,
         memory->accesses[i] = (struct audit_access){
             .begin = begin,
             .end = begin ? begin + resource->bytes : 0,
+            .may_read = accesses[i].mode != BRAID_WRITE,
             .may_write = accesses[i].mode != BRAID_READ,
             .was_read = is_made,
             .was_written = is_made,

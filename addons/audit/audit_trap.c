@@ -130,7 +130,9 @@ static void note_user(struct audit *audit, uintptr_t address, size_t page)
     struct audit_user *user = &audit->users[page];
     int thread = this_thread();
     if (user->node != audit->num_begun)
-        *user = (struct audit_user){ .node = audit->num_begun, .thread = thread };
+        *user = (struct audit_user){ .node = audit->num_begun,
+                                     .thread = thread,
+                                     .writer = user->writer };
     user->is_shared = user->is_shared || user->thread != thread;
     if (user->is_shared && user->has_stepped)
         braid_audit_judge_hidden(audit, address);

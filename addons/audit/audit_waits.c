@@ -137,7 +137,7 @@ static braid_status plan_lean(const braid_exec *exec, const struct audit_finding
     for (uint32_t i = 0; i < lean->graph.regions.num; i++) // inner ones first
         take_from_region(lean, i);
     close_gaps(lean);
-    exec->player->get_cost_model(exec->device->backend, &plan.costs);
+    braid_exec_get_cost_model(exec, &plan.costs);
     plan.costs.island_call_ns = 0; // as the exec, which has no islands
     braid_status status = braid_schedule_create(&lean->graph, &plan, &schedule);
     if (!status)

@@ -167,8 +167,10 @@ static bool has_limit(const struct ptx_function *function)
 static void edit_head(struct auditor *auditor, const struct ptx_function *function,
                       uint32_t most_threads)
 {
+    static const char table[] = ".param .u64 braid_audit";
+    const struct ptx_word parameter = { table, sizeof(table) - 1 };
     struct text limit;
-    braid_ptx_add_parameters(&auditor->edits, function, ".param .u64 braid_audit");
+    braid_ptx_add_parameters(&auditor->edits, function, parameter);
     if (!function->body || !most_threads || has_limit(function))
         return;
     begin_text(&limit);
@@ -203,9 +205,10 @@ static void declare_caches(struct auditor *auditor, bool are_shared, size_t edit
     for (uint32_t i = 0; text.file && i < num; i++)
         braid_ptx_write_cache(text.file, (struct ptx_cache){ i, are_shared },
                               auditor->caches[i].bytes);
+    struct gpu_edit *declaring = (struct gpu_edit *)auditor->edits.items.items + edit;
     const char *kept = keep(auditor, &text);
     if (kept)
-        ((struct gpu_edit *)auditor->edits.items.items)[edit].with = kept;
+        *declaring = (struct gpu_edit){ declaring->from, declaring->to, kept, strlen(kept) };
 }
 
 static void edit_function(struct auditor *auditor, const struct ptx_function *function,
@@ -235,7 +238,7 @@ static void edit_function(struct auditor *auditor, const struct ptx_function *fu
 static void edit_all(struct auditor *auditor, uint32_t most_threads)
 {
     const struct ptx *ptx = auditor->ptx;
-    braid_gpu_edit(&auditor->edits, ptx->head_end, ptx->head_end, braid_ptx_checker);
+    braid_gpu_edit(&auditor->edits, ptx->head_end, ptx->head_end, braid_gpu_ptx_check_ptx);
     for (size_t i = 0; i < ptx->functions.num && !auditor->is_refused; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
         if (braid_ptx_word_begins(function->name, "cudaLaunchDevice") ||

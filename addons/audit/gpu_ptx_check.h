@@ -12,7 +12,7 @@
 enum { PTX_CHECK_CACHES = AUDIT_NUM_KNOWN }; // a function's: each takes registers
 
 // A variable for the address of the table, and the function that looks into the table.
-extern const char braid_ptx_checker[];
+extern const char braid_gpu_ptx_check_ptx[];
 
 // Where accesses of one kind are allowed, in the registers %braid_low and %braid_span of a number.
 // The first has an address, the second how far behind it an access may begin.

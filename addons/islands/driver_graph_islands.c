@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of lanes that are one kernel node of the driver's graph.
+// Stretches of lanes, loops, branches and whole graphs as tasks: each is one kernel, in a program
+// written anew.
 //
-// Arguments of all its calls are parameters of that node, and their grids where these may vary. A
+// Arguments of all its calls are parameters of that kernel, and their grids where these may vary. A
 // change is a copy of some bytes here; the driver is told once an update, and a frame in flight
-// keeps its own. A loop or branch is such a node as well, if all of it can be inside.
+// keeps its own.
 #include "backends/driver_graph/driver_graph_islands.h"
 
 #include <stdlib.h>
@@ -16,15 +17,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "islands/gpu_island.h"
-#include "islands/island_program.h"
-
-static uint32_t count_loops(const struct program *program)
-{
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < program->num_bodies; i++)
-        num += program->bodies[i].is_island + count_loops(&program->bodies[i]); // at most
-    return num;
-}
 
 static void finish(struct gpu_backend *gpu, struct graph_islands *islands)
 {
@@ -34,59 +26,13 @@ static void finish(struct gpu_backend *gpu, struct graph_islands *islands)
     free(islands->items);
     free(islands->island_of);
     free(islands->call_of);
+    free(islands->program.kinds);
+    free(islands->frame.tasks);
     *islands = (struct graph_islands){ 0 };
 }
 
-static braid_status create(struct gpu_backend *gpu, const struct program *program,
-                           struct graph_loops *loops, struct graph_islands *out_islands)
-{
-    braid_status status = BRAID_OK;
-    uint32_t num_tasks = program->tasks->num;
-    struct graph_islands islands = { .num = program->num_islands + count_loops(program),
-                                     .num_stretches = program->num_islands,
-                                     .loops = loops };
-    if (islands.num == 0) {
-        *out_islands = islands;
-        return BRAID_OK;
-    }
-    islands.items = braid_allocate_zeroed(islands.num, sizeof(*islands.items));
-    islands.island_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    islands.call_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
-    if (!islands.items || !islands.island_of || !islands.call_of)
-        status = braid_error_no_memory("the islands of a program");
-    else
-        status = braid_gpu_island_notes_take(gpu, islands.num_stretches, &islands.notes);
-    if (status) {
-        finish(gpu, &islands);
-        return status;
-    }
-    for (uint32_t i = 0; i < num_tasks; i++)
-        islands.island_of[i] = GRAPH_OUTSIDE;
-    *out_islands = islands;
-    return BRAID_OK;
-}
-
-static braid_status make_lists(const struct stage *stage, const struct program_island *island,
-                               struct island_lists *out_lists)
-{
-    struct island_lists lists = { .num_lanes = 1,
-                                  .num_calls = island->num_calls,
-                                  .timed = stage->num_profiled != 0 };
-    lists.calls = braid_allocate_zeroed(island->num_calls, sizeof(*lists.calls));
-    lists.lane_first = braid_allocate_zeroed(2, sizeof(*lists.lane_first));
-    if (!lists.calls || !lists.lane_first) {
-        braid_island_lists_finish(&lists);
-        return braid_error_no_memory("an island");
-    }
-    lists.lane_first[1] = lists.num_calls;
-    for (uint32_t i = 0; i < lists.num_calls; i++)
-        lists.calls[i].task = &stage->frame->tasks[island->calls[i]];
-    *out_lists = lists;
-    return BRAID_OK;
-}
-
-// The lists are taken over. If there is no memory for an island, there may be some for ordinary
-// nodes; the log tells of it.
+// If there is no memory for an island, there may be some for ordinary nodes; the log tells of it.
+// The lists are taken over.
 static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *stage,
                                 struct island_lists *lists, struct gpu_island **out_island)
 {
@@ -108,54 +54,28 @@ static braid_status try_to_make(struct gpu_backend *gpu, const struct stage *sta
     return status;
 }
 
+// Its parameters are read when it is launched, or handed to the driver.
 static void describe(struct graph_island *item, const struct backend_launch *first)
 {
-    item->task.launch = *braid_gpu_island_launch(item->island, 1);
+    item->task.launch = *braid_gpu_island_launch(item->island);
     item->task.launch.priority = first->priority;
     if (item->task.launch.kernel->waits_first)
         item->task.launch.start = first->start;
 }
 
-static void tell_times(struct gpu_island *island, struct graph_times *times,
-                       const struct program_island *from)
+// The kernel takes the place of its first task. The notes of a black box are its calls', if any.
+static void fill_task(struct graph_island *item, const struct backend_task *first, int32_t priority)
 {
-    braid_gpu_island_set_times(island, braid_driver_graph_times_of_island(times, from->calls[0]),
-                               from->num_calls, 1);
-    for (uint32_t i = 0; i < from->num_calls; i++)
-        braid_driver_graph_times_note_inside(times, from->calls[i]);
-}
-
-static braid_status make(struct graph_islands *islands, struct gpu_backend *gpu,
-                         const struct stage *stage, uint32_t index, struct graph_times *times)
-{
-    const struct program_island *island = &stage->program->islands[index];
-    struct graph_island *item = &islands->items[index];
-    struct island_lists lists;
-    struct backend_launch launch = { 0 };
-    braid_status status = make_lists(stage, island, &lists);
-    if (!status) {
-        launch.priority = braid_island_lists_priority(&lists);
-        status = try_to_make(gpu, stage, &lists, &item->island);
-    }
-    if (status || !item->island)
-        return status;
-    if (islands->notes)
-        braid_gpu_island_set_note(item->island, &islands->notes[index]);
-    if (times)
-        tell_times(item->island, times, island);
-    const struct backend_task *first = &stage->frame->tasks[island->calls[0]];
-    item->task = *first;
-    item->task.kind = WORK_KERNEL;
-    item->task.detour = NULL;
-    item->task.disabled = false;
-    if (first->kind == WORK_KERNEL)
-        launch.start = first->launch.start;
+    const struct backend_launch launch = {
+        .priority = priority,
+        .start = first->kind == WORK_KERNEL ? first->launch.start : BACKEND_STARTS_IN_ORDER,
+    };
+    item->task = (struct backend_task){ .kind = WORK_KERNEL,
+                                        .name = first->name,
+                                        .lane = first->lane,
+                                        .node = first->node,
+                                        .place = first->place };
     describe(item, &launch);
-    for (uint32_t i = 0; i < island->num_calls; i++) {
-        islands->island_of[island->calls[i]] = index;
-        islands->call_of[island->calls[i]] = i;
-    }
-    return BRAID_OK;
 }
 
 static braid_status set_scope(const struct graph_islands *islands, const struct graph_island *item,
@@ -170,28 +90,102 @@ static braid_status set_scope(const struct graph_islands *islands, const struct 
     return BRAID_OK;
 }
 
+// All that takes time in a part of the stage's program is in an island now.
 static braid_status take_nodes(struct graph_islands *islands, const struct stage *stage,
-                               const struct program *program, uint32_t index)
+                               const struct program *part, struct graph_island *item)
 {
     braid_status status = BRAID_OK;
-    for (size_t i = 0; i < program->num_ops && !status; i++) {
-        const braid_step *op = &program->ops[i];
-        if (!program_takes_time(program, op))
+    for (size_t i = 0; i < part->num_ops && !status; i++) {
+        const braid_step *op = &part->ops[i];
+        if (!program_takes_time(part, op))
             continue;
-        islands->island_of[op->node] = index;
+        islands->island_of[op->node] = (uint32_t)(item - islands->items);
+        islands->num_nodes += op->kind == BRAID_STEP_RUN;
         if (op->kind == BRAID_STEP_LOOP)
-            status = set_scope(islands, &islands->items[index], &stage->frame->tasks[op->node]);
+            status = set_scope(islands, item, &stage->frame->tasks[op->node]);
     }
-    for (uint32_t i = 0; i < program->num_bodies && !status; i++)
-        status = take_nodes(islands, stage, &program->bodies[i], index);
+    for (uint32_t i = 0; i < part->num_bodies && !status; i++)
+        status = take_nodes(islands, stage, &part->bodies[i], item);
     return status;
 }
 
+// Makes an island of a part of the stage's program, in the place of node `first`. *out_item is NULL
+// if it cannot be.
+static braid_status make(struct graph_islands *islands, struct gpu_backend *gpu,
+                         const struct stage *stage, const struct program *part, uint32_t first,
+                         struct graph_island *item, struct graph_island **out_item)
+{
+    struct stage inner = *stage;
+    struct island_lists lists;
+    inner.program = part;
+    *out_item = NULL;
+    braid_status status = braid_island_lists_of_program(&inner, islands->call_of, &lists);
+    if (status)
+        return status;
+    int32_t priority = braid_island_lists_priority(&lists);
+    status = try_to_make(gpu, stage, &lists, &item->island);
+    if (status || !item->island)
+        return status;
+    fill_task(item, &stage->frame->tasks[first], priority);
+    status = take_nodes(islands, stage, part, item);
+    if (status)
+        return status;
+    islands->num_made++;
+    islands->frame.tasks[first] = item->task;
+    *out_item = item;
+    return BRAID_OK;
+}
+
+// ---- stretches ----
+
+static void take_stamps(const struct graph_islands *islands, struct gpu_island *island,
+                        const struct program_island *from)
+{
+    if (!islands->times)
+        return;
+    braid_gpu_island_set_times(island,
+                               braid_driver_graph_times_of_island(islands->times, from->calls[0]),
+                               from->num_calls, 1);
+    for (uint32_t i = 0; i < from->num_calls; i++)
+        braid_driver_graph_times_note_inside(islands->times, from->calls[i]);
+}
+
+// All that a stretch waits for stands before its first operation, and nothing between its calls.
+static braid_status make_stretch(struct graph_islands *islands, struct gpu_backend *gpu,
+                                 const struct stage *stage, uint32_t index)
+{
+    const struct program_island *from = &stage->program->islands[index];
+    struct graph_island *item = NULL;
+    braid_step *ops = braid_allocate_zeroed(from->num_calls, sizeof(*ops));
+    struct program part = *stage->program;
+    if (!ops)
+        return braid_error_no_memory("an island");
+    for (uint32_t i = 0; i < from->num_calls; i++)
+        ops[i] = (braid_step){ .kind = BRAID_STEP_RUN, .node = from->calls[i] };
+    part.ops = ops;
+    part.num_ops = from->num_calls;
+    part.num_lanes = 1;
+    part.num_bodies = 0;
+    braid_status status =
+        make(islands, gpu, stage, &part, from->calls[0], &islands->items[index], &item);
+    free(ops);
+    if (!item)
+        return status;
+    if (islands->notes)
+        braid_gpu_island_set_note(item->island, &islands->notes[index]);
+    take_stamps(islands, item->island, from);
+    for (uint32_t i = 1; i < from->num_calls; i++)
+        islands->program.kinds[from->calls[i]] = WORK_EMPTY;
+    return BRAID_OK;
+}
+
+// ---- loops and branches ----
+
 // Notes all nodes in the bodies of a plan's program.
 static void note_times(const struct graph_islands *islands, const struct gpu_island *island,
-                       const struct program *program, struct graph_times *times)
+                       const struct program *program)
 {
-    struct graph_tallies *tallies = braid_driver_graph_times_tallies(times);
+    struct graph_tallies *tallies = braid_driver_graph_times_tallies(islands->times);
     for (uint32_t i = 0; i < program->num_bodies; i++) {
         const struct program *body = &program->bodies[i];
         for (size_t k = 0; k < body->num_ops; k++) {
@@ -203,66 +197,205 @@ static void note_times(const struct graph_islands *islands, const struct gpu_isl
                 braid_driver_graph_tallies_note(
                     tallies, task,
                     (uint32_t)braid_gpu_island_stamp_of(island, islands->call_of[task]));
-                braid_driver_graph_times_note_inside(times, task);
+                braid_driver_graph_times_note_inside(islands->times, task);
             }
         }
-        note_times(islands, island, body, times);
+        note_times(islands, island, body);
     }
 }
 
-static braid_status take_times(const struct graph_islands *islands, struct gpu_island *island,
-                               const struct program *around, struct graph_times *times)
+static braid_status take_tallies(const struct graph_islands *islands, struct gpu_island *island,
+                                 const struct program *around)
 {
-    if (!times)
+    if (!islands->times)
         return BRAID_OK;
     struct gpu_tally *memory;
     const struct graph_stamps *stamps;
     braid_status status = braid_driver_graph_tallies_add_island(
-        braid_driver_graph_times_tallies(times), braid_gpu_island_count_tallies(island), &memory,
-        &stamps);
+        braid_driver_graph_times_tallies(islands->times), braid_gpu_island_count_tallies(island),
+        &memory, &stamps);
     if (status)
         return status;
     braid_gpu_island_set_tallies(island, memory, stamps->room, stamps->counter,
                                  stamps->keep_blocks);
-    note_times(islands, island, around, times);
+    note_times(islands, island, around);
     return BRAID_OK;
 }
 
+// `body` is the first one of the loop or branch.
 static braid_status make_loop(struct graph_islands *islands, struct gpu_backend *gpu,
                               const struct stage *stage, const struct program *body, bool is_inside,
-                              struct graph_times *times, struct graph_island **out_item)
+                              bool *out_made)
 {
-    const uint32_t index = islands->num_stretches + islands->num_loops++;
-    struct graph_island *item = &islands->items[index];
+    struct graph_island *item = &islands->items[islands->num_stretches + islands->num_loops++];
     braid_step enter = { .kind = BRAID_STEP_LOOP, .node = body->node };
     struct program around = *stage->program; // which has nothing but the loop or branch
-    struct stage inner = *stage;
-    struct island_lists lists;
     around.ops = &enter;
     around.num_ops = 1;
     around.num_lanes = 0;
     around.bodies = (struct program *)(uintptr_t)body;
     around.num_bodies = 1 + body->has_else;
-    inner.program = &around;
-    item->task = stage->frame->tasks[body->node];
-    *out_item = NULL;
-    braid_status status = braid_island_lists_of_program(&inner, islands->call_of, &lists);
+    item->scope_kind = is_inside ? ISLAND_SCOPE_INSIDE : 0;
+    braid_status status = make(islands, gpu, stage, &around, body->node, item, &item);
+    *out_made = item;
+    if (!item)
+        return status;
+    status = braid_gpu_island_take_notes(gpu, item->island);
+    return status ? status : take_tallies(islands, item->island, &around);
+}
+
+static uint32_t count_loops(const struct program *program)
+{
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < program->num_bodies; i++)
+        num += program->bodies[i].is_island + count_loops(&program->bodies[i]); // at most
+    return num;
+}
+
+// Inside one that is no island, others may be.
+static braid_status make_loops(struct graph_islands *islands, struct gpu_backend *gpu,
+                               const struct stage *stage, const struct program *program)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < program->num_bodies && !status; i += 1 + program->bodies[i].has_else) {
+        const struct program *body = &program->bodies[i];
+        bool made = false;
+        if (body->is_island)
+            status = make_loop(islands, gpu, stage, body, program->region != PLAN_NONE, &made);
+        for (uint32_t arm = 0; arm <= body->has_else && !made && !status; arm++)
+            status = make_loops(islands, gpu, stage, &body[arm]);
+    }
+    return status;
+}
+
+// ---- whole programs ----
+
+static braid_status take_ring(const struct graph_islands *islands, struct gpu_island *island,
+                              const struct stage *stage)
+{
+    uint32_t num_in_lane;
+    void *stamps = NULL;
+    if (!islands->times)
+        return BRAID_OK;
+    uint64_t num = braid_gpu_island_count_stamps(island, &num_in_lane);
+    braid_status status =
+        braid_driver_graph_times_add_whole(islands->times, (uint32_t)num, &stamps);
     if (status)
         return status;
-    const struct backend_launch first = { .priority = braid_island_lists_priority(&lists) };
-    status = try_to_make(gpu, stage, &lists, &item->island);
-    if (status || !item->island)
-        return status;
-    item->scope_kind = is_inside ? ISLAND_SCOPE_INSIDE : 0;
-    item->task.kind = WORK_KERNEL;
-    describe(item, &first);
-    status = braid_gpu_island_take_notes(gpu, item->island);
+    braid_gpu_island_set_times(island, stamps, num_in_lane, stage->num_profiled);
+    for (uint32_t i = 0; i < stage->program->tasks->num; i++) {
+        if (graph_islands_have(islands, i))
+            braid_driver_graph_times_note_stamp(
+                islands->times, i,
+                (uint32_t)braid_gpu_island_stamp_of(island, islands->call_of[i]));
+    }
+    return BRAID_OK;
+}
+
+// The program becomes one operation of one lane.
+static void write_whole(struct graph_islands *islands, const struct backend_task *task)
+{
+    islands->is_whole = true;
+    islands->op = (braid_step){ .kind = BRAID_STEP_RUN, .node = task->node };
+    islands->lane = (struct program_lane){
+        .place = task->place, .needs_fork = true, .needs_join = true, .has_work = true, .num_ops = 1
+    };
+    islands->program.ops = &islands->op;
+    islands->program.lanes = &islands->lane;
+    islands->program.lane_ops = &islands->lane_op;
+    islands->program.num_ops = islands->program.num_lanes = 1;
+    islands->program.num_positions = islands->program.num_islands = 0;
+}
+
+// If it cannot be made, the exec plans anew.
+static braid_status make_whole(struct graph_islands *islands, struct gpu_backend *gpu,
+                               const struct stage *stage)
+{
+    const struct program *program = stage->program;
+    struct graph_island *item = &islands->items[0];
+    struct stage whole = *stage;
+    size_t first = 0;
+    while (first < program->num_ops && !program_runs(program, &program->ops[first]))
+        first++;
+    if (first == program->num_ops)
+        return braid_error(BRAID_UNSUPPORTED, "there is nothing to put into an island");
+    whole.must_have_islands = true;
+    braid_status status =
+        make(islands, gpu, &whole, program, program->ops[first].node, item, &item);
     if (!status)
-        status = take_nodes(islands, stage, &around, index);
+        status = braid_gpu_island_reserve(gpu, item->island);
     if (!status)
-        status = take_times(islands, item->island, &around, times);
+        status = take_ring(islands, item->island, stage);
     if (!status)
-        *out_item = item;
+        write_whole(islands, &item->task);
+    return status;
+}
+
+static gpu_result begin(struct graph_islands *islands, const struct gpu_backend *gpu,
+                        gpu_stream stream, uint32_t num_frames, uint32_t first, bool *out_queued)
+{
+    return braid_gpu_island_begin(gpu, islands->items[0].island, stream, num_frames, first,
+                                  out_queued);
+}
+
+static uint32_t most_frames(const struct graph_islands *islands, bool in_rows)
+{
+    return braid_gpu_island_most_frames(islands->items[0].island, in_rows);
+}
+
+static void keep_rows(struct graph_islands *islands, uint32_t frame)
+{
+    braid_gpu_island_keep_rows(islands->items[0].island, frame);
+}
+
+// ---- all ----
+
+static bool allocate(const struct stage *stage, struct graph_islands *islands)
+{
+    const struct program *program = stage->program;
+    uint32_t num_tasks = program->tasks->num;
+    islands->items = braid_allocate_zeroed(islands->num, sizeof(*islands->items));
+    islands->island_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
+    islands->call_of = braid_allocate_zeroed(num_tasks, sizeof(uint32_t));
+    islands->program = *program;
+    islands->program.kinds = braid_allocate_zeroed(program->num_nodes, 1);
+    islands->frame = *stage->frame;
+    islands->frame.tasks = braid_allocate_zeroed(num_tasks, sizeof(*islands->frame.tasks));
+    if (!islands->items || !islands->island_of || !islands->call_of || !islands->program.kinds ||
+        !islands->frame.tasks)
+        return false;
+    memset(islands->island_of, 0xff, num_tasks * sizeof(uint32_t)); // GRAPH_OUTSIDE
+    memcpy(islands->program.kinds, program->kinds, program->num_nodes);
+    memcpy(islands->frame.tasks, stage->frame->tasks, num_tasks * sizeof(*islands->frame.tasks));
+    return true;
+}
+
+static braid_status fill(struct graph_islands *islands, struct gpu_backend *gpu,
+                         const struct stage *stage)
+{
+    if (!allocate(stage, islands))
+        return braid_error_no_memory("the islands of a program");
+    if (stage->program->is_island)
+        return make_whole(islands, gpu, stage);
+    braid_status status = braid_gpu_island_notes_take(gpu, islands->num_stretches, &islands->notes);
+    for (uint32_t i = 0; i < islands->num_stretches && !status; i++)
+        status = make_stretch(islands, gpu, stage, i);
+    return status ? status : make_loops(islands, gpu, stage, stage->program);
+}
+
+static braid_status create(struct gpu_backend *gpu, const struct stage *stage,
+                           struct graph_loops *loops, struct graph_times *times,
+                           struct graph_islands *out_islands)
+{
+    const struct program *program = stage->program;
+    struct graph_islands *islands = out_islands;
+    *islands = (struct graph_islands){ .num_stretches = program->num_islands,
+                                       .loops = loops,
+                                       .times = times };
+    islands->num = program->is_island ? 1 : islands->num_stretches + count_loops(program);
+    braid_status status = islands->num ? fill(islands, gpu, stage) : BRAID_OK;
+    if (status)
+        finish(gpu, islands);
     return status;
 }
 
@@ -322,40 +455,23 @@ static braid_status set(struct graph_islands *islands, struct gpu_backend *gpu,
                                                      : set_call(islands, item, gpu, task);
 }
 
-static braid_status apply(struct graph_islands *islands, const struct gpu_backend *gpu,
-                          gpu_executable executable)
-{
-    for (uint32_t i = 0; islands->changed && i < islands->num; i++) {
-        struct graph_island *item = &islands->items[i];
-        if (!item->changed)
-            continue;
-        gpu_result result =
-            gpu->vendor->nodes->set_kernel(gpu, executable, item->node, &item->task.launch);
-        if (result)
-            return braid_gpu_check_task(gpu, result, &gpu->api->executable_set_kernel, &item->task,
-                                        NULL);
-        item->changed = false;
-    }
-    islands->changed = false;
-    return BRAID_OK;
-}
-
 static void find_running(const struct graph_islands *islands, struct running *running)
 {
     for (uint32_t i = 0; i < islands->num; i++) {
         if (islands->items[i].island)
-            braid_gpu_island_find_running(islands->items[i].island, &i, running);
+            braid_gpu_island_find_running(islands->items[i].island, islands->is_whole ? NULL : &i,
+                                          running);
     }
 }
 
 static const struct graph_islands_ops operations = {
     .create = create,
     .finish = finish,
-    .make = make,
-    .make_loop = make_loop,
     .check = check,
     .set = set,
-    .apply = apply,
+    .begin = begin,
+    .most_frames = most_frames,
+    .keep_rows = keep_rows,
     .find_running = find_running,
 };
 const struct graph_islands_ops *const braid_graph_islands = &operations;

@@ -1,88 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dividing an exec's plan into islands.
+// The exec's plan divided into islands, or as one.
 #include "exec/exec_islands.h"
 
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/regions.h"
 #include "islands/gpu_island_fit.h"
-#include "islands/island_players.h"
 #include "islands/plan_divide.h"
+#include "islands/plan_inside.h"
 #include "plan/cost_model.h"
-#include "plan/plan_islands.h"
 
-// The player gets the works of copies and fills as the graph was made. Addresses that each frame
-// has of its own are NULL there.
-static braid_status find_fits(const braid_exec *exec, struct island_fit *fits)
+// ---- shapes of a whole graph's island ----
+
+struct shape {
+    struct island_shape base;
+    // The room inside for these tasks, all of a graph. Corrects the model by the needs of the
+    // tasks. False: another shape is as good for them.
+    bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                     braid_cost_model *model, struct plan_room *out_room);
+};
+
+// In an island a node is a call. A lane that is not alone looks for waits and publications. The
+// warps of one block see each other's progress in shared memory; lanes of several blocks see it in
+// the device's second cache.
+
+enum {
+    // From the end of a call to the start of one on another lane that waits for it, in the same
+    // block or in another. Measured by bench_gpu_islands.
+    LANE_WAIT_NS = 140,
+    BLOCK_WAIT_NS = 1200,
+    // Fitted to bench_gpu_island_lanes, whose 38 plans of several lanes these predict within 3 %
+    // (root mean square). CALL is a call's time beyond that of a chain's call. BUSY is the lane's
+    // extra time for a call that waits. LANE is for one block, BLOCK for several.
+    LANE_CALL_NS = 36,
+    LANE_BUSY_NS = 115,
+    BLOCK_CALL_NS = 60,
+    BLOCK_BUSY_NS = 500,
+    LANES_OF_A_BLOCK = 32,
+    MOST_LANES = 128,
+};
+
+static void get_model(struct backend *backend, uint32_t num_lanes, bool in_a_block,
+                      braid_cost_model *out_model)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
+    *out_model = (braid_cost_model){
+        .default_cost_ns = graph.default_cost_ns,
+        .node_ns = graph.island_call_ns,
+        .wait_ns = in_a_block ? LANE_WAIT_NS : BLOCK_WAIT_NS,
+        .root_ns = 20,
+        .max_concurrent = num_lanes,
+        .island_start_ns = graph.island_start_ns,
+        .iteration_ns = PLAN_ITERATION_INSIDE_NS,
+    };
+    if (num_lanes > 1)
+        out_model->node_ns += in_a_block ? LANE_CALL_NS : BLOCK_CALL_NS;
+}
+
+// A lane's blocks run one after another.
+static void get_room(struct backend *backend, uint64_t wait_busy_ns, struct plan_room *out_room)
+{
+    const struct gpu_backend *gpu = gpu_from(backend);
+    braid_cost_model graph;
+    gpu->vendor->graph_cost_model(gpu, &graph);
+    *out_room = (struct plan_room){ .groups = 1,
+                                    .round_ns = graph.island_round_ns,
+                                    .max_threads = graph.max_threads,
+                                    .wait_busy_ns = wait_busy_ns };
+}
+
+// A chain is one lane, whose block runs several blocks of a call side by side.
+static void get_chain_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, 1, true, out_model);
+}
+
+static bool get_chain_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                           braid_cost_model *model, struct plan_room *out_room)
+{
+    (void)model;
+    get_room(backend, 0, out_room);
+    out_room->groups = braid_plan_groups_of(fits, num);
+    return true;
+}
+
+// Narrow: lanes share one block.
+static void get_narrow_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, LANES_OF_A_BLOCK, true, out_model);
+}
+
+// As many lanes as the threads of a block hold.
+static bool get_narrow_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                            braid_cost_model *model, struct plan_room *out_room)
+{
+    get_room(backend, LANE_BUSY_NS, out_room);
+    out_room->shares_unit = true;
+    model->max_concurrent = braid_plan_groups_of(fits, num);
+    return model->max_concurrent > 1;
+}
+
+// Wide: lanes are spread over blocks. Any graph can be such an island.
+static void get_wide_model(struct backend *backend, braid_cost_model *out_model)
+{
+    get_model(backend, MOST_LANES, false, out_model);
+}
+
+static bool get_wide_room(struct backend *backend, const struct island_fit *fits, uint32_t num,
+                          braid_cost_model *model, struct plan_room *out_room)
+{
+    (void)fits, (void)num, (void)model;
+    get_room(backend, BLOCK_BUSY_NS, out_room);
+    return true;
+}
+
+static const struct shape shapes[] = {
+    { { "island of one lane", get_chain_model }, get_chain_room },
+    { { "island", get_narrow_model }, get_narrow_room },
+    { { "wide island", get_wide_model }, get_wide_room },
+};
+enum { NUM_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+// ---- plans ----
+
+static const char what_islands[] = "the islands of an exec";
+
+// Finds which nodes can be inside. The player gets the works of copies and fills as the graph was
+// made. Addresses that each frame has of its own are NULL there.
+static braid_status find_fits(const braid_exec *exec, struct island_fit **out_fits)
 {
     const struct tasks *from = &exec->tasks;
     struct backend_task *tasks = braid_allocate_zeroed(from->num, sizeof(*tasks));
-    if (!tasks)
-        return braid_error_no_memory("the islands of an exec");
-    for (uint32_t i = 0; i < from->num; i++) {
+    struct island_fit *fits = braid_allocate_zeroed(from->num, sizeof(*fits));
+    braid_status status = tasks && fits ? BRAID_OK : braid_error_no_memory(what_islands);
+    for (uint32_t i = 0; i < from->num && !status; i++) {
         tasks[i] = from->items[i];
         if (tasks[i].kind == WORK_COPY || tasks[i].kind == WORK_FILL)
             memcpy(&tasks[i].work, from->slot_bytes[TASK_SLOT_WORKS] + from->offsets[i],
                    sizeof(tasks[i].work));
     }
-    braid_status status =
-        braid_gpu_island_fits(gpu_from(exec->device->backend), tasks, from->num, fits);
-    free(tasks);
-    return status;
-}
-
-// The player knows which tasks can be inside, and the costs of islands.
-static braid_status divide(braid_exec *exec, const braid_exec_options *options,
-                           const struct player *player)
-{
-    struct backend *backend = exec->device->backend;
-    braid_cost_model model;
-    player->get_cost_model(backend, &model);
-    if (!model.island_call_ns)
-        return BRAID_OK;
-    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
-    if (!fits)
-        return braid_error_no_memory("the islands of an exec");
-    braid_status status = find_fits(exec, fits);
     if (!status)
-        status = braid_plan_divide(exec->schedule, &model, fits,
-                                   options->islands == BRAID_ISLANDS_ALWAYS);
-    free(fits);
-    return status;
-}
-
-static bool may_divide(const braid_exec_options *options, const struct player *player)
-{
-    return player->makes_islands && options->islands != BRAID_ISLANDS_NEVER;
-}
-
-static braid_status divide_for(braid_exec *exec, const braid_exec_options *options,
-                               const struct player *player)
-{
-    return may_divide(options, player) ? divide(exec, options, player) : BRAID_OK;
-}
-
-static const struct player *find_divider(const braid_exec *exec, const braid_exec_options *options)
-{
-    const struct player *const *player = exec->device->backend->ops->players;
-    while (*player && !may_divide(options, *player))
-        player++;
-    return *player;
-}
-
-// Finds which nodes can be inside. One island needs all of the graph, so a reason against one node
-// is one against all.
-static braid_status find_all_fits(const braid_exec *exec, struct island_fit **out_fits)
-{
-    const struct player *const *player = exec->device->backend->ops->players;
-    while (*player && !(*player)->makes_islands)
-        player++;
-    struct island_fit *fits = braid_allocate_zeroed(exec->tasks.num, sizeof(*fits));
-    if (!fits)
-        return braid_error_no_memory("the islands of an exec");
-    braid_status status = *player ? find_fits(exec, fits) : BRAID_OK;
+        status = braid_gpu_island_fits(gpu_from(exec->device->backend), tasks, from->num, fits);
+    free(tasks);
     if (status)
         free(fits);
     else
@@ -90,14 +154,31 @@ static braid_status find_all_fits(const braid_exec *exec, struct island_fit **ou
     return status;
 }
 
-// As one island of a player's. The costs of the options' plan are those of that.
+// The player knows which tasks can be inside, and the costs of islands.
+static braid_status divide(braid_exec *exec, const braid_exec_options *options)
+{
+    struct island_fit *fits = NULL;
+    braid_cost_model model;
+    exec->player->get_cost_model(exec->device->backend, &model);
+    if (exec->shape || !exec->player->makes_islands || options->islands == BRAID_ISLANDS_NEVER ||
+        !model.island_call_ns)
+        return BRAID_OK;
+    braid_status status = find_fits(exec, &fits);
+    if (!status)
+        status = braid_plan_divide(exec->schedule, &model, fits,
+                                   options->islands == BRAID_ISLANDS_ALWAYS);
+    free(fits);
+    return status;
+}
+
+// As one island of a shape. The costs of the options' plan are those of that.
 static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
-                               const braid_schedule_options *plan, const struct player *player,
+                               const braid_schedule_options *plan, const struct shape *shape,
                                struct plan_inside *inside, braid_schedule **out_schedule)
 {
     braid_cost_model model;
-    player->get_cost_model(exec->device->backend, &model);
-    player->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
+    shape->base.get_cost_model(exec->device->backend, &model);
+    shape->get_room(exec->device->backend, inside->fits, exec->tasks.num, &model, &inside->room);
     braid_schedule_options options = *plan;
     options.places = NULL;
     if (plan_costs_are_zero(&options.costs))
@@ -106,42 +187,31 @@ static braid_status plan_whole(const braid_exec *exec, const braid_graph *graph,
     return braid_schedule_create_inside(graph, &options, inside, out_schedule);
 }
 
-static braid_status plan_island(braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options, const struct player *player)
-{
-    struct island_fit *fits = NULL;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    struct plan_inside inside = { .fits = fits };
-    status = plan_whole(exec, graph, &options->plan, player, &inside, &exec->schedule);
-    free(fits);
-    return status;
-}
-
-// The expected time of a frame with a player's own plan; with `fits` as an island. UINT64_MAX if
-// the graph is refused, or if the plan has more lanes than the player's costs allow for. Errors:
-// BRAID_NO_MEMORY; without memory another way would seem shorter.
+// The expected time of a frame as an island of a shape; NULL: with the plan of the exec's player.
+// UINT64_MAX if the graph is refused, or if the plan has more lanes than the shape's costs
+// allow for. Errors: BRAID_NO_MEMORY; without memory another way would seem shorter.
 static braid_status predict(const braid_exec *exec, const braid_graph *graph,
-                            const braid_exec_options *options, const struct player *player,
+                            const braid_exec_options *options, const struct shape *shape,
                             const struct island_fit *fits, uint64_t *out_ns)
 {
+    struct backend *backend = exec->device->backend;
     braid_schedule_options plan = options->plan;
     braid_schedule *schedule = NULL;
     struct plan_inside inside = { .fits = fits };
     struct error_attempt attempt;
-    braid_cost_model model = { 0 };
     *out_ns = UINT64_MAX;
-    player->get_cost_model(exec->device->backend, &model);
-    if (fits &&
-        !player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &inside.room))
+    if (shape)
+        shape->base.get_cost_model(backend, &plan.costs);
+    else
+        exec->player->get_cost_model(backend, &plan.costs);
+    const uint64_t start_ns = shape ? plan.costs.island_start_ns : 0;
+    if (shape && !shape->get_room(backend, fits, exec->tasks.num, &plan.costs, &inside.room))
         return BRAID_OK;
-    plan.costs = model;
     braid_error_begin_attempt(&attempt);
-    braid_status status = fits ? plan_whole(exec, graph, &plan, player, &inside, &schedule)
-                               : braid_schedule_create(graph, &plan, &schedule);
-    if (!status && (!fits || schedule->info.num_lanes <= model.max_concurrent))
-        *out_ns = schedule->info.expected_ns + (fits ? model.island_start_ns : 0);
+    braid_status status = shape ? plan_whole(exec, graph, &plan, shape, &inside, &schedule)
+                                : braid_schedule_create(graph, &plan, &schedule);
+    if (!status && (!shape || schedule->info.num_lanes <= plan.costs.max_concurrent))
+        *out_ns = schedule->info.expected_ns + start_ns;
     braid_schedule_destroy(schedule);
     // The plan that is made in earnest says why a graph is refused.
     status = status == BRAID_NO_MEMORY ? status : BRAID_OK;
@@ -149,40 +219,25 @@ static braid_status predict(const braid_exec *exec, const braid_graph *graph,
     return status;
 }
 
-// The player whose plan is shortest; where none has costed it, the last one, which takes any.
+// The shape whose plan is shortest; where none has costed it, the last one, which takes any.
 static braid_status find_best(const braid_exec *exec, const braid_graph *graph,
                               const braid_exec_options *options, const struct island_fit *fits,
-                              const struct player **out_best, uint64_t *out_ns)
+                              const struct shape **out_best, uint64_t *out_ns)
 {
-    const struct player *best = NULL, *last = NULL;
-    const struct player *const *player = braid_island_players;
+    const struct shape *best = &shapes[NUM_SHAPES - 1];
     *out_ns = UINT64_MAX;
-    for (; *player; player++) {
-        last = *player;
+    for (int i = 0; i < NUM_SHAPES; i++) {
         uint64_t ns;
-        braid_status status = predict(exec, graph, options, *player, fits, &ns);
+        braid_status status = predict(exec, graph, options, &shapes[i], fits, &ns);
         if (status)
             return status;
         if (ns < *out_ns) {
-            best = *player;
+            best = &shapes[i];
             *out_ns = ns;
         }
     }
-    *out_best = best ? best : last;
+    *out_best = best;
     return BRAID_OK;
-}
-
-static braid_status find_island(const braid_exec *exec, const braid_graph *graph,
-                                const braid_exec_options *options, const struct player **out_player)
-{
-    struct island_fit *fits = NULL;
-    uint64_t ns;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    status = find_best(exec, graph, options, fits, out_player, &ns);
-    free(fits);
-    return status;
 }
 
 // All of it can be inside, and how long it takes there can be told.
@@ -209,53 +264,62 @@ static uint64_t find_least_gain(const braid_exec *exec)
     return exec->tasks.num >= MANY_NODES ? 1 : 3;
 }
 
-static braid_status prefers_island(const braid_exec *exec, const braid_graph *graph,
-                                   const braid_exec_options *options,
-                                   const struct player **out_player)
+// One island, if it is expected to be clearly shorter than the other ways.
+static braid_status find_shorter(const braid_exec *exec, const braid_graph *graph,
+                                 const braid_exec_options *options, const struct island_fit *fits,
+                                 const struct shape **out_shape)
 {
-    const struct player *divider = find_divider(exec, options);
-    struct island_fit *fits = NULL;
-    *out_player = NULL;
-    if (!divider || options->islands != BRAID_ISLANDS_AUTO || options->schedule ||
-        options->mode == BRAID_MODE_STREAMS)
+    const struct shape *shape = NULL;
+    uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
+    if (!are_known(exec, graph, options, fits))
         return BRAID_OK;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    if (are_known(exec, graph, options, fits)) {
-        const struct player *island = NULL;
-        uint64_t island_ns = UINT64_MAX, ns = UINT64_MAX;
-        status = predict(exec, graph, options, divider, NULL, &ns);
-        if (!status)
-            status = find_best(exec, graph, options, fits, &island, &island_ns);
-        if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
-            *out_player = island;
-    }
+    braid_status status = predict(exec, graph, options, NULL, fits, &ns);
+    if (!status)
+        status = find_best(exec, graph, options, fits, &shape, &island_ns);
+    if (!status && island_ns < ns && ns - island_ns >= ns / 100 * find_least_gain(exec))
+        *out_shape = shape;
+    return status;
+}
+
+// Plans the exec as one island of a shape, if the program gave no schedule.
+static braid_status plan_as_one(braid_exec *exec, const braid_graph *graph,
+                                const braid_exec_options *options, const struct shape *shape,
+                                const struct island_fit *fits)
+{
+    struct plan_inside inside = { .fits = fits };
+    struct backend *backend = exec->device->backend;
+    braid_cost_model model;
+    exec->shape = &shape->base;
+    shape->base.get_cost_model(backend, &model);
+    exec->has_lone_calls = shape->get_room(backend, fits, exec->tasks.num, &model, &inside.room) &&
+                           plan_room_is_lone(&inside.room);
+    return options->schedule
+               ? BRAID_OK
+               : plan_whole(exec, graph, &options->plan, shape, &inside, &exec->schedule);
+}
+
+static braid_status choose(braid_exec *exec, const braid_graph *graph,
+                           const braid_exec_options *options)
+{
+    bool must = options->islands == BRAID_ISLANDS_WHOLE;
+    const struct shape *shape = NULL;
+    struct island_fit *fits = NULL;
+    uint64_t ns;
+    if (!must && (options->islands != BRAID_ISLANDS_AUTO || options->schedule || exec->placed ||
+                  options->mode == BRAID_MODE_STREAMS))
+        return BRAID_OK;
+    braid_status status = must ? braid_graph_refuse_regions(graph, "an island") : BRAID_OK;
+    if (!status)
+        status = find_fits(exec, &fits);
+    if (!status && must)
+        status = find_best(exec, graph, options, fits, &shape, &ns);
+    else if (!status)
+        status = find_shorter(exec, graph, options, fits, &shape);
+    if (!status && shape)
+        status = plan_as_one(exec, graph, options, shape, fits);
     free(fits);
     return status;
 }
 
-static braid_status has_lone_calls(const braid_exec *exec, bool *out_has)
-{
-    struct island_fit *fits = NULL;
-    struct plan_room room = { 0 };
-    braid_cost_model model;
-    braid_status status = find_all_fits(exec, &fits);
-    if (status)
-        return status;
-    exec->player->get_cost_model(exec->device->backend, &model);
-    *out_has =
-        exec->player->get_room(exec->device->backend, fits, exec->tasks.num, &model, &room) &&
-        plan_room_is_lone(&room);
-    free(fits);
-    return BRAID_OK;
-}
-
-static const struct exec_islands islands = {
-    .divide = divide_for,
-    .plan = plan_island,
-    .find = find_island,
-    .prefers = prefers_island,
-    .has_lone_calls = has_lone_calls,
-};
+static const struct exec_islands islands = { .choose = choose, .divide = divide };
 const struct exec_islands *const braid_exec_islands = &islands;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "backends/gpu/gpu_kept_memory.h"
 #include "base/error.h"
 #include "islands/gpu_island_code.h"
@@ -54,7 +55,7 @@ braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct 
     return BRAID_OK;
 }
 
-braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task)
+static braid_status check_task(struct gpu_backend *gpu, const struct backend_task *task)
 {
     const char *reason;
     braid_status status = braid_gpu_island_refuse_task(gpu, task, &reason);
@@ -109,43 +110,20 @@ static braid_status upload_words(struct gpu_island_maker *maker)
     return status;
 }
 
-// Adds the parameters that only some islands have. Returns how many there are in all.
-static uint32_t add_parameters(struct gpu_island *island)
-{
-    const struct island_layout *layout = &island->layout;
-    void **more = &island->parameters[ISLAND_PARAMETERS];
-    island->times_room = island->counts_of_frame = 1;
-    if (layout->timed) {
-        *more++ = &island->times;
-        *more++ = &island->times_first;
-        *more++ = &island->times_room;
-        *more++ = &island->times_of_lane;
-    }
-    if (layout->loops) {
-        *more++ = &island->scopes_at;
-        *more++ = &island->lists.num_scopes;
-    }
-    if (layout->timed && layout->loops) {
-        *more++ = &island->counter;
-        *more++ = &island->counts_of_frame;
-        *more++ = &island->num_tallies;
-    }
-    return (uint32_t)(more - island->parameters);
-}
-
 static void describe_launch(struct gpu_island *island)
 {
     const struct island_layout *layout = &island->layout;
     island->num_frames = 1;
-    island->parameters[0] = &island->words;
-    island->parameters[1] = &island->progress;
-    island->parameters[2] = &island->layout.span;
-    island->parameters[3] = &island->num_frames;
-    island->parameters[4] = &island->rows_now;
-    island->parameters[5] = island->args;
-    island->parameters[6] = &island->notes;
-    island->parameters[7] = &island->cancelled;
-    const uint32_t num_args = add_parameters(island);
+    island->times_room = island->counts_of_frame = 1;
+    void *const parameters[ISLAND_PARAMETERS] = {
+        &island->words,           &island->progress,         &island->layout.span,
+        &island->num_frames,      &island->rows_now,         island->args,
+        &island->notes,           &island->cancelled,        &island->times,
+        &island->times_first,     &island->times_room,       &island->times_of_lane,
+        &island->scopes_at,       &island->lists.num_scopes, &island->counter,
+        &island->counts_of_frame, &island->num_tallies,
+    };
+    memcpy(island->parameters, parameters, sizeof(parameters));
     island->launch = (struct backend_launch){
         .kernel = &island->kernel.base,
         .grid = { layout->num_blocks, 1, 1 },
@@ -153,7 +131,7 @@ static void describe_launch(struct gpu_island *island)
         .shared_bytes =
             layout->num_groups * layout->lane_shared + (layout->num_args + layout->most_units) * 16,
         .cooperative = layout->num_blocks > 1,
-        .num_args = num_args,
+        .num_args = ISLAND_PARAMETERS,
         .args = island->parameters,
     };
 }
@@ -207,7 +185,7 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
     braid_status status = braid_island_lists_check(&island->lists);
     for (uint32_t i = 0; i < island->lists.num_calls && !status; i++) {
         if (island->lists.calls[i].task)
-            status = braid_gpu_island_check(maker->gpu, island->lists.calls[i].task);
+            status = check_task(maker->gpu, island->lists.calls[i].task);
     }
     if (!status)
         status = braid_gpu_island_read_calls(maker);
@@ -301,10 +279,8 @@ void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island
     free(island);
 }
 
-const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island, uint32_t num_frames)
+const struct backend_launch *braid_gpu_island_launch(const struct gpu_island *island)
 {
-    island->num_frames = num_frames;
-    island->rows_now = NULL;
     return &island->launch;
 }
 

@@ -6,7 +6,8 @@
 #include "islands/gpu_island_lists.h"
 
 struct gpu_island;
-struct gpu_tally; // backends/driver_graph/driver_graph_tally.h
+struct gpu_tally;    // backends/driver_graph/driver_graph_tally.h
+struct island_scope; // backends/driver_graph/driver_graph_islands.h
 struct running;
 
 // Targets of parameters that change a task's grid, or whether it runs; as in backend_task.varies.
@@ -20,9 +21,6 @@ enum {
 // constant, or NULL. Errors: BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_refuse_task(struct gpu_backend *gpu, const struct backend_task *task,
                                           const char **out_reason);
-// The same as a status.
-// Errors: BRAID_UNSUPPORTED; the message says why. BRAID_DEVICE_ERROR.
-braid_status braid_gpu_island_check(struct gpu_backend *gpu, const struct backend_task *task);
 
 // Compiles and loads the calls of the lists, whose arguments are those of now; `chain`: one lane.
 // The lists are taken over, also on failure; tasks, their kernels and sources outlive the island.
@@ -53,10 +51,8 @@ bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call
 // was.
 braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island);
 
-// The launch that runs it, for one frame or several with equal arguments; its args are read when it
-// is submitted. Valid until the next call for the island.
-const struct backend_launch *braid_gpu_island_launch(struct gpu_island *island,
-                                                     uint32_t num_frames);
+// The launch that runs it; its args are read when it is submitted. Valid as long as the island.
+const struct backend_launch *braid_gpu_island_launch(const struct gpu_island *island);
 
 // For an island whose lists are timed, before its first launch: sets the device memory for the
 // times of its calls. Each lane and frame has num_in_lane stamps (gpu_ptx_stamps.h). Frames use the
@@ -69,8 +65,6 @@ void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_
 void braid_gpu_island_set_tallies(struct gpu_island *island, struct gpu_tally *tallies,
                                   uint32_t num_frames, const void *counter,
                                   uint32_t counts_of_frame);
-// Tells that, before a launch: which frame the launch begins with.
-void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame);
 // How many stamps a frame takes, and each lane; which one of a frame is a call's.
 uint64_t braid_gpu_island_count_stamps(const struct gpu_island *island, uint32_t *out_num_in_lane);
 uint64_t braid_gpu_island_stamp_of(const struct gpu_island *island, uint32_t call);
@@ -93,14 +87,13 @@ uint32_t braid_gpu_island_most_frames(const struct gpu_island *island, bool in_r
 // Fills the rows of the next launch's frames before `frame` with the present arguments, except rows
 // that are filled already. 0: no frame has a row.
 void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame);
-bool braid_gpu_island_has_rows(const struct gpu_island *island);
 
-// As braid_gpu_island_launch, for frames with the rows that were kept, and the arguments of now for
-// those behind. It copies them to the device on the stream before. The host's are free again when
-// it returns.
-gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
-                                           gpu_stream stream, uint32_t num_frames,
-                                           const struct backend_launch **out_launch);
+// Before a launch: it has that many frames, whose times are kept from frame `first` on. If rows
+// were kept, the frames have these, and those behind the arguments of now. It copies them to the
+// device on the stream before. The host's are free again when it returns.
+gpu_result braid_gpu_island_begin(const struct gpu_backend *gpu, struct gpu_island *island,
+                                  gpu_stream stream, uint32_t num_frames, uint32_t first,
+                                  bool *out_queued);
 
 // Host memory for the notes of `num` lanes, each about its node. Give it back by
 // braid_gpu_kept_memory_leave. *out_notes stays NULL if notes are off (BRAID_NOTE_NODES is 0), or

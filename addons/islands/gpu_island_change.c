@@ -6,6 +6,7 @@
 // so if a parameter may change a call, and made again when a program changes a call directly.
 #include <string.h>
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "islands/gpu_island.h"

@@ -53,20 +53,22 @@ void braid_gpu_island_keep_rows(struct gpu_island *island, uint32_t frame)
                row_bytes(island));
 }
 
-bool braid_gpu_island_has_rows(const struct gpu_island *island)
+gpu_result braid_gpu_island_begin(const struct gpu_backend *gpu, struct gpu_island *island,
+                                  gpu_stream stream, uint32_t num_frames, uint32_t first,
+                                  bool *out_queued)
 {
-    return island->num_rows;
-}
-
-gpu_result braid_gpu_island_launch_in_rows(struct gpu_backend *gpu, struct gpu_island *island,
-                                           gpu_stream stream, uint32_t num_frames,
-                                           const struct backend_launch **out_launch)
-{
-    *out_launch = braid_gpu_island_launch(island, num_frames);
-    island->rows_now = island->rows;
+    const bool in_rows = num_frames > 1 && island->num_rows;
+    island->num_frames = num_frames;
+    island->times_first = first;
+    island->rows_now = in_rows ? island->rows : NULL;
+    if (!in_rows)
+        return GPU_SUCCESS;
     braid_gpu_island_keep_rows(island, num_frames);
     island->num_rows = 0;
-    return gpu->api->copy(island->rows, island->host_rows, num_frames * row_bytes(island), stream);
+    gpu_result result =
+        gpu->api->copy(island->rows, island->host_rows, num_frames * row_bytes(island), stream);
+    *out_queued = !result;
+    return result;
 }
 
 void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_t num_in_lane,
@@ -75,11 +77,6 @@ void braid_gpu_island_set_times(struct gpu_island *island, void *stamps, uint32_
     island->times = stamps;
     island->times_of_lane = num_in_lane;
     island->times_room = num_frames;
-}
-
-void braid_gpu_island_set_first(struct gpu_island *island, uint32_t frame)
-{
-    island->times_first = frame;
 }
 
 // The most calls of a lane.

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backends/driver_graph/driver_graph_islands.h"
 #include "base/error.h"
 #include "base/node_text.h"
 #include "islands/gpu_island_kernel.h"
@@ -16,7 +17,7 @@ enum {
     MOST_SMALL = 30000,     // bytes of all such arguments
     LEAST_THREADS = 128,    // that load the lists and arguments
     LISTS_BYTES = 64 << 10, // shared memory that lists and arguments may have
-    OTHER_PARAMETERS = 80,  // bytes that the kernel's other parameters take at most
+    OTHER_PARAMETERS = 96,  // bytes that the kernel's other parameters take
     MOST_ARGUMENTS = 32764,
     MOST_ARGUMENTS_BEFORE_12_1 = 4096,
     WARP = 32,

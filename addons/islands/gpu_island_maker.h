@@ -6,8 +6,7 @@
 #include "islands/gpu_island_parts.h"
 
 enum {
-    ISLAND_PARAMETERS = 8,
-    ISLAND_MOST_PARAMETERS = ISLAND_PARAMETERS + 9, // with times, scopes and tallies
+    ISLAND_PARAMETERS = 17,
     ISLAND_MOST_THREADS = 1024,
 };
 
@@ -34,7 +33,7 @@ struct gpu_island {
     const void *counter; // on the device, where it has tallies instead; see gpu_island.h
     uint32_t counts_of_frame, num_tallies;
     struct gpu_island *replaced; // the island before; a frame in flight may still run it
-    void *parameters[ISLAND_MOST_PARAMETERS];
+    void *parameters[ISLAND_PARAMETERS];
 };
 
 struct gpu_island_maker {

@@ -11,103 +11,14 @@ enum {
     MOST_BYTES = 64 * 1024, // an island has one block or few; the device's own way is faster then
 };
 
-// clang-format off
-static const char text[] =
-    ".version 6.4\n"
-    ".target sm_70\n"
-    ".address_size 64\n"
-    ".visible .entry braid_island_copy(.param .u64 to, .param .u64 from, .param .u64 bytes)\n"
-    "{\n"
-    "    .reg .pred %p<4>;\n"
-    "    .reg .b16 %h;\n"
-    "    .reg .b32 %r<9>;\n"
-    "    .reg .b64 %rd<12>;\n"
-    "    ld.param.u64 %rd1, [to];\n"
-    "    ld.param.u64 %rd2, [from];\n"
-    "    ld.param.u64 %rd3, [bytes];\n"
-    "    mov.u32 %r1, %ctaid.x;\n"
-    "    mov.u32 %r2, %ntid.x;\n"
-    "    mov.u32 %r3, %tid.x;\n"
-    "    mad.lo.u32 %r3, %r1, %r2, %r3;\n"
-    "    cvt.u64.u32 %rd4, %r3;\n"
-    "    mov.u32 %r1, %nctaid.x;\n"
-    "    mul.lo.u32 %r1, %r1, %r2;\n"
-    "    cvt.u64.u32 %rd5, %r1;\n"
-    "    or.b64 %rd6, %rd1, %rd2;\n"
-    "    and.b64 %rd6, %rd6, 15;\n"
-    "    setp.ne.u64 %p1, %rd6, 0;\n"
-    "    @%p1 bra next_byte;\n"
-    "    shr.u64 %rd7, %rd3, 4;\n"
-    "    mov.u64 %rd8, %rd4;\n"
-    "next_unit:\n"
-    "    setp.ge.u64 %p2, %rd8, %rd7;\n"
-    "    @%p2 bra units_end;\n"
-    "    shl.b64 %rd9, %rd8, 4;\n"
-    "    add.s64 %rd10, %rd2, %rd9;\n"
-    "    add.s64 %rd11, %rd1, %rd9;\n"
-    "    ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd10];\n"
-    "    st.global.v4.u32 [%rd11], {%r4, %r5, %r6, %r7};\n"
-    "    add.s64 %rd8, %rd8, %rd5;\n"
-    "    bra next_unit;\n"
-    "units_end:\n"
-    "    shl.b64 %rd9, %rd7, 4;\n"
-    "    add.s64 %rd4, %rd4, %rd9;\n"
-    "next_byte:\n"
-    "    setp.ge.u64 %p3, %rd4, %rd3;\n"
-    "    @%p3 bra bytes_end;\n"
-    "    add.s64 %rd10, %rd2, %rd4;\n"
-    "    add.s64 %rd11, %rd1, %rd4;\n"
-    "    ld.global.u8 %h, [%rd10];\n"
-    "    st.global.u8 [%rd11], %h;\n"
-    "    add.s64 %rd4, %rd4, %rd5;\n"
-    "    bra next_byte;\n"
-    "bytes_end:\n"
-    "    ret;\n"
-    "}\n"
-    ".visible .entry braid_island_fill(.param .u64 to, .param .u64 values, .param .u32 value, .param .u32 bytes)\n"
-    "{\n"
-    "    .reg .pred %p<4>;\n"
-    "    .reg .b32 %r<6>;\n"
-    "    .reg .b64 %rd<8>;\n"
-    "    ld.param.u64 %rd1, [to];\n"
-    "    ld.param.u64 %rd2, [values];\n"
-    "    ld.param.u32 %r4, [value];\n"
-    "    ld.param.u32 %r5, [bytes];\n"
-    "    mov.u32 %r1, %ctaid.x;\n"
-    "    mov.u32 %r2, %ntid.x;\n"
-    "    mov.u32 %r3, %tid.x;\n"
-    "    mad.lo.u32 %r3, %r1, %r2, %r3;\n"
-    "    cvt.u64.u32 %rd3, %r3;\n"
-    "    mov.u32 %r1, %nctaid.x;\n"
-    "    mul.lo.u32 %r1, %r1, %r2;\n"
-    "    cvt.u64.u32 %rd4, %r1;\n"
-    "    cvt.u64.u32 %rd5, %r5;\n"
-    "    setp.eq.u32 %p1, %r5, 1;\n"
-    "    setp.eq.u32 %p2, %r5, 2;\n"
-    "next:\n"
-    "    setp.ge.u64 %p3, %rd3, %rd2;\n"
-    "    @%p3 bra done;\n"
-    "    mad.lo.u64 %rd6, %rd3, %rd5, %rd1;\n"
-    "    add.s64 %rd3, %rd3, %rd4;\n"
-    "    @%p1 bra one;\n"
-    "    @%p2 bra two;\n"
-    "    st.global.u32 [%rd6], %r4;\n"
-    "    bra next;\n"
-    "one:\n"
-    "    st.global.u8 [%rd6], %r4;\n"
-    "    bra next;\n"
-    "two:\n"
-    "    st.global.u16 [%rd6], %r4;\n"
-    "    bra next;\n"
-    "done:\n"
-    "    ret;\n"
-    "}\n";
-// clang-format on
+extern const char braid_gpu_island_move_ptx[];
 
 static struct gpu_kernel copy_kernel = { .entry = "braid_island_copy",
-                                         .code = { .entry = "braid_island_copy", .image = text } };
+                                         .code = { .entry = "braid_island_copy",
+                                                   .image = braid_gpu_island_move_ptx } };
 static struct gpu_kernel fill_kernel = { .entry = "braid_island_fill",
-                                         .code = { .entry = "braid_island_fill", .image = text } };
+                                         .code = { .entry = "braid_island_fill",
+                                                   .image = braid_gpu_island_move_ptx } };
 static const uint32_t copy_bytes[] = { 8, 8, 8 }, fill_bytes[] = { 8, 8, 4, 4 };
 
 static uint64_t bytes_of(const struct backend_task *task)

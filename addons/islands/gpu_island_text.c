@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA C++ of an island: its walker, with markers where kernels are called.
+// The CUDA C++ of an island: constants, its walker, and markers where kernels are called.
 #include "islands/gpu_island_text.h"
 
 #include <stdio.h>
@@ -9,62 +9,8 @@
 // 46 ns instead of 59.
 enum { UNROLLED = 4, MOST_UNROLLED = 4 };
 
-// clang-format off
-// The words of a group from which a kernel reads its position.
-static const char *const words_text[] = {
-    "struct braid_island_words {\n",
-    "    uint3 block, grid, dim;\n",
-    "};\n",
-    "__shared__ braid_island_words braid_island_here[BRAID_GROUPS];\n",
-    "__align__(128) extern __shared__ uint4 braid_island_memory[];\n",
-    "static __device__ __forceinline__ unsigned braid_island_group()\n",
-    "{\n",
-    "    return BRAID_GROUPS == 1 ? 0u : threadIdx.x / BRAID_GROUP;\n",
-    "}\n",
-    "static __device__ __forceinline__ unsigned braid_island_index()\n",
-    "{\n",
-    "    return BRAID_GROUPS == 1 ? threadIdx.x : threadIdx.x % BRAID_GROUP;\n",
-    "}\n",
-    NULL,
-};
-
-static const char *const join_text[] = {
-    "static __device__ __forceinline__ void braid_island_join()\n",
-    "{\n",
-    "    braid_island_await(1, BRAID_GROUP);\n",
-    "}\n",
-    NULL,
-};
-
-// Addresses in shared memory have 32 bits, and so have all operands of a marker. Barriers are of one
-// number of threads: where those of a kernel may be of fewer than its group's, they have others.
-static const char *const call_text[] = {
-    "static __device__ __forceinline__ unsigned braid_island_address(const void *at)\n",
-    "{\n",
-    "    return (unsigned)__cvta_generic_to_shared(at);\n",
-    "}\n",
-    "static __device__ __forceinline__ void braid_island_call(unsigned entry, BRAID_CALL args)\n",
-    "{\n",
-    "    const unsigned group = braid_island_group(), index = braid_island_index();\n",
-    "    const unsigned here = braid_island_address(&braid_island_here[group]);\n",
-    "    const unsigned barrier = 1 + BRAID_APART + group;\n",
-    "    const unsigned shared = braid_island_address(braid_island_memory) + group * BRAID_SHARED;\n",
-    "    switch (entry) {\n",
-    NULL,
-};
-
-// clang-format on
-
-static void put_lines(FILE *file, const char *const *lines, const struct island_layout *layout)
-{
-    for (; *lines; lines++) {
-        const bool is_for_both = **lines == '&';
-        const bool is_for_times = is_for_both || **lines == '?';
-        const bool is_for_loops = is_for_both || **lines == '!';
-        if ((!is_for_times || layout->timed) && (!is_for_loops || layout->loops))
-            fputs(*lines + (is_for_times || is_for_loops), file);
-    }
-}
+extern const char braid_gpu_island_words_cu[], braid_gpu_island_steps_cu[],
+    braid_gpu_island_walker_cu[];
 
 static void put_layout(FILE *file, const struct island_layout *layout, uint32_t num_kernels)
 {
@@ -90,6 +36,7 @@ static void put_layout(FILE *file, const struct island_layout *layout, uint32_t 
         { "SHARED", layout->lane_shared },
         { "LOOPS", layout->loops },
         { "CANCELS", layout->cancels },
+        { "TIMED", layout->timed },
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fprintf(file, "#define BRAID_%s %u\n", numbers[i].name, numbers[i].value);
@@ -118,6 +65,18 @@ static void put_calls(FILE *file, const struct island_layout *layout, uint32_t n
         "\"r\"(args.x), \"r\"(args.y), \"r\"(args.z), \"r\"(args.w)",
     };
     static const char *const operands[] = { "%4", "%4", "%4, %5", "%4, %5, %6, %7" };
+    // Barriers are of one number of threads: where those of a kernel may be of fewer than its
+    // group's, they have others.
+    fputs("static __device__ __forceinline__ void braid_island_call(unsigned entry, BRAID_CALL "
+          "args)\n"
+          "{\n"
+          "    const unsigned group = braid_island_group(), index = braid_island_index();\n"
+          "    const unsigned here = braid_island_address(&braid_island_here[group]);\n"
+          "    const unsigned barrier = 1 + BRAID_APART + group;\n"
+          "    const unsigned shared =\n"
+          "        braid_island_address(braid_island_memory) + group * BRAID_SHARED;\n"
+          "    switch (entry) {\n",
+          file);
     int which = layout->small == 0 ? 0 : layout->small <= 4 ? 1 : layout->small == 8 ? 2 : 3;
     for (uint32_t i = 0; i < num_kernels; i++)
         fprintf(file,
@@ -136,13 +95,10 @@ char *braid_island_text(const struct island_layout *layout, uint32_t num_kernels
     if (!file)
         return NULL;
     put_layout(file, layout, num_kernels);
-    put_lines(file, words_text, layout);
-    put_lines(file, braid_island_device_text, layout);
-    put_lines(file, join_text, layout);
-    put_lines(file, call_text, layout);
+    fputs(braid_gpu_island_words_cu, file);
     put_calls(file, layout, num_kernels);
-    put_lines(file, braid_island_steps_text, layout);
-    put_lines(file, braid_island_walker_text, layout);
+    fputs(braid_gpu_island_steps_cu, file);
+    fputs(braid_gpu_island_walker_cu, file);
     bool failed = ferror(file) != 0;
     if (fclose(file) == 0 && !failed)
         return text;

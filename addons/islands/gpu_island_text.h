@@ -5,15 +5,6 @@
 
 #include "islands/gpu_island_lists.h"
 
-// The kernel "braid_island" itself, line by line, ended by NULL. Lines with a question mark are
-// only in islands that are timed, and those with an exclamation mark in islands that loop. Lines
-// with an ampersand are in islands that are both.
-extern const char *const braid_island_walker_text[];
-// The kernel's functions for the work between calls, in the same form.
-extern const char *const braid_island_steps_text[];
-// The part of it that depends on the device.
-extern const char *const braid_island_device_text[];
-
 // The text, whose kernel is "braid_island", for the caller to free; NULL: memory ran out. Where it
 // calls the kernel of a number, it has the marker of that number (gpu_ptx_callable.h).
 char *braid_island_text(const struct island_layout *layout, uint32_t num_kernels);

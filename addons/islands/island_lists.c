@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program as the lists of an island.
-#include "islands/island_program.h"
+#include "islands/gpu_island_lists.h"
 
 #include "base/array.h"
 #include "base/error.h"
+#include "tasks/player.h"
 
 // The tree of scopes is walked once for each lane, and a step ends wherever a scope begins or ends.
 // All that was issued before is in earlier steps, and all lanes meet behind each. So only waits for

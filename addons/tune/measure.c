@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/inside.h"
 #include "exec/exec.h"
-#include "exec/exec_islands.h"
 #include "exec/exec_times.h"
 #include "graph/regions.h"
 
@@ -82,12 +81,11 @@ static uint64_t find_cost(const braid_exec *exec, const struct player *player,
 }
 
 // A kernel is shorter as a call of an island, where it finds its code in the caches. So its cost
-// elsewhere stays, if that was measured. are_lone_calls: each has the room of a lane to itself.
-static void set_cost_inside(braid_graph *graph, uint32_t node, uint64_t cost_ns,
-                            bool are_lone_calls)
+// elsewhere stays, if that was measured. is_lone: it has the room of a lane to itself.
+static void set_cost_inside(braid_graph *graph, uint32_t node, uint64_t cost_ns, bool is_lone)
 {
     struct graph_measured known = graph_measured_of(graph, node);
-    if (are_lone_calls)
+    if (is_lone)
         known.inside_ns = cost_ns;
     if (!known.outside_ns)
         braid_graph_set_measured(graph, node, cost_ns);
@@ -103,7 +101,7 @@ static void set_cost_outside(braid_graph *graph, uint32_t node, uint64_t cost_ns
 }
 
 static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
-                     const braid_node_timing *timing, bool are_lone_calls)
+                     const braid_node_timing *timing)
 {
     enum work_kind kind = exec->tasks.items[node].kind;
     if (kind == WORK_EMPTY || work_has_body(kind)) // which takes what its body does
@@ -111,8 +109,8 @@ static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
     if (timing->timed_by == BRAID_TIMED_NOT)
         return;
     const uint64_t cost_ns = find_cost(exec, find_player(exec, graph, node), timing);
-    if (exec->player->is_island)
-        set_cost_inside(graph, node, cost_ns, are_lone_calls);
+    if (exec->shape)
+        set_cost_inside(graph, node, cost_ns, exec->has_lone_calls);
     else
         set_cost_outside(graph, node, cost_ns);
 }
@@ -120,15 +118,11 @@ static void set_cost(const braid_exec *exec, braid_graph *graph, uint32_t node,
 static braid_status set_costs(const braid_exec *exec, braid_graph *graph,
                               const braid_timings *timings)
 {
-    bool are_lone_calls = false;
     if (!braid_graph_reserve_measured(graph))
         return braid_error_no_memory("the costs of a frame");
-    braid_status status = BRAID_OK;
-    if (exec->player->is_island)
-        status = braid_exec_islands->has_lone_calls(exec, &are_lone_calls);
-    for (uint32_t i = 0; i < timings->num_nodes && !status; i++)
-        set_cost(exec, graph, i, &timings->nodes[i], are_lone_calls);
-    return status;
+    for (uint32_t i = 0; i < timings->num_nodes; i++)
+        set_cost(exec, graph, i, &timings->nodes[i]);
+    return BRAID_OK;
 }
 
 // How often a region, or the root, ran, by the node in it that was disabled least; 0: that is not

@@ -169,7 +169,7 @@ static uint64_t sum_island_waits(const braid_exec *exec)
 {
     const struct program *program = &exec->program;
     uint64_t sum = 0;
-    for (size_t i = 0; exec->player->is_island && i < program->num_ops; i++)
+    for (size_t i = 0; exec->shape && i < program->num_ops; i++)
         sum += is_wait(&program->ops[i]) ? mean_of_op(braid_exec_get_times(exec), i) : 0;
     return sum;
 }

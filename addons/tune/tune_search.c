@@ -47,7 +47,7 @@ static braid_status run_measured(struct measuring *measuring, braid_exec *exec)
     if (!status)
         status = braid_exec_measure(exec, graph, num);
     measuring->frame_ns = (clock_now_ns() - first_ns) / num;
-    measuring->has_others = exec->program.num_lanes > 1 || exec->player->is_island;
+    measuring->has_others = exec->program.num_lanes > 1 || exec->shape;
     measuring->has_time = num == MEASURED_FRAMES;
     return status;
 }

@@ -15,8 +15,8 @@ struct driver open_driver(void)
     must(braid_cuda_driver.open(&braid_cuda_driver, &(braid_device_options){ 0 }, &driver.backend));
     struct gpu_backend *gpu = gpu_from(driver.backend);
     driver.api = gpu->api;
-    must(driver.backend->ops->kernel_load(driver.backend, &bench_spin, KERNEL_AS_IT_IS, arg_bytes,
-                                          1, &driver.kernel));
+    must(driver.backend->ops->kernel_load(driver.backend, &bench_spin, KERNEL_AS_IT_IS, NULL,
+                                          arg_bytes, 1, &driver.kernel));
     driver.spin = gpu_kernel_from(driver.kernel)->function;
     must_call(gpu->api->context_get_current(&driver.before), "cuCtxGetCurrent");
     must_call(gpu->api->context_set_current(gpu->context), "cuCtxSetCurrent");

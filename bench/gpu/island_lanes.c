@@ -151,13 +151,19 @@ static void make_tasks(struct run *run, const struct shape *shape, struct backen
     }
 }
 
+static void launch_frames(struct run *run, uint32_t num_frames)
+{
+    bool copied = false;
+    const void *slot;
+    braid_gpu_island_begin(run->gpu, run->island, run->stream, num_frames, 0, &copied);
+    gpu_result result =
+        braid_gpu_launch(run->gpu, run->stream, braid_gpu_island_launch(run->island), &slot);
+    must_call(result, "cuLaunchKernelEx");
+}
+
 static void launch_island(void *user)
 {
-    struct run *run = user;
-    const struct backend_launch *launch = braid_gpu_island_launch(run->island, 1);
-    const void *slot;
-    gpu_result result = braid_gpu_launch(run->gpu, run->stream, launch, &slot);
-    must_call(result, "cuLaunchKernelEx");
+    launch_frames(user, 1);
 }
 
 static void wait_island(void *user)
@@ -209,7 +215,7 @@ static unsigned count_errors(const struct driver *driver, const struct shape *sh
     static const uint32_t arg_bytes[] = { sizeof(void *), sizeof(uint32_t) };
     struct run run = { .driver = driver, .gpu = gpu_from(driver->backend) };
     struct backend_kernel *kernel;
-    must(driver->backend->ops->kernel_load(driver->backend, &bench_check, KERNEL_AS_IT_IS,
+    must(driver->backend->ops->kernel_load(driver->backend, &bench_check, KERNEL_AS_IT_IS, NULL,
                                            arg_bytes, 2, &kernel));
     unsigned *zeros = calloc(shape->num_nodes + 1, sizeof(*zeros));
     const struct check check = {
@@ -224,9 +230,7 @@ static unsigned count_errors(const struct driver *driver, const struct shape *sh
     if (open_island(&run, shape, ns, lanes, wait_ns)) {
         for (int i = 0; i < CHECKED_FRAMES; i++)
             launch_island(&run);
-        const struct backend_launch *many = braid_gpu_island_launch(run.island, CHECKED_FRAMES);
-        const void *slot;
-        must_call(braid_gpu_launch(run.gpu, run.stream, many, &slot), "cuLaunchKernelEx");
+        launch_frames(&run, CHECKED_FRAMES);
         wait_island(&run);
         must_call(run.gpu->api->copy(&errors, check.errors, sizeof(errors), NULL), "cuMemcpy");
         must_call(run.gpu->api->copy(zeros, check.stamp, shape->num_nodes * 4, NULL), "cuMemcpy");

@@ -106,7 +106,7 @@ static void open_all(struct places_by_hand *hand)
             must(braid_event_create(world->devices[p], NULL, &hand->ends[p][s]));
         }
         for (uint32_t k = 0; k < CHOLESKY_NUM_KINDS; k++)
-            must(backend->ops->kernel_load(backend, &cholesky_kernels[k], KERNEL_AS_IT_IS,
+            must(backend->ops->kernel_load(backend, &cholesky_kernels[k], KERNEL_AS_IT_IS, NULL,
                                            arg_bytes[k], k + 2, &hand->kernels[p][k]));
     }
     for (uint32_t i = 0; i < world->num_tiles; i++) {

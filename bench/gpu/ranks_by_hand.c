@@ -142,7 +142,7 @@ struct ranks_hand *ranks_by_hand_open(struct ranks_job *job)
     ranks_must(braid_gpu_enter(hand->gpu, &hand->scope, "by hand"));
     MUST(hand->nccl->init_rank(&hand->communicator, (int)job->num, share_id(hand), (int)job->rank));
     ranks_must(hand->gpu->base.ops->kernel_load(&hand->gpu->base, &ranks_kernel, KERNEL_AS_IT_IS,
-                                                arg_bytes, 4, &hand->kernel));
+                                                NULL, arg_bytes, 4, &hand->kernel));
     hand->main = braid_stream_handle(job->device, job->stream);
     MUST(hand->gpu->api->stream_create(&hand->side, GPU_STREAM_NON_BLOCKING, 0));
     MUST(hand->gpu->api->event_create(&hand->forked, GPU_EVENT_DISABLE_TIMING));

@@ -127,8 +127,8 @@ static void run_by_hand(braid_device *device, float *state)
     struct backend_kernel *kernel;
     void *pinned, *scratch;
     const uint64_t bytes = sizeof(struct rigid_args) * NUM_KERNELS;
-    must(driver.backend->ops->kernel_load(driver.backend, &by_address, KERNEL_AS_IT_IS, arg_bytes,
-                                          1, &kernel));
+    must(driver.backend->ops->kernel_load(driver.backend, &by_address, KERNEL_AS_IT_IS, NULL,
+                                          arg_bytes, 1, &kernel));
     must(braid_memory_allocate(device, BRAID_MEMORY_HOST, bytes * NUM_STEPS, &pinned));
     must(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, bytes, &scratch));
     struct by_hand_state by_hand = { .api = driver.api,

@@ -74,7 +74,9 @@ typedef struct braid_kernel {
                                  // "C" under `name`
 } braid_kernel;
 
-// One argument: `bytes` bytes at `data`, copied during the call.
+// One argument: `bytes` bytes at `data`, copied during the call. If CUDA (12.4) tells the sizes of
+// a kernel's parameters, making an exec refuses others. No backend knows types: an int for a float
+// is accepted.
 typedef struct braid_arg {
     const void *data;
     size_t bytes; // or one of the sizes below

@@ -6,13 +6,13 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-#include "base/signals.h"
+#include "base/own_threads.h"
 
 enum { BLOCKER_BYTES = 4096 }; // a page
 
 struct blocker {
     struct blockers *blockers;
-    pthread_t handle;
+    struct own_thread thread;
     sem_t wake;
     bool stops;                // handed over by wake, like the next
     void *user;                // the call's
@@ -41,17 +41,6 @@ static void *thread_main(void *argument)
     }
 }
 
-static bool start_thread(struct blocker *blocker)
-{
-    sigset_t previous;
-    signals_block(&previous);
-    int error = pthread_create(&blocker->handle, NULL, thread_main, blocker);
-    signals_restore(&previous);
-    if (!error)
-        pthread_setname_np(blocker->handle, "braid-block");
-    return !error;
-}
-
 // NULL: no memory, or the system has no thread.
 static struct blocker *create_blocker(struct blockers *blockers)
 {
@@ -61,7 +50,7 @@ static struct blocker *create_blocker(struct blockers *blockers)
         return NULL;
     *blocker = (struct blocker){ .blockers = blockers };
     sem_init(&blocker->wake, 0, 0);
-    if (!start_thread(blocker)) {
+    if (braid_own_thread_start(&blocker->thread, "braid-block", thread_main, blocker)) {
         sem_destroy(&blocker->wake);
         free(blocker);
         return NULL;
@@ -109,7 +98,7 @@ void braid_blockers_finish(struct blockers *blockers)
         blockers->all = blocker->next;
         blocker->stops = true;
         sem_post(&blocker->wake);
-        pthread_join(blocker->handle, NULL);
+        braid_own_thread_join(&blocker->thread);
         sem_destroy(&blocker->wake);
         free(blocker);
     }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/own_threads.h"
 
 static _Thread_local const struct inside *innermost;
 
@@ -12,11 +13,15 @@ void braid_inside_begin(struct inside *inside, const char *what, const void *exe
 {
     *inside = (struct inside){ .what = what, .exec = exec, .before = innermost };
     innermost = inside;
+    if (!inside->before)
+        braid_own_threads_count_change();
 }
 
 void braid_inside_end(const struct inside *inside)
 {
     innermost = inside->before;
+    if (!innermost)
+        braid_own_threads_count_change();
 }
 
 braid_status braid_inside_check(const char *function, const void *exec)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/error.h"
+#include "base/own_threads.h"
 
 // The number is state of the process, since a fork is: no object could learn of it otherwise. To
 // ask the system for the process at each launch would cost a call of it. A child is written to by
@@ -16,6 +17,7 @@ static int refusal; // the handler's; constant after once
 static void count_fork(void)
 {
     number++;
+    braid_own_threads_forget();
 }
 
 static void watch(void)

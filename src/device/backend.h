@@ -117,16 +117,20 @@ struct backend_task {
 // Whose the rows are that it writes of tasks with a note.
 enum backend_notes { BACKEND_NOTES_NOTHING, BACKEND_NOTES_NODES, BACKEND_NOTES_LANES };
 
-// The use that a kernel is loaded for.
-enum kernel_use {
-    KERNEL_AS_IT_IS,
+// Changes of a kernel's code. Each is a bit; a backend says in backend_ops which it can make.
+enum kernel_change {
+    KERNEL_AS_IT_IS = 0,
     // Its last argument is the address of its grid (backend_launch.grid_from).
-    KERNEL_READS_GRID,
-    // With rows of lanes: it notes its begin, and its end if that can be. It takes three more
-    // arguments: the address of its task's note, its node, and its block_count, which counts its
-    // blocks and is zero between launches. If its code cannot be changed, the backend notes the
-    // begin before the kernel.
-    KERNEL_NOTES,
+    KERNEL_READS_GRID = 1 << 0,
+    KERNEL_CHANGED = 1 << 1, // by a backend_change
+    // With rows of lanes: it notes its begin and its end. It takes three more arguments: the
+    // address of its task's note, its node, and its block_count, which counts its blocks and is
+    // zero between launches.
+    KERNEL_NOTES = 1 << 2,
+    KERNEL_NOTES_BEGIN = 1 << 3,  // the same, but it notes no end
+    KERNEL_WRITES_TIMES = 1 << 4, // gpu/gpu_ptx_stamps.h
+    KERNEL_WAITS_FIRST = 1 << 5,  // gpu/gpu_ptx_early.h; the backend itself makes this one
+    KERNEL_PREFETCHES = 1 << 6,   // gpu/gpu_ptx_prefetch.h; it waits first
 };
 
 struct ptx_reason; // gpu/gpu_ptx_read.h
@@ -145,6 +149,7 @@ struct backend_change {
 struct backend_ops {
     const char *name; // "cpu", "cuda", "hip"
     enum backend_notes notes;
+    unsigned kernel_changes;      // the enum kernel_change that it can make
     bool kernels_have_priorities; // each has its own, apart from that of its stream
     // How programs can be played on it, best first, ended by NULL; see tasks/player.h.
     const struct player *const *players;
@@ -220,19 +225,15 @@ struct backend_ops {
     braid_status (*call_capturing)(struct backend *backend,
                                    braid_status (*call)(void *user, void *stream), void *user);
 
-    // Loads (or finds, counted) a kernel. arg_bytes[i] is the size of argument i, for backends that
-    // can check it. BRAID_UNSUPPORTED: it has no code for this device, or none for the use.
+    // Loads (or finds, counted) a kernel with a set of changes. `change` is that of KERNEL_CHANGED,
+    // which outlives the kernel, or NULL. arg_bytes[i] is the size of argument i, for backends that
+    // can check it. BRAID_UNSUPPORTED: it has no code for this device, or none that can be changed.
     braid_status (*kernel_load)(struct backend *backend, const braid_kernel *kernel,
-                                enum kernel_use use, const uint32_t *arg_bytes, uint32_t num_args,
+                                unsigned changes, const struct backend_change *change,
+                                const uint32_t *arg_bytes, uint32_t num_args,
                                 struct backend_kernel **out_kernel);
     void (*kernel_unload)(struct backend *backend, struct backend_kernel *kernel);
-    // Optional: loads a kernel with a change, which outlives it. Its reads of a grid are changed,
-    // too. BRAID_UNSUPPORTED: its code cannot be changed, for the reason in the message.
-    braid_status (*kernel_load_with)(struct backend *backend, const braid_kernel *kernel,
-                                     const struct backend_launch *launch,
-                                     const struct backend_change *change,
-                                     struct backend_kernel **out_kernel);
-    // With it: the text that was changed, which lives as long as the kernel.
+    // With KERNEL_CHANGED: the text that was changed, which lives as long as the kernel.
     braid_status (*kernel_text)(struct backend *backend, struct backend_kernel *kernel,
                                 const char **out_text);
     // Optional: how many blocks of a launch the device runs at once; 0: not known.

@@ -99,6 +99,8 @@ struct braid_exec {
     struct extents extents; // the graph's, for copies and fills that change
     struct program program;
     const struct player *player;
+    const struct island_shape *shape; // the whole graph is one island; NULL: it is not
+    bool has_lone_calls;              // and each of its calls has the room of a lane to itself
     struct exec_frames frames;
     int32_t priority; // its streams have it, and kernels without one
     struct exec_memory memory;
@@ -144,6 +146,8 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
 // Errors: BRAID_UNSUPPORTED (there is none), as braid_exec_make_program.
 braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph,
                                       const braid_exec_options *options);
+// The costs of ordering in the exec's way of playing, for the planner.
+void braid_exec_get_cost_model(const braid_exec *exec, braid_cost_model *out_model);
 // The first of these players that a mode allows, or the end of the list.
 const struct player *const *braid_exec_find_player(const struct player *const *players,
                                                    braid_exec_mode mode);

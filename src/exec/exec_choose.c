@@ -17,13 +17,15 @@ const struct player *const *braid_exec_find_player(const struct player *const *p
     return players;
 }
 
-// If a part did not meet the player's frame, no other player can mend that.
+// If a part did not meet the player's frame, no other player can mend that. Without memory for an
+// island there may be some for other ways.
 static bool is_refused(const braid_exec *exec, braid_status status)
 {
-    return status == BRAID_UNSUPPORTED && !braid_exec_parts_have_failed(exec->parts);
+    return (status == BRAID_UNSUPPORTED || (status == BRAID_NO_MEMORY && exec->shape)) &&
+           !braid_exec_parts_have_failed(exec->parts);
 }
 
-// A player's refusal is an error only where there is no other.
+// A player's refusal is an error only where there is no other. The log tells of missing memory.
 static braid_status try_player(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, const struct player *player,
                                bool is_last)
@@ -35,7 +37,11 @@ static braid_status try_player(braid_exec *exec, const braid_graph *graph,
     braid_status status = braid_exec_make_program(exec, graph, options, player);
     if (is_refused(exec, status))
         snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
-    braid_error_end_attempt(&attempt, is_refused(exec, status) ? BRAID_OK : status);
+    if (is_refused(exec, status) && status == BRAID_NO_MEMORY)
+        braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
+                                                    braid_error_message()));
+    else
+        braid_error_end_attempt(&attempt, is_refused(exec, status) ? BRAID_OK : status);
     return status;
 }
 
@@ -76,7 +82,8 @@ static void tell_reason(braid_exec *exec, const braid_exec_options *options, boo
     tell_priority(exec);
 }
 
-static bool has_islands(const braid_exec *exec)
+// The device's player that makes islands, or NULL.
+static const struct player *find_maker(const braid_exec *exec)
 {
     const struct player *const *player = exec->device->backend->ops->players;
     while (*player && !(*player)->makes_islands)
@@ -90,7 +97,7 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     bool is_whole = options->islands == BRAID_ISLANDS_WHOLE;
     if (!is_whole && options->islands != BRAID_ISLANDS_ALWAYS)
         return BRAID_OK;
-    if (!has_islands(exec))
+    if (!find_maker(exec))
         return braid_error(BRAID_UNSUPPORTED,
                            "%s has no islands, and the option islands asks for %s",
                            exec->device->label, is_whole ? "one" : "them");
@@ -102,50 +109,28 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     return BRAID_OK;
 }
 
-// The whole graph as one island.
-static braid_status make_whole(braid_exec *exec, const braid_graph *graph,
-                               const braid_exec_options *options, const struct player *player,
-                               const char *why)
-{
-    braid_status status = braid_exec_make_program(exec, graph, options, player);
-    if (status)
-        return status;
-    exec->info.num_early_starts = 0;
-    snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s", why);
-    return BRAID_OK;
-}
-
-static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
-                                  const braid_exec_options *options)
-{
-    const struct player *best = NULL;
-    braid_status status = braid_exec_islands->find(exec, graph, options, &best);
-    return status ? status : make_whole(exec, graph, options, best, "as asked for");
-}
-
-// Tries one island before all other players if it is expected to be shorter. If the island is
-// refused or has no memory, the other players are tried. The log tells of missing memory.
+// Tries the whole graph as one island before all other ways, if that is asked for or expected to be
+// shorter. *out_made false: it is not one.
 static braid_status try_island(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, bool *out_made)
 {
-    const struct player *island = NULL;
+    bool must = options->islands == BRAID_ISLANDS_WHOLE;
     braid_status status = BRAID_OK;
-    if (braid_exec_islands)
-        status = braid_exec_islands->prefers(exec, graph, options, &island);
     *out_made = false;
-    if (status || !island)
+    exec->player = find_maker(exec);
+    if (braid_exec_islands && exec->player)
+        status = braid_exec_islands->choose(exec, graph, options);
+    if (status || !exec->shape)
         return status;
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    status = make_whole(exec, graph, options, island, "which is expected to be shorter");
+    status = try_player(exec, graph, options, exec->player, must);
     *out_made = !status;
-    if (status == BRAID_NO_MEMORY) {
-        braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
-                                                    braid_error_message()));
-        return BRAID_OK;
-    }
-    status = status == BRAID_UNSUPPORTED ? BRAID_OK : status;
-    braid_error_end_attempt(&attempt, status);
+    if (*out_made)
+        snprintf(exec->info.reason, sizeof(exec->info.reason), "graph: one island, %s",
+                 must ? "as asked for" : "which is expected to be shorter");
+    if (!must && is_refused(exec, status))
+        status = BRAID_OK;
+    if (!*out_made)
+        exec->shape = NULL;
     return status;
 }
 
@@ -183,10 +168,16 @@ braid_status braid_exec_choose_player(braid_exec *exec, const braid_graph *graph
                                       const braid_exec_options *options)
 {
     braid_status status = check_islands(exec, options);
-    if (status)
-        return status;
-    return options->islands == BRAID_ISLANDS_WHOLE ? choose_island(exec, graph, options)
-                                                   : choose_player(exec, graph, options);
+    return status ? status : choose_player(exec, graph, options);
+}
+
+void braid_exec_get_cost_model(const braid_exec *exec, braid_cost_model *out_model)
+{
+    struct backend *backend = exec->device->backend;
+    if (exec->shape)
+        exec->shape->get_cost_model(backend, out_model);
+    else
+        exec->player->get_cost_model(backend, out_model);
 }
 
 static void find_costs(braid_device *device)

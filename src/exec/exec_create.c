@@ -86,7 +86,7 @@ static braid_status exec_choose_early(braid_exec *exec, const braid_graph *graph
     };
     const bool adjacent = exec->player->starts_early_if_adjacent;
     braid_cost_model costs;
-    exec->player->get_cost_model(exec->device->backend, &costs);
+    braid_exec_get_cost_model(exec, &costs);
     exec->info.num_early_starts = 0;
     for (uint32_t i = 0; i < exec->tasks.num; i++) { // another player may have been tried
         if (exec->tasks.items[i].kind == WORK_KERNEL)
@@ -281,8 +281,8 @@ braid_status braid_exec_find_schedule(braid_exec *exec, const braid_graph *graph
 {
     if (options->schedule) // the exec adds to one of its own
         return braid_schedule_undivided(options->schedule, &exec->schedule);
-    if (player->is_island && !exec->placed)
-        return braid_exec_islands->plan(exec, graph, options, player);
+    if (exec->schedule) // as one island
+        return BRAID_OK;
     braid_schedule_options plan = options->plan;
     if (plan_costs_are_zero(&plan.costs))
         player->get_cost_model(exec->device->backend, &plan.costs);
@@ -381,13 +381,13 @@ braid_status braid_exec_make_program(braid_exec *exec, const braid_graph *graph,
     if (!status)
         status = braid_exec_find_schedule(exec, graph, options, player);
     if (!status && braid_exec_islands)
-        status = braid_exec_islands->divide(exec, options, player);
+        status = braid_exec_islands->divide(exec, options);
     if (!status) {
         braid_tasks_name(&exec->tasks, exec->schedule);
         status = exec_choose_early(exec, graph, options);
     }
     if (!status)
-        status = braid_program_create(exec->schedule, &exec->tasks, &exec->program);
+        status = braid_program_create(exec->schedule, &exec->tasks, exec->shape, &exec->program);
     if (!status)
         status = braid_exec_plan_memory(exec, graph);
     if (!status)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/exec.h"
+#include "exec/exec_islands.h"
 #include "exec/exec_memory.h"
 #include "exec/exec_parts.h"
 #include "graph/links.h"
@@ -255,7 +256,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
                  braid_graph_name(graph, exec->program.bodies[0].node));
     else if (exec->info.whole_frames)
         snprintf(reason, size, "whole frames: %s replay does not order nodes of two frames",
-                 exec->player->name);
+                 exec->shape ? exec->shape->name : exec->player->name);
     else if (num_links == 0)
         snprintf(reason, size, "frames in flight share nothing that is written");
     else
@@ -266,7 +267,7 @@ static void tell(braid_exec *exec, const braid_graph *graph, uint32_t undeclared
 
 static bool orders_frames(const braid_exec *exec)
 {
-    return exec->player->orders_frames && !exec->program.num_bodies &&
+    return exec->player->orders_frames && !exec->program.num_bodies && !exec->shape &&
            exec->player->orders_frames(exec->device->backend, exec->placed);
 }
 

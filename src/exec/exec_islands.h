@@ -5,26 +5,24 @@
 
 #include "exec/exec.h"
 
+// How the whole graph can be one island.
+struct island_shape {
+    const char *name;
+    // The costs of ordering inside, for the planner.
+    void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
+};
+
 struct exec_islands {
-    // Divides the exec's schedule for a player, unless that or the options have no islands.
+    // Gives an exec, whose player makes islands, the shape of the whole graph as one island. Plans
+    // it so, unless the program gave a schedule. If the options ask for an island, its plan is the
+    // shortest. If they leave it open, all of the graph can be inside and has costs, and the island
+    // is expected to be clearly shorter. It is at least 3 % shorter than the best of the other ways
+    // (1 % with 256 nodes or more). Errors: of braid_schedule_create.
+    braid_status (*choose)(braid_exec *exec, const braid_graph *graph,
+                           const braid_exec_options *options);
+    // Divides the exec's schedule for its player, unless that or the options have no islands.
     // Errors: BRAID_NO_MEMORY.
-    braid_status (*divide)(braid_exec *exec, const braid_exec_options *options,
-                           const struct player *player);
-    // Plans the exec as one island of a player's. Errors: of braid_schedule_create.
-    braid_status (*plan)(braid_exec *exec, const braid_graph *graph,
-                         const braid_exec_options *options, const struct player *player);
-    // The player whose plan of the whole graph as one island is shortest; with a schedule of the
-    // program's any. Some player of the device makes islands. Errors: BRAID_NO_MEMORY.
-    braid_status (*find)(const braid_exec *exec, const braid_graph *graph,
-                         const braid_exec_options *options, const struct player **out_player);
-    // The same if all of the graph can be inside and has costs, and one island is expected to be
-    // clearly shorter. It must be at least 3 % shorter than the best of the other ways (1 % with
-    // 256 nodes or more). Otherwise NULL. Errors: BRAID_NO_MEMORY.
-    braid_status (*prefers)(const braid_exec *exec, const braid_graph *graph,
-                            const braid_exec_options *options, const struct player **out_player);
-    // Whether each call of an exec that is one island has the room of a lane to itself.
-    // Errors: BRAID_NO_MEMORY.
-    braid_status (*has_lone_calls)(const braid_exec *exec, bool *out_has);
+    braid_status (*divide)(braid_exec *exec, const braid_exec_options *options);
 };
 
 // NULL: this Braid was built without islands.

@@ -65,11 +65,13 @@ static braid_status fork_queue(braid_exec *exec, const struct exec_launch *launc
     return status;
 }
 
-// Before the first launch `done` was never recorded, and the wait for it is satisfied.
+// Before the first launch `done` was never recorded, and the wait for it is satisfied. With several
+// slots, each one's queue orders its launches.
 static braid_status order_begin(braid_exec *exec, const struct exec_launch *launch)
 {
+    bool overlaps = exec->frames.num == 1 && launch->slot->playing->overlaps;
     braid_status status = launch->slot->queue ? fork_queue(exec, launch) : BRAID_OK;
-    if (!status && exec->frames.behind_last)
+    if (!status && (exec->frames.behind_last || overlaps))
         status = wait(exec, launch->queue, launch->before->done);
     return status;
 }

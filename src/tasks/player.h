@@ -6,20 +6,20 @@
 #ifndef BRAID_TASKS_PLAYER_H
 #define BRAID_TASKS_PLAYER_H
 
-#include "base/island_fit.h"
 #include "base/running.h"
 #include "device/places.h"
 #include "tasks/frame.h"
 #include "tasks/profile.h"
 #include "tasks/program_tasks.h"
 
-struct plan_room; // plan/plan_islands.h
-
 // A program that a player has prepared for one frame at a time: a playing. Players embed it first.
 struct playing {
     uint32_t num_streams, num_events;       // leased from the device
     uint32_t num_islands, num_island_nodes; // kernels that are islands, and their calls
     uint32_t num_prefetches;                // kernels that fetch inputs of the next one
+    // Its next launch may overlap the one before, and is queued behind that by the caller. The
+    // player's launches do not overlap otherwise.
+    bool overlaps;
 };
 
 // A program and the objects to play it with. Device, program and frame outlive the playing.
@@ -52,8 +52,7 @@ struct player {
     // Streams: the player that plays each loop, with times, as a program of its own.
     const struct player *plays_loops_by;
 
-    bool is_island;     // an add-on's, which no list of a backend has (exec/exec_islands.h)
-    bool makes_islands; // from stretches of lanes (program.islands), where there are islands
+    bool makes_islands; // makes kernels of parts of a program, or all of it, by exec/exec_islands.h
 
     // Launches on two streams may overlap: each is queued behind the one before by the caller.
     // Otherwise the player keeps that order itself.
@@ -70,10 +69,6 @@ struct player {
 
     // The costs of ordering with this player, for the planner.
     void (*get_cost_model)(struct backend *backend, braid_cost_model *out_model);
-    // Islands only: the room inside for these tasks, all of a graph. Corrects the model by the
-    // needs of the tasks. False: another island is as good for them.
-    bool (*get_room)(struct backend *backend, const struct island_fit *fits, uint32_t num,
-                     braid_cost_model *model, struct plan_room *out_room);
     // Optional: BRAID_UNSUPPORTED, and the reason, for a plan's program that cannot be played this
     // way.
     braid_status (*check)(const struct stage *stage);

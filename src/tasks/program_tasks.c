@@ -56,11 +56,12 @@ static bool copy_bodies(const braid_schedule *schedule, struct program *program)
 }
 
 braid_status braid_program_create(const braid_schedule *schedule, const struct tasks *tasks,
-                                  struct program *out_program)
+                                  bool is_island, struct program *out_program)
 {
     struct program program = schedule->program;
     uint32_t num = schedule->info.num_islands;
     program.tasks = tasks;
+    program.is_island = is_island;
     program.islands = braid_allocate_zeroed(num, sizeof(*program.islands));
     program.island_calls = braid_allocate_zeroed(num ? program.num_nodes : 0, sizeof(uint32_t));
     if (!copy_bodies(schedule, &program) || !program.islands || !program.island_calls) {

@@ -146,20 +146,21 @@ static struct backend_launch describe_launch(const struct tasks *tasks,
 }
 
 static braid_status load_for(struct backend *backend, const struct graph_kernel *kernel,
-                             const struct tasks *tasks, enum kernel_use use,
+                             const struct tasks *tasks, unsigned changes,
                              struct backend_kernel **out_kernel)
 {
-    return backend->ops->kernel_load(backend, kernel->kernel, use,
+    return backend->ops->kernel_load(backend, kernel->kernel, changes, NULL,
                                      tasks->arg_sizes + kernel->first_arg, kernel->num_args,
                                      out_kernel);
 }
 
 static braid_status load_noting(struct backend *backend, const struct graph_kernel *kernel,
-                                const struct tasks *tasks, struct backend_kernel **out_kernel)
+                                const struct tasks *tasks, unsigned notes,
+                                struct backend_kernel **out_kernel)
 {
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
-    braid_status status = load_for(backend, kernel, tasks, KERNEL_NOTES, out_kernel);
+    braid_status status = load_for(backend, kernel, tasks, notes, out_kernel);
     braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
     return status;
 }
@@ -179,12 +180,15 @@ static braid_status load_kernel(const braid_graph *graph, uint32_t node, struct 
         return braid_error_no_memory("the kernels of an exec");
     struct backend *backend = places_backend(tasks->places, tasks->backend, place);
     struct task_kernel *slot = &tasks->kernels[tasks->num_kernels];
-    enum kernel_use use = kernel->grid_from ? KERNEL_READS_GRID : KERNEL_AS_IT_IS;
+    unsigned changes = kernel->grid_from ? KERNEL_READS_GRID : KERNEL_AS_IT_IS;
+    bool notes = tasks->notes && !changes && backend->ops->notes == BACKEND_NOTES_LANES;
     braid_status status = BRAID_UNSUPPORTED;
-    if (tasks->notes && !kernel->grid_from && backend->ops->notes == BACKEND_NOTES_LANES)
-        status = load_noting(backend, kernel, tasks, &slot->kernel);
-    if (status == BRAID_UNSUPPORTED)
-        status = load_for(backend, kernel, tasks, use, &slot->kernel);
+    if (notes)
+        status = load_noting(backend, kernel, tasks, KERNEL_NOTES, &slot->kernel);
+    if (notes && status == BRAID_UNSUPPORTED)
+        status = load_noting(backend, kernel, tasks, KERNEL_NOTES_BEGIN, &slot->kernel);
+    if (status == BRAID_UNSUPPORTED) // the backend notes the begin before the kernel
+        status = load_for(backend, kernel, tasks, changes, &slot->kernel);
     if (status)
         return braid_error(status, "node %s: %s",
                            braid_node_text(node, braid_graph_name(graph, node)).text,

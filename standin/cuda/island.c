@@ -338,44 +338,49 @@ static bool run_lanes(struct walk *walk, const uint32_t *words, unsigned num_blo
     return done;
 }
 
-// Parameters; a timed island has more: stamps, first, room, num_in_lane; one with scopes has: where
-// they are, num_scopes. One with both has all these, and the counter of frames, how many counts a
-// frame has, and how many tallies are before those of scopes.
-enum { NUM_PLAIN = 8, NUM_TIMES = 4, NUM_SCOPES = 2, NUM_TALLIES = 3 };
+// Parameters. Without times, scopes or tallies those of them are NULL or 0.
+enum {
+    TIMES = 8,
+    FIRST,
+    ROOM,
+    NUM_IN_LANE,
+    SCOPES_AT,
+    NUM_SCOPES,
+    COUNTER, // counts frames
+    COUNTS_OF_FRAME,
+    NUM_TALLIES, // before those of scopes
+};
 
-static bool has_tallies(const struct CUfunc_st *function)
+static uint32_t number_of(void **arguments, int parameter)
 {
-    return function->num_parameters == NUM_PLAIN + NUM_TIMES + NUM_SCOPES + NUM_TALLIES;
+    return *(const uint32_t *)arguments[parameter];
 }
 
-static bool has_scopes(const struct CUfunc_st *function)
+static const uint64_t *counter_of(void **arguments)
 {
-    return function->num_parameters == NUM_PLAIN + NUM_SCOPES || has_tallies(function);
+    return *(const uint64_t **)arguments[COUNTER];
 }
 
 // The stamps of a frame of the launch, those of frames before it being for all lanes of all blocks.
-static void find_stamps(struct walk *walk, const struct CUfunc_st *function, uint32_t frame,
-                        uint32_t num_lanes, void **arguments)
+static void find_stamps(struct walk *walk, uint32_t frame, uint32_t num_lanes, void **arguments)
 {
-    if (function->num_parameters != NUM_PLAIN + NUM_TIMES)
+    uint64_t *stamps = *(uint64_t **)arguments[TIMES];
+    if (stamps == NULL || counter_of(arguments) != NULL)
         return;
-    uint32_t first = *(const uint32_t *)arguments[NUM_PLAIN + 1],
-             room = *(const uint32_t *)arguments[NUM_PLAIN + 2];
-    walk->num_in_lane = *(const uint32_t *)arguments[NUM_PLAIN + 3];
-    walk->stamps = *(uint64_t **)arguments[NUM_PLAIN] +
-                   (size_t)2 * ((first + frame) % room) * num_lanes * walk->num_in_lane;
+    walk->num_in_lane = number_of(arguments, NUM_IN_LANE);
+    uint32_t row = (number_of(arguments, FIRST) + frame) % number_of(arguments, ROOM);
+    walk->stamps = stamps + (size_t)2 * row * num_lanes * walk->num_in_lane;
 }
 
 static void find_tallies(struct walk *walk, void **arguments)
 {
-    void **more = arguments + NUM_PLAIN + NUM_TIMES + NUM_SCOPES;
-    uint32_t room = *(const uint32_t *)arguments[NUM_PLAIN + 2];
-    uint64_t before = **(const uint64_t **)more[0] / *(const uint32_t *)more[1];
-    walk->num_in_lane = *(const uint32_t *)arguments[NUM_PLAIN + 3];
+    uint64_t before = *counter_of(arguments) / number_of(arguments, COUNTS_OF_FRAME);
+    walk->num_in_lane = number_of(arguments, NUM_IN_LANE);
     walk->frame = before + 1;
-    size_t num = *(const uint32_t *)more[2], num_scopes = *(const uint32_t *)more[-1];
+    size_t num = number_of(arguments, NUM_TALLIES);
     walk->tallies =
-        *(struct tally **)arguments[NUM_PLAIN] + (size_t)(before % room) * (num + num_scopes);
+        *(struct tally **)arguments[TIMES] +
+        (size_t)(before % number_of(arguments, ROOM)) * (num + number_of(arguments, NUM_SCOPES));
     walk->scope_tallies = walk->tallies + num;
 }
 
@@ -390,7 +395,7 @@ static bool run_frames(struct walk *walk, const struct CUfunc_st *function, unsi
          frame++) {
         if (rows != NULL)
             walk->arguments = rows + frame * function->parameters[5].bytes;
-        find_stamps(walk, function, frame, find_lanes(walk, words, num_blocks, NULL), arguments);
+        find_stamps(walk, frame, find_lanes(walk, words, num_blocks, NULL), arguments);
         if (!run_lanes(walk, words, num_blocks))
             return false;
     }
@@ -456,14 +461,13 @@ static bool run_steps(struct walk *walk, const struct CUfunc_st *function, unsig
 static bool run_scopes(struct walk *walk, const struct CUfunc_st *function, unsigned num_blocks,
                        void **arguments)
 {
-    void **more = arguments + NUM_PLAIN + (has_tallies(function) ? NUM_TIMES : 0);
-    uint32_t at = *(const uint32_t *)more[0], num = *(const uint32_t *)more[1];
+    uint32_t at = number_of(arguments, SCOPES_AT), num = number_of(arguments, NUM_SCOPES);
     struct scope *scopes = malloc(num * sizeof(*scopes));
     if (scopes == NULL)
         return false;
     memcpy(scopes, walk->arguments + at, num * sizeof(*scopes));
     walk->scopes = scopes;
-    if (has_tallies(function))
+    if (counter_of(arguments) != NULL)
         find_tallies(walk, arguments);
     bool done = run_steps(walk, function, num_blocks, arguments);
     for (uint32_t i = 0; i < num && done; i++) {
@@ -485,8 +489,9 @@ bool island_run(CUcontext context, const struct CUfunc_st *function, const unsig
                          .cancelled = *(const uint32_t **)arguments[7],
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
-    bool done = has_scopes(function) ? run_scopes(&walk, function, grid[0], arguments)
-                                     : run_frames(&walk, function, grid[0], arguments);
+    bool done = number_of(arguments, NUM_SCOPES) > 0
+                    ? run_scopes(&walk, function, grid[0], arguments)
+                    : run_frames(&walk, function, grid[0], arguments);
     if (walk.trap != CUDA_SUCCESS)
         standin_trap((int)walk.trap);
     return done;

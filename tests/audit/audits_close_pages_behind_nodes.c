@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one node may access is closed for the next one: also on the audit's own stack, and where
-// many accesses have opened pages. An access may reach declared bytes up to 64 bytes behind it.
+// many accesses have opened pages. An access may reach declared bytes up to 64 bytes behind it. A
+// node may read a page of what it only writes behind its first write there.
 #include "audit/audit_testing.h"
 
 static int open_site(void **state)
@@ -137,6 +138,43 @@ static void an_access_may_reach_the_bytes_behind_it(void **state)
     expect(audited.graph, 0, NULL);
 }
 
+// Its first byte keeps the page closed.
+static void a_page_with_one_undeclared_byte_stays_closed(void **state)
+{
+    const struct touch touches[] = { { READS, audited.words + 1 },
+                                     { READS, audited.words },
+                                     { 0 } };
+    braid_resource most;
+    (void)state;
+    check_ok(braid_graph_add_range(audited.graph, audited.buffer, 1, PAGE - 1, &most));
+    ADD(&audited, touches, { most, BRAID_READ });
+    EXPECT(audited.graph, "node 0 'scatter' reads byte 0 of 'words', which it does not declare");
+}
+
+// The last page has other data behind the buffer. To write these allows no read.
+static void a_read_before_a_write_of_what_is_only_written_is_found(void **state)
+{
+    const struct touch touches[] = {
+        { WRITES, audited.words },
+        { READS, audited.words + 1 },
+        { WRITES, audited.outside + 512 },
+        { READS, audited.outside + 16 },
+        { WRITES, audited.outside + 16 },
+        { READS, audited.outside + 32 },
+        { 0 },
+    };
+    struct {
+        braid_graph *graph;
+    } own;
+    braid_resource longer;
+    (void)state;
+    check_ok(braid_graph_create(&own.graph));
+    check_ok(braid_graph_add_buffer(own.graph, "longer", audited.words, PAGE + 1024, &longer));
+    ADD(&own, touches, { longer, BRAID_WRITE });
+    EXPECT(own.graph, "node 0 'scatter' reads byte 4160 of 'longer', which it does not declare");
+    braid_graph_destroy(own.graph);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_audited)
@@ -145,6 +183,8 @@ int main(void)
         TEST(a_page_closes_behind_a_node_with_many_accesses),
         TEST(a_buffer_may_lie_anywhere_on_the_stack),
         TEST(an_access_may_reach_the_bytes_behind_it),
+        TEST(a_page_with_one_undeclared_byte_stays_closed),
+        TEST(a_read_before_a_write_of_what_is_only_written_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,7 @@ static void memory_of_the_exec_is_known(void **state)
         NULL));
     EXPECT(world, "node 0 'moving' writes byte 12 of 'transient', which it does not declare",
            "node 0 'moving' declares to write 'transient[0, 12)', and never does",
+           "node 2 'moving' reads byte 12 of 'turns', which it does not declare",
            "node 2 'moving' declares to write 'turns', and never does");
 }
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the CPU an audit sees the memory that system calls of a node use, and these calls do not fail.
-// A finding names nodes with a call of which not all is known.
+// A finding names nodes with a call of which not all is known, and tells of other threads that run.
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "audit/audit_testing.h"
+#include "base/inside.h"
+#include "base/own_threads.h"
 
 enum { HAND_OVER = 59, BYTES = 64 };
 
@@ -72,6 +77,19 @@ static void a_declared_read_from_a_pipe_is_a_write(void **state)
     add_call(read_pipe, BRAID_WRITE);
     check_nothing();
     assert_string_equal((const char *)audited.words, "text");
+}
+
+static void read_pipe_and_look(void *words)
+{
+    read_pipe(words);
+    assert_int_equal(*(volatile char *)words, 't');
+}
+
+static void what_a_call_has_written_may_be_read(void **state)
+{
+    (void)state;
+    add_call(read_pipe_and_look, BRAID_WRITE);
+    check_nothing();
 }
 
 static void a_read_from_a_pipe_writes_what_is_undeclared(void **state)
@@ -225,6 +243,181 @@ static void a_node_that_ignores_traps_is_named(void **state)
     assert_int_equal(*(uint32_t *)audited.words, 9);
 }
 
+// A thread that gets work from a node. It calls the system at the buffer's closed page.
+static struct {
+    sem_t begins, ends;
+    pid_t thread;
+    bool is_inside; // a call of the program, on a thread of Braid's
+    int error;
+} helper;
+
+static void *help(void *words)
+{
+    struct inside inside;
+    helper.thread = gettid();
+    sem_post(&helper.ends);
+    sem_wait(&helper.begins);
+    if (helper.is_inside)
+        braid_inside_begin(&inside, "a call", NULL);
+    helper.error = getcwd(words, BYTES) ? 0 : errno;
+    if (helper.is_inside)
+        braid_inside_end(&inside);
+    sem_post(&helper.ends);
+    sem_wait(&helper.begins);
+    return NULL;
+}
+
+static void open_helper(void)
+{
+    helper.is_inside = false;
+    assert_int_equal(sem_init(&helper.begins, 0, 0) | sem_init(&helper.ends, 0, 0), 0);
+}
+
+static void close_helper(void)
+{
+    assert_int_equal(helper.error, EFAULT);
+    sem_destroy(&helper.begins);
+    sem_destroy(&helper.ends);
+}
+
+static bool helper_sleeps(void)
+{
+    char path[64], line[256], state = 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", helper.thread);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (!state && fgets(line, sizeof(line), file))
+        sscanf(line, "State: %c", &state);
+    fclose(file);
+    return state == 'S';
+}
+
+// The system notes the sleep shortly before it counts it.
+static void await_helper(void)
+{
+    sem_wait(&helper.ends);
+    for (int num_seen = 0; num_seen < 3; num_seen = helper_sleeps() ? num_seen + 1 : 0)
+        usleep(1000);
+}
+
+static void ask_helper(void *words)
+{
+    (void)words;
+    sem_post(&helper.begins);
+    sem_wait(&helper.ends);
+}
+
+static void do_nothing(void *words)
+{
+    (void)words;
+}
+
+static void check_others(bool run)
+{
+    audit(audited.device, audited.graph, &audited.findings);
+    assert_int_equal(audited.findings.num, 0);
+    assert_int_equal(audited.findings.others_run, run);
+}
+
+// The first audit's node leaves the thread asleep. So a finding tells of the second only.
+static void threads_that_run_are_told_of(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    open_helper();
+    assert_int_equal(pthread_create(&thread, NULL, help, audited.words), 0);
+    await_helper();
+    add_call(do_nothing, BRAID_EXCLUSIVE);
+    check_others(false);
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    check_others(true);
+    sem_post(&helper.begins);
+    pthread_join(thread, NULL);
+    close_helper();
+}
+
+// The finding tells of code of the program. Braid's own code may run meanwhile.
+static void threads_of_braid_are_told_of_inside_calls(void **state)
+{
+    (void)state;
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    for (int inside = 0; inside < 2; inside++) {
+        static struct own_thread threads[2];
+        open_helper();
+        helper.is_inside = inside;
+        assert_int_equal(braid_own_thread_start(&threads[inside], "test", help, audited.words), 0);
+        sem_wait(&helper.ends);
+        check_others(inside);
+        sem_post(&helper.begins);
+        braid_own_thread_join(&threads[inside]);
+        close_helper();
+    }
+}
+
+static void wait_for_node(void *words)
+{
+    (void)words;
+    sem_wait(&helper.begins);
+    sem_post(&helper.ends);
+}
+
+// A worker of the device makes a call of an earlier frame until the audit's node ends it.
+static void calls_of_earlier_frames_are_told_of(void **state)
+{
+    (void)state;
+    braid_graph *graph;
+    braid_exec *exec;
+    open_helper();
+    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = wait_for_node }, NULL));
+    check_ok(braid_exec_create(audited.device, graph, NULL, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    add_call(ask_helper, BRAID_EXCLUSIVE);
+    check_others(true);
+    check_ok(braid_exec_wait(exec));
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    sem_destroy(&helper.begins);
+    sem_destroy(&helper.ends);
+}
+
+static void make_thread(void *words)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, make_calls, words), 0);
+    pthread_join(thread, NULL);
+}
+
+static void threads_of_nodes_are_told_of(void **state)
+{
+    (void)state;
+    add_call(make_thread, BRAID_EXCLUSIVE);
+    check_others(true);
+}
+
+static void make_child_by_list(void *words)
+{
+    uint64_t *list = words;
+    enum { NUM_LISTED = 8, ENDS_BY = 4 };
+    for (int i = 0; i < NUM_LISTED; i++)
+        list[i] = i == ENDS_BY ? SIGCHLD : 0;
+    pid_t child = (pid_t)syscall(SYS_clone3, list, NUM_LISTED * sizeof(*list));
+    if (!child)
+        _exit(3);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 3);
+}
+
+static void a_node_that_makes_a_child_by_a_buffer_is_named(void **state)
+{
+    (void)state;
+    add_call(make_child_by_list, BRAID_EXCLUSIVE);
+    check_finding(BRAID_AUDIT_UNSEEN,
+                  "node 0 'host call' is not audited: it makes a thread or process, with arguments "
+                  "in pages of its buffers");
+}
+
 int main(void)
 {
 #if defined(UNDER_TSAN)
@@ -234,12 +427,18 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
     const struct CMUnitTest tests[] = {
         TEST(a_declared_read_from_a_pipe_is_a_write),
+        TEST(what_a_call_has_written_may_be_read),
         TEST(a_read_from_a_pipe_writes_what_is_undeclared),
         TEST(a_write_reads_what_is_undeclared),
         TEST(calls_of_which_not_all_is_known_are_named),
         TEST(a_node_that_opens_pages_itself_is_named),
         TEST(calls_beside_buffers_hide_nothing),
         TEST(a_node_that_ignores_traps_is_named),
+        TEST(threads_that_run_are_told_of),
+        TEST(threads_of_nodes_are_told_of),
+        TEST(threads_of_braid_are_told_of_inside_calls),
+        TEST(calls_of_earlier_frames_are_told_of),
+        TEST(a_node_that_makes_a_child_by_a_buffer_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 struct world {
     braid_device *device;
@@ -30,28 +31,26 @@ static struct world make_world(void)
     static uint32_t words[4];
     struct world world = { .words = words };
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &world.device));
-    check_ok(braid_graph_create(&world.graph));
+    world.graph = own_graph();
     check_ok(braid_graph_add_buffer(world.graph, "words", world.words, 8, &world.buffer));
     return world;
 }
 
 static void finish(struct world *world)
 {
-    braid_graph_destroy(world->graph);
     check_ok(braid_device_close(world->device));
 }
 
 static void refuses(struct world *world, const braid_exec_options *options, braid_status status,
                     const char *text)
 {
-    braid_exec *exec;
     uint64_t bytes = 17;
-    check_ok(braid_exec_create(world->device, world->graph, options, &exec));
+    braid_exec *exec = own_exec(world->device, world->graph, options);
     check_fails(braid_exec_capture(exec, NULL, &bytes), status, text);
     assert_int_equal(bytes, 17);
     check_ok(braid_exec_launch(exec, NULL)); // it stays usable
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
+    destroy_now(exec);
 }
 
 static const braid_exec_options captures = { .capture = true };
@@ -165,16 +164,13 @@ static uint64_t bytes_with(const struct world *world, const void *cubin, size_t 
     const braid_kernel kernel = { .name = "in cubin",
                                   .cpu = do_nothing,
                                   .cuda = { .data = cubin, .bytes = bytes } };
-    braid_graph *graph;
-    braid_exec *exec;
     uint64_t captured;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel, .grid = { 1 } },
                                     NULL));
-    check_ok(braid_exec_create(world->device, graph, &captures, &exec));
+    braid_exec *exec = own_exec(world->device, graph, &captures);
     check_ok(braid_exec_capture(exec, NULL, &captured));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
+    destroy_now(exec);
     return captured;
 }
 
@@ -209,12 +205,11 @@ static void code_of_known_size_is_held(void **state)
 static void a_file_that_cannot_be_written_is_named(void **state)
 {
     struct world world = make_world();
-    braid_exec *exec;
     (void)state;
-    check_ok(braid_exec_create(world.device, world.graph, &captures, &exec));
+    braid_exec *exec = own_exec(world.device, world.graph, &captures);
     check_fails(braid_exec_capture(exec, "/there/is/none", NULL), BRAID_IO_ERROR, "/there/is/none");
     check_fails(braid_exec_capture(exec, "/dev/full", NULL), BRAID_IO_ERROR, "/dev/full");
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     finish(&world);
 }
 
@@ -239,16 +234,16 @@ static void a_graph_on_several_devices_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exec_without_the_option_has_none),
-        cmocka_unit_test(a_queue_call_is_named),
-        cmocka_unit_test(a_loop_that_is_nested_too_deeply_is_named),
-        cmocka_unit_test(a_copy_of_undeclared_memory_is_named),
-        cmocka_unit_test(a_buffer_without_an_address_is_named),
-        cmocka_unit_test(code_that_a_file_cannot_hold_is_named),
-        cmocka_unit_test(data_of_a_kernel_is_named),
-        cmocka_unit_test(code_of_known_size_is_held),
-        cmocka_unit_test(a_file_that_cannot_be_written_is_named),
-        cmocka_unit_test(a_graph_on_several_devices_is_refused),
+        owning_test(an_exec_without_the_option_has_none),
+        owning_test(a_queue_call_is_named),
+        owning_test(a_loop_that_is_nested_too_deeply_is_named),
+        owning_test(a_copy_of_undeclared_memory_is_named),
+        owning_test(a_buffer_without_an_address_is_named),
+        owning_test(code_that_a_file_cannot_hold_is_named),
+        owning_test(data_of_a_kernel_is_named),
+        owning_test(code_of_known_size_is_held),
+        owning_test(a_file_that_cannot_be_written_is_named),
+        owning_test(a_graph_on_several_devices_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Law 6: argument bytes are captured at launch; changing them never touches a frame in flight.
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +133,63 @@ static void all_arguments_of_a_node_can_be_replaced(void **state)
     check_data(contract, &updater, 1, 6);
 }
 
+struct turns {
+    sem_t begins, may_go;
+};
+
+static void take_turn(void *user)
+{
+    struct turns *turns = user;
+    sem_post(&turns->begins);
+    sem_wait(&turns->may_go);
+}
+
+static void count_call(void *user)
+{
+    atomic_fetch_add((atomic_uint *)user, 1);
+}
+
+static void wait_for_turn(struct turns *turns)
+{
+    while (sem_wait(&turns->begins))
+        continue;
+}
+
+// Some frame is in flight at each launch. The first frames end, and their calls are freed, while
+// the fourth has yet to make the call that it was launched with.
+static void calls_stay_until_their_own_frames_end(void **state)
+{
+    enum { FRAMES = 6, ENDED = 3 };
+    static struct turns turns;
+    static atomic_uint nums[FRAMES];
+    struct contract *contract = *state;
+    braid_graph *graph = contract_graph(contract);
+    assert_int_equal(sem_init(&turns.begins, 0, 0) | sem_init(&turns.may_go, 0, 0), 0);
+    braid_node turn = add_blocking(graph, (braid_node_options){ 0 }, take_turn, &turns);
+    braid_node call = add_host(graph, (braid_node_options){ AFTER(turn) }, count_call, &nums[0]);
+    braid_exec *exec = contract_exec_with(contract, graph, (braid_exec_options){ .frames = 1 });
+    braid_stream *stream = contract_stream(contract);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        nums[i] = 0;
+        if (i)
+            check_ok(braid_exec_set(exec, call, BRAID_TARGET_USER, 0, &(void *){ &nums[i] }));
+        for (uint32_t k = 0; i == FRAMES - 1 && k < ENDED; k++) {
+            wait_for_turn(&turns);
+            sem_post(&turns.may_go);
+        }
+        if (i == FRAMES - 1)
+            wait_for_turn(&turns);
+        check_ok(braid_exec_launch(exec, stream));
+    }
+    for (uint32_t i = ENDED; i < FRAMES; i++)
+        sem_post(&turns.may_go);
+    check_ok(braid_exec_wait(exec));
+    for (uint32_t i = 0; i < FRAMES; i++)
+        assert_int_equal(nums[i], 1);
+    sem_destroy(&turns.begins);
+    sem_destroy(&turns.may_go);
+}
+
 static void the_graphs_own_arguments_were_copied(void **state)
 {
     struct contract *contract = *state;
@@ -199,6 +258,7 @@ int run_arguments(void)
         contract_test(an_argument_set_twice_has_its_last_value),
         contract_test(arguments_set_one_by_one_add_up),
         contract_test(all_arguments_of_a_node_can_be_replaced),
+        contract_test(calls_stay_until_their_own_frames_end),
         contract_test(the_graphs_own_arguments_were_copied),
         contract_test(wrong_arguments_are_refused_and_change_nothing),
     };

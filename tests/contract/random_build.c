@@ -68,8 +68,8 @@ static braid_status add_kind(struct builder *builder, const braid_node_options *
             graph, &(braid_queue_call){ .node = *options, .call = copy_as_a_graph, .user = node },
             &node->handle);
     case RANDOM_COPY_CELL:
-        copy.from = cells + random_cells_single(node->resources[0]);
-        copy.to = cells + random_cells_single(node->resources[1]);
+        copy.from = cells + random_cells_single(node->chosen.accesses[0].resource.index);
+        copy.to = cells + random_cells_single(node->chosen.accesses[1].resource.index);
         return braid_graph_add_copy(graph, &copy, &node->handle);
     case RANDOM_FILL:
         return braid_graph_add_fill(graph,
@@ -96,27 +96,24 @@ static struct random_node *main_of(struct builder *builder, const struct random_
 // Edges from nodes that are there already go with the node, or later like the rest.
 static void add_node(struct builder *builder, struct random_node *node)
 {
-    braid_access accesses[random_max_accesses + 1];
-    for (uint32_t i = 0; i < node->num_accesses; i++)
-        accesses[i] = (braid_access){ builder->resources[node->resources[i]], node->modes[i] };
-    braid_node after[random_max_before];
-    braid_node_options options = { .accesses = accesses,
-                                   .num_accesses = node->num_accesses,
-                                   .after = after,
-                                   .cost_ns = node->cost_ns,
-                                   .lane_hint = node->lane_hint };
+    struct random_choice *chosen = &node->chosen, made = { .options = chosen->options };
+    braid_node_options options = made.options;
+    for (size_t i = 0; i < options.num_accesses; i++)
+        made.accesses[i] = (braid_access){ builder->resources[chosen->accesses[i].resource.index],
+                                           chosen->accesses[i].mode };
+    options.accesses = made.accesses;
+    options.after = made.after;
+    options.num_after = chosen->options.num_after = 0;
     if (builder->words.graph && node->kind != RANDOM_EMPTY)
-        accesses[options.num_accesses++] = (braid_access){ builder->words, BRAID_READ };
-    uint32_t num_later = 0;
-    for (uint32_t i = 0; i < node->num_before; i++) {
-        struct random_node *before = &builder->model->nodes[node->before[i]];
+        made.accesses[options.num_accesses++] = (braid_access){ builder->words, BRAID_READ };
+    for (size_t i = 0; i < made.options.num_after; i++) {
+        const struct random_node *before = &builder->model->nodes[chosen->after[i].index];
         if (before->added && random_chance(builder->random, 70))
-            after[options.num_after++] = before->handle;
+            made.after[options.num_after++] = before->handle;
         else
-            node->before[num_later++] = node->before[i];
+            chosen->after[chosen->options.num_after++] = chosen->after[i];
     }
-    node->num_before = num_later;
-    if (contract_places() > 1 && node->role == 0 && !node->lane_hint)
+    if (contract_places() > 1 && node->role == 0 && !options.lane_hint)
         options.place = BRAID_PLACE(random_below(builder->random, contract_places()));
     if (node->role < 0)
         options.prelude_of = main_of(builder, node)->handle;
@@ -147,9 +144,10 @@ static void add_later_edges(struct builder *builder)
 {
     for (uint32_t i = 0; i < builder->model->num_nodes; i++) {
         struct random_node *node = &builder->model->nodes[i];
-        for (uint32_t k = 0; k < node->num_before; k++)
-            check_ok(braid_graph_add_edge(
-                builder->graph, builder->model->nodes[node->before[k]].handle, node->handle));
+        for (size_t k = 0; k < node->chosen.options.num_after; k++)
+            check_ok(braid_graph_add_edge(builder->graph,
+                                          builder->model->nodes[node->chosen.after[k].index].handle,
+                                          node->handle));
     }
 }
 

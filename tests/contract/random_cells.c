@@ -58,15 +58,12 @@ bool random_cells_touched(braid_access_mode mode, bool writes)
     return mode != (writes ? BRAID_READ : BRAID_WRITE);
 }
 
-void random_cells_choose_pair(struct random *random, uint32_t *resources, braid_access_mode *modes,
-                              uint32_t *num)
+void random_cells_choose_pair(struct random *random, struct random_choice *out)
 {
     uint32_t num_named = random_num_resources - first_named;
     uint32_t from = random_below(random, num_named);
     uint32_t to = (from + 1 + random_below(random, num_named - 1)) % num_named;
-    resources[0] = first_named + from;
-    resources[1] = first_named + to;
-    modes[0] = BRAID_READ;
-    modes[1] = BRAID_WRITE;
-    *num = 2;
+    out->accesses[0] = (braid_access){ { first_named + from, 0 }, BRAID_READ };
+    out->accesses[1] = (braid_access){ { first_named + to, 0 }, BRAID_WRITE };
+    out->options.num_accesses = 2;
 }

@@ -6,7 +6,7 @@
 
 #include <braid/graph.h>
 
-#include "support/random.h"
+#include "support/random_choice.h"
 
 // Declares the resources to a graph, random_num_resources of them.
 void random_cells_declare(braid_graph *graph, braid_resource *out_resources);
@@ -19,7 +19,6 @@ uint32_t random_cells_single(uint32_t resource);
 bool random_cells_touched(braid_access_mode mode, bool writes);
 
 // Two different cells: the first to be read, the second to be written.
-void random_cells_choose_pair(struct random *random, uint32_t *resources, braid_access_mode *modes,
-                              uint32_t *num);
+void random_cells_choose_pair(struct random *random, struct random_choice *out);
 
 #endif

@@ -10,64 +10,26 @@
 
 // ---- making ----
 
-static void add_before(struct random_node *node, uint32_t place)
-{
-    for (uint32_t i = 0; i < node->num_before; i++)
-        if (node->before[i] == place)
-            return;
-    if (node->num_before < random_max_before)
-        node->before[node->num_before++] = place;
-}
-
-static void choose_edges(struct random_graph *graph, struct random *random, uint32_t place)
-{
-    struct random_node *node = &graph->nodes[place];
-    uint32_t num = place ? random_below(random, 4) : 0;
-    for (uint32_t i = 0; i < num; i++)
-        // Mostly near ones: far edges are implied by others and check nothing of their own.
-        add_before(node, random_chance(random, 70)
-                             ? place - 1 - random_below(random, place < 6 ? place : 6)
-                             : random_below(random, place));
-}
-
-static void choose_accesses(struct random_node *node, struct random *random)
-{
-    node->num_accesses = random_below(random, random_max_accesses + 1);
-    for (uint32_t i = 0; i < node->num_accesses; i++) {
-        node->resources[i] = random_below(random, random_num_resources);
-        node->modes[i] = random_chance(random, 50)
-                             ? BRAID_READ
-                             : (braid_access_mode)(2 + random_below(random, 3));
-    }
-}
-
-// Nodes that must have ended before this one: its edges, and its bundle's members before it.
-static uint32_t list_before(const struct random_graph *graph, uint32_t place, uint32_t *list)
-{
-    const struct random_node *node = &graph->nodes[place];
-    uint32_t num = node->num_before;
-    memcpy(list, node->before, num * sizeof(*list));
-    for (uint32_t i = place; i-- > 0 && graph->nodes[i].bundle == node->bundle;)
-        list[num++] = i;
-    return num;
-}
-
 // A node that leaves no output passes on the duty to be seen to those before it.
 static bool has_output(const struct random_node *node)
 {
     return node->kind != RANDOM_EMPTY && node->kind != RANDOM_COPY_CELL;
 }
 
-static void mark_seen(const struct random_graph *graph, uint32_t place, bool *seen)
+// Nodes that must have ended before this one, by its edges and its bundle: a bit each that leaves
+// an output.
+static uint64_t find_seen(const struct random_graph *graph, uint32_t place)
 {
-    uint32_t list[random_max_before + random_max_nodes];
-    uint32_t num = list_before(graph, place, list);
-    for (uint32_t i = 0; i < num; i++) {
-        if (has_output(&graph->nodes[list[i]]))
-            seen[list[i]] = true;
-        else
-            mark_seen(graph, list[i], seen);
-    }
+    const struct random_node *node = &graph->nodes[place];
+    uint64_t before = 0, seen = 0;
+    for (size_t i = 0; i < node->chosen.options.num_after; i++)
+        before |= UINT64_C(1) << node->chosen.after[i].index;
+    for (uint32_t i = place; i-- > 0 && graph->nodes[i].bundle == node->bundle;)
+        before |= UINT64_C(1) << i;
+    for (uint32_t i = 0; i < place; i++)
+        if (before >> i & 1)
+            seen |= has_output(&graph->nodes[i]) ? UINT64_C(1) << i : find_seen(graph, i);
+    return seen;
 }
 
 // Kinds are chosen so that every edge into a node shows: what reads one output has one node before
@@ -76,11 +38,7 @@ static void choose_kind(struct random_graph *graph, struct random *random,
                         struct random_limits limits, uint32_t place)
 {
     struct random_node *node = &graph->nodes[place];
-    bool seen[random_max_nodes] = { false };
-    mark_seen(graph, place, seen);
-    uint32_t num_seen = 0;
-    for (uint32_t i = 0; i < place; i++)
-        num_seen += seen[i];
+    int num_seen = __builtin_popcountll(find_seen(graph, place));
     uint32_t dice = random_below(random, 100);
     node->kind = RANDOM_MIX;
     if (dice < 8)
@@ -92,35 +50,33 @@ static void choose_kind(struct random_graph *graph, struct random *random,
     else if (dice < 36 && limits.host_calls)
         node->kind = RANDOM_HOST;
     if (node->kind == RANDOM_COPY_CELL)
-        random_cells_choose_pair(random, node->resources, node->modes, &node->num_accesses);
+        random_cells_choose_pair(random, &node->chosen);
     else if (node->kind != RANDOM_MIX && node->kind != RANDOM_HOST)
-        node->num_accesses = 0;
+        node->chosen.options.num_accesses = 0;
+}
+
+// How many, and which.
+static void write_set(struct random_node *node, uint64_t set)
+{
+    uint32_t *count = &node->words[node->num_words++];
+    for (uint32_t i = 0; i < random_max_nodes; i++)
+        if (set >> i & 1) {
+            assert_true(node->num_words + 2 < random_max_words);
+            node->words[node->num_words++] = i;
+            ++*count;
+        }
 }
 
 static void write_words(struct random_graph *graph, uint32_t place)
 {
     struct random_node *node = &graph->nodes[place];
-    bool seen[random_max_nodes] = { false };
-    mark_seen(graph, place, seen);
-    uint32_t *count = &node->words[node->num_words++];
-    for (uint32_t i = 0; i < place; i++)
-        if (seen[i]) {
-            assert_true(node->num_words < random_max_words);
-            node->words[node->num_words++] = i;
-            ++*count;
-        }
+    write_set(node, find_seen(graph, place));
     for (int writes = 0; writes < 2; writes++) {
         uint32_t mask = 0;
-        for (uint32_t i = 0; i < node->num_accesses; i++)
-            if (random_cells_touched(node->modes[i], writes))
-                mask |= random_cells_of(node->resources[i]);
-        count = &node->words[node->num_words++];
-        for (uint32_t cell = 0; cell < random_num_cells; cell++)
-            if (mask >> cell & 1) {
-                assert_true(node->num_words < random_max_words);
-                node->words[node->num_words++] = cell;
-                ++*count;
-            }
+        for (size_t i = 0; i < node->chosen.options.num_accesses; i++)
+            if (random_cells_touched(node->chosen.accesses[i].mode, writes))
+                mask |= random_cells_of(node->chosen.accesses[i].resource.index);
+        write_set(node, mask);
     }
 }
 
@@ -129,17 +85,22 @@ static void make_node(struct random_graph *graph, struct random *random,
 {
     uint32_t place = graph->num_nodes++;
     struct random_node *node = &graph->nodes[place];
+    // Far edges are implied by others and check nothing of their own: most are near.
+    const struct random_shape shape = { .edges = 3,
+                                        .reach = 6,
+                                        .far = 30,
+                                        .accesses = graph->shuffled ? 0 : 3,
+                                        .num_resources = random_num_resources,
+                                        .num_modes = 4,
+                                        .hinted = num_hints && role == 0 ? 40 : 0,
+                                        .num_hints = num_hints };
     *node = (struct random_node){ .bundle = graph->num_bundles - 1,
                                   .role = role,
-                                  .salt = random_next(random),
-                                  .cost_ns = random_below(random, 5) * 1000 };
+                                  .salt = random_next(random) };
     if (random_chance(random, 25))
         node->delay_ns = random_below(random, 30000);
-    if (num_hints && role == 0 && random_chance(random, 40))
-        node->lane_hint = 1 + random_below(random, num_hints);
-    choose_edges(graph, random, place);
-    if (!graph->shuffled)
-        choose_accesses(node, random);
+    random_choose(random, &shape, NULL, place, NULL, &node->chosen);
+    node->chosen.options.cost_ns = random_below(random, 5) * 1000;
     choose_kind(graph, random, limits, place);
     write_words(graph, place);
 }
@@ -189,8 +150,8 @@ static void run_node(const struct random_graph *graph, const struct random_memor
         memory->outputs[place] = memory->outputs[node->words[1]];
         return;
     case RANDOM_COPY_CELL:
-        memory->cells[random_cells_single(node->resources[1])] =
-            memory->cells[random_cells_single(node->resources[0])];
+        memory->cells[random_cells_single(node->chosen.accesses[1].resource.index)] =
+            memory->cells[random_cells_single(node->chosen.accesses[0].resource.index)];
         return;
     case RANDOM_FILL:
         memory->outputs[place] = (uint32_t)node->salt * UINT64_C(0x100000001);

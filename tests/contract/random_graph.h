@@ -7,13 +7,11 @@
 
 #include <braid/braid.h>
 
-#include "support/random.h"
+#include "support/random_choice.h"
 
 enum {
     random_max_nodes = 48,
     random_max_words = 128, // a node's; all nodes' words are many enough to be fetched
-    random_max_before = 12,
-    random_max_accesses = 3,
     random_num_cells = 24,
     random_num_resources = 16,
 };
@@ -39,14 +37,9 @@ struct random_memory {
 struct random_node {
     enum random_kind kind;
     uint32_t bundle;
-    int role;                           // -1 prelude, 0 main, 1 epilogue
-    uint32_t before[random_max_before]; // explicit edges, by place in the sequence
-    uint32_t num_before;
-    uint32_t resources[random_max_accesses];
-    braid_access_mode modes[random_max_accesses];
-    uint32_t num_accesses;
-    uint64_t salt, delay_ns, cost_ns;
-    uint32_t lane_hint;
+    int role;                    // -1 prelude, 0 main, 1 epilogue
+    struct random_choice chosen; // nodes by place in the sequence
+    uint64_t salt, delay_ns;
     uint32_t words[random_max_words]; // as test_mix reads them
     uint32_t num_words;
 

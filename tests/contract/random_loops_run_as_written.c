@@ -12,33 +12,26 @@
 #include "contract/groups.h"
 #include "support/written.h"
 
-struct built {
-    braid_graph *graph;
-    uint32_t *words; // on the device
-    braid_resource resources[NUM_ALL];
-    braid_node regions[NUM_REGIONS];
-    braid_node nodes[MOST_STATEMENTS]; // ELSE and END have none
-};
-
 // A word that the node reads and writes has one access, as both.
 static uint32_t find_accesses(const struct built *built, const struct statement *it,
                               braid_access *accesses)
 {
     const uint32_t reads[2] = { it->from, it->other };
     uint32_t num_reads = it->kind == ADD ? 2 : it->kind != FILL, num = 1;
-    accesses[0] = (braid_access){ built->resources[it->to], BRAID_WRITE };
+    accesses[0] = (braid_access){ built->words[it->to], BRAID_WRITE };
     for (uint32_t i = 0; i < num_reads; i++) {
         if (reads[i] == it->to)
             accesses[0].mode = BRAID_READ_WRITE;
         else if (i == 0 || reads[1] != reads[0])
-            accesses[num++] = (braid_access){ built->resources[reads[i]], BRAID_READ };
+            accesses[num++] = (braid_access){ built->words[reads[i]], BRAID_READ };
     }
     return num;
 }
 
-static braid_node add_statement(struct built *built, const struct statement *it)
+static braid_node add_statement(struct built *built, const struct statement *it, uint32_t depth)
 {
-    uint32_t *words = built->words, *to = words + it->to, *from = words + it->from;
+    (void)depth;
+    uint32_t *words = built->user, *to = words + it->to, *from = words + it->from;
     braid_access accesses[3];
     braid_node_options options = { .accesses = accesses,
                                    .num_accesses = find_accesses(built, it, accesses) };
@@ -48,41 +41,22 @@ static braid_node add_statement(struct built *built, const struct statement *it)
         return add_add(built->graph, options, to, from, words + it->other, 1);
     if (it->kind == FILL)
         return add_fill(built->graph, options, to, it->addend, 1);
-    return add_copy(built->graph, options, to, from, sizeof(*to));
-}
-
-static void add_program(struct built *built, const struct written *written)
-{
-    for (uint32_t i = 0; i < written->num; i++) {
-        const struct statement *it = &written->statements[i];
-        braid_loop how = it->how;
-        if (it->has_condition)
-            how.condition = built->resources[it->to];
-        if (it->kind == LOOP)
-            built->nodes[i] = begin_loop(built->graph, how);
-        else if (it->kind == IF)
-            built->nodes[i] = begin_branch(built->graph, built->resources[it->to]);
-        else if (it->kind == ELSE)
-            check_ok(braid_graph_else(built->graph));
-        else if (it->kind == END)
-            check_ok(braid_graph_end(built->graph));
-        else
-            built->nodes[i] = add_statement(built, it);
-        if (it->kind == LOOP || it->kind == IF)
-            built->regions[it->region] = built->nodes[i];
-    }
+    if (it->kind == COPY)
+        return add_copy(built->graph, options, to, from, sizeof(*to));
+    return (braid_node){ 0 };
 }
 
 static void build(struct contract *contract, const struct written *written, struct built *built)
 {
-    *built = (struct built){ .graph = contract_graph(contract),
-                             .words = contract_numbers(contract, NUM_ALL) };
+    uint32_t *words = contract_numbers(contract, NUM_ALL);
+    *built =
+        (struct built){ .graph = contract_graph(contract), .add = add_statement, .user = words };
     for (uint32_t i = 0; i < NUM_ALL; i++) {
         char name[16];
         snprintf(name, sizeof(name), "word %u", i);
-        built->resources[i] = add_word(built->graph, name, built->words + i);
+        built->words[i] = add_word(built->graph, name, words + i);
     }
-    add_program(built, written);
+    written_build(written, built);
 }
 
 static void run_frames_of(braid_exec *exec, uint64_t seed)
@@ -100,7 +74,7 @@ static void check_words(struct contract *contract, uint64_t seed, const struct b
                         const struct memory *expected)
 {
     for (uint32_t i = 0; i < NUM_ALL; i++) {
-        uint32_t found = contract_number(contract, built->words + i);
+        uint32_t found = contract_number(contract, (uint32_t *)built->user + i);
         if (found != expected->words[i])
             print_message("seed %" PRIu64 ": word %u is %u instead of %u\n", seed, i, found,
                           expected->words[i]);

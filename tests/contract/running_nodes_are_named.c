@@ -252,13 +252,13 @@ static void a_node_of_a_loop_tells_its_iteration(void **state)
 }
 
 // The gate is met in the third iteration of the inner loop, once the outer one has entered it for
-// the second time.
+// the second time. The kernel of the other arm has ended by then.
 static void a_node_of_a_loop_inside_tells_the_innermost_iteration(void **state)
 {
     struct contract *contract = *state;
     braid_graph *graph = contract_graph(contract);
     struct gate gate = contract_gate(contract);
-    uint32_t *left = contract_numbers(contract, 1);
+    uint32_t *left = contract_numbers(contract, 2);
     const uint32_t outer_times = 2, inner_times = 3, num_before = 5;
     braid_resource before;
     braid_node branch;
@@ -269,7 +269,7 @@ static void a_node_of_a_loop_inside_tells_the_innermost_iteration(void **state)
     add_axpy(graph, (braid_node_options){ USES({ before, BRAID_READ_WRITE }) }, left, left, 1,
              UINT32_MAX, 1);
     check_ok(braid_graph_begin_if(graph, &(braid_if){ .condition = before }, &branch));
-    add_empty(graph, (braid_node_options){ 0 });
+    add_axpy(graph, (braid_node_options){ 0 }, left + 1, left + 1, 1, 1, 1);
     check_ok(braid_graph_else(graph));
     braid_node stuck = add_gate(graph, (braid_node_options){ 0 }, gate);
     for (int i = 0; i < 3; i++)

@@ -72,7 +72,7 @@ struct backend_kernel *load_kernel(struct backend *backend, const char *name,
 {
     braid_kernel kernel = { .name = name, .cpu = call };
     struct backend_kernel *loaded = NULL;
-    check_ok(backend->ops->kernel_load(backend, &kernel, KERNEL_AS_IT_IS, NULL, 0, &loaded));
+    check_ok(backend->ops->kernel_load(backend, &kernel, KERNEL_AS_IT_IS, NULL, NULL, 0, &loaded));
     return loaded;
 }
 

@@ -9,6 +9,7 @@
 #include "support/asker.h"
 #include "support/check.h"
 #include "support/failing_memory.h"
+#include "support/owner.h"
 
 enum { MOST_FRAMES = 10000, NUM_OFFSETS = 4 };
 
@@ -31,13 +32,9 @@ static void nothing(void *user)
 
 static braid_exec *make_exec(braid_device *device, braid_exec_mode mode)
 {
-    braid_graph *graph = NULL;
-    braid_exec *exec = NULL;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &slow_kernel }, NULL));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec));
-    braid_graph_destroy(graph);
-    return exec;
+    return own_exec(device, graph, &(braid_exec_options){ .mode = mode });
 }
 
 // Launches on the two streams in turn, without memory, until the pools are empty. Which allocation
@@ -72,7 +69,7 @@ static void check(braid_exec_mode mode, int num_besides)
     unsigned num_when_waited = atomic_load(&num_run);
     for (int i = 0; i < 2; i++)
         braid_stream_destroy(streams[i]);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     braid_device_close(device);
     assert_int_equal(num_when_waited, atomic_load(&num_run));
     assert_true(num_when_waited >= num_launched);
@@ -121,7 +118,6 @@ static void ask_and_open(void *user)
 
 static void open_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_frames)
 {
-    braid_graph *graph = NULL;
     const braid_device_options device_options = { .backend = "cpu", .num_workers = 2 };
     const braid_host_call call = { .call = wait_until_open, .user = asked };
     const braid_exec_options options = {
@@ -132,18 +128,17 @@ static void open_asked(struct asked *asked, braid_exec_mode mode, uint32_t num_f
     };
     asker_init(&asked->asker);
     check_ok(braid_device_open(&device_options, &asked->device));
-    check_ok(braid_stream_create(asked->device, NULL, &asked->stream));
-    check_ok(braid_graph_create(&graph));
+    asked->stream = own_stream(asked->device);
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
     check_ok(braid_exec_create(asked->device, graph, &options, &asked->asker.exec));
-    braid_graph_destroy(graph);
 }
 
 static void finish_asked(struct asked *asked)
 {
     asker_finish(&asked->asker);
     braid_exec_destroy(asked->asker.exec);
-    braid_stream_destroy(asked->stream);
+    destroy_now(asked->stream);
     check_ok(braid_device_close(asked->device));
 }
 
@@ -178,9 +173,9 @@ static void they_may_wait_for_who_uses_the_exec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_graph_replay),
-        cmocka_unit_test(on_streams),
-        cmocka_unit_test(they_may_wait_for_who_uses_the_exec),
+        owning_test(by_graph_replay),
+        owning_test(on_streams),
+        owning_test(they_may_wait_for_who_uses_the_exec),
     };
     return cmocka_run_group_tests_name("cpu: frames are awaited when memory runs out", tests, NULL,
                                        NULL);

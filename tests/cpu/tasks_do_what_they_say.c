@@ -191,8 +191,9 @@ static void a_kernel_without_cpu_code_is_refused_by_name(void **state)
     (void)state;
     braid_kernel kernel = { .name = "gpu_only" };
     struct backend_kernel *loaded = NULL;
-    check_fails(backend->ops->kernel_load(backend, &kernel, KERNEL_AS_IT_IS, NULL, 0, &loaded),
-                BRAID_UNSUPPORTED, "gpu_only");
+    check_fails(
+        backend->ops->kernel_load(backend, &kernel, KERNEL_AS_IT_IS, NULL, NULL, 0, &loaded),
+        BRAID_UNSUPPORTED, "gpu_only");
     assert_null(loaded);
 }
 

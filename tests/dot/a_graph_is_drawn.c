@@ -7,6 +7,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 static char memory[16];
 
@@ -99,11 +100,10 @@ static void nodes_edges_and_bundles_are_there(void **state)
 static void the_box_of_a_bundle_is_in_that_of_its_loop(void **state)
 {
     (void)state;
-    braid_graph *graph;
     braid_resource list;
     braid_node user;
     static const braid_kernel clear = { .name = "clear", .source = "x" };
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_resource(graph, "list", &list));
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 3 }, NULL));
     check_ok(braid_graph_add_host_call(
@@ -122,18 +122,16 @@ static void the_box_of_a_bundle_is_in_that_of_its_loop(void **state)
                         "    subgraph cluster_bundle_1 {\n");
     assert_has(drawing, "implied=bundle];\n    }\n    }\n");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 // From the writer of a version to who reads it a frame later; and what only sleeps says so.
 static void what_later_frames_read_is_dashed(void **state)
 {
     (void)state;
-    braid_graph *graph;
     braid_resource codec, before;
     char *drawing = NULL;
     size_t length = 0;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_versioned_buffer(graph, "codec", NULL, 3, 64, &codec));
     check_ok(braid_graph_add_earlier_version(graph, codec, 2, &before));
     check_ok(braid_graph_add_host_call(graph,
@@ -150,7 +148,6 @@ static void what_later_frames_read_is_dashed(void **state)
     assert_has(drawing, "1 -> 0 [xlabel=\"codec[-2]\", style=dashed");
     assert_has(drawing, "kind=host, blocking=true");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 static void use(braid_graph *graph, braid_parameter parameter, braid_parameter_use part)
@@ -164,12 +161,11 @@ static void what_parameters_change_is_told(void **state)
 {
     static const braid_kernel shift = { .name = "shift", .cpu = kernel_function, .source = "s" };
     const uint32_t number = 0;
-    braid_graph *graph;
     braid_schedule *schedule;
     braid_parameter position, steps;
     braid_node first, second;
     (void)state;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_parameter(graph, "position", 12, &position));
     check_ok(braid_graph_add_parameter(graph, "steps", 12, &steps));
     const braid_kernel_node launch = { .kernel = &shift,
@@ -201,7 +197,6 @@ static void what_parameters_change_is_told(void **state)
                               "changed by steps: grid.x; position: argument 1, argument 0");
     free(drawing);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void the_same_graph_gives_the_same_text(void **state)
@@ -219,12 +214,10 @@ static void the_same_graph_gives_the_same_text(void **state)
 static void an_empty_graph_is_drawn(void **state)
 {
     (void)state;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     char *drawing = draw(graph);
     assert_has(drawing, "digraph");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 static void a_full_disk_is_an_error(void **state)
@@ -252,14 +245,14 @@ static void null_arguments_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_edges_and_bundles_are_there),
-        cmocka_unit_test(the_box_of_a_bundle_is_in_that_of_its_loop),
-        cmocka_unit_test(what_later_frames_read_is_dashed),
-        cmocka_unit_test(what_parameters_change_is_told),
-        cmocka_unit_test(the_same_graph_gives_the_same_text),
-        cmocka_unit_test(an_empty_graph_is_drawn),
-        cmocka_unit_test(a_full_disk_is_an_error),
-        cmocka_unit_test(null_arguments_are_refused),
+        owning_test(nodes_edges_and_bundles_are_there),
+        owning_test(the_box_of_a_bundle_is_in_that_of_its_loop),
+        owning_test(what_later_frames_read_is_dashed),
+        owning_test(what_parameters_change_is_told),
+        owning_test(the_same_graph_gives_the_same_text),
+        owning_test(an_empty_graph_is_drawn),
+        owning_test(a_full_disk_is_an_error),
+        owning_test(null_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 
 #include "dot/svg.h"
 #include "support/check.h"
-#include "support/random.h"
+#include "support/owner.h"
+#include "support/random_choice.h"
 
 static void kernel_function(const braid_blocks *blocks, void *const *args)
 {
@@ -70,8 +71,7 @@ static void add_task(braid_graph *graph, const char *name, uint64_t cost_ns, uin
 static void lanes_waits_and_the_critical_path_are_drawn(void **state)
 {
     (void)state;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     add_task(graph, "start", 1000, UINT32_MAX);
     add_task(graph, "long", 5000, 0);
     add_task(graph, "short", 2000, 0);
@@ -90,7 +90,6 @@ static void lanes_waits_and_the_critical_path_are_drawn(void **state)
     assert_has(drawing, "    2 -> 3 [style=dashed, xlabel=\"p1\"];\n");
     assert_has(drawing, "4 nodes on 2 lanes, 2 waits for 2 records; makespan 7.00 us");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 // A loop with a prelude that clears `list`.
@@ -110,9 +109,8 @@ static void add_loop(braid_graph *graph, braid_resource list)
 static void what_a_resource_serialises_is_dotted_with_its_name(void **state)
 {
     (void)state;
-    braid_graph *graph;
     braid_resource list;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_resource(graph, "list \"ptr\"", &list));
     add_loop(graph, list);
     add_loop(graph, list);
@@ -122,28 +120,24 @@ static void what_a_resource_serialises_is_dotted_with_its_name(void **state)
     assert_has(drawing, "    0 -> 3 [");
     assert_has(strstr(drawing, "    0 -> 3 ["), "style=dotted, xlabel=\"list \\\"ptr\\\"\"");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 static void nodes_that_share_a_lane_for_want_of_others_are_dotted(void **state)
 {
     (void)state;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     add_task(graph, "one", 1000, UINT32_MAX);
     add_task(graph, "other", 1000, UINT32_MAX);
     char *drawing = plan_and_draw(graph, 1);
     assert_has(drawing, " -> ");
     assert_has(strstr(drawing, " -> "), "style=dotted, weight=20];\n");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 static void a_lane_hint_is_named(void **state)
 {
     (void)state;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (int i = 0; i < 2; i++)
         check_ok(braid_graph_add_empty(
             graph, &(braid_empty){ .node = { .cost_ns = 1000, .lane_hint = 7 } }, NULL));
@@ -151,31 +145,31 @@ static void a_lane_hint_is_named(void **state)
     assert_has(drawing, "0 -> 1 [");
     assert_has(strstr(drawing, "0 -> 1 ["), "style=dotted, xlabel=\"lane hint\"");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 // A graph of all that can be drawn: random edges, bundles, resources and hints.
 static braid_graph *make_random_graph(struct random *random)
 {
-    braid_graph *graph;
+    const struct random_shape shape = { .edges = 1,
+                                        .accesses = 1,
+                                        .num_resources = 4,
+                                        .num_modes = 4,
+                                        .hinted = 10,
+                                        .num_hints = 1,
+                                        .most_ns = 5000 };
     braid_resource resources[4];
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (int i = 0; i < 4; i++)
         check_ok(braid_graph_add_resource(graph, "r\\\"<\xff", &resources[i]));
     braid_node nodes[30];
     for (uint32_t i = 0; i < 30; i++) {
-        braid_access access = { resources[random_below(random, 4)],
-                                (braid_access_mode)(1 + random_below(random, 4)) };
-        braid_kernel_node launch = { .kernel = &loop_kernel,
-                                     .node = { .name = "n\n\"",
-                                               .accesses = &access,
-                                               .num_accesses = random_below(random, 2),
-                                               .cost_ns = random_below(random, 5000),
-                                               .lane_hint = random_chance(random, 10) } };
+        struct random_choice choice;
+        random_choose(random, &shape, nodes, i, resources, &choice);
+        choice.options.name = "n\n\"";
+        braid_kernel_node launch = { .kernel = &loop_kernel, .node = choice.options };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
-        if (i > 0 && random_chance(random, 60))
-            check_ok(braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]));
         launch.node.lane_hint = 0;
+        launch.node.num_after = 0;
         braid_kernel_node prelude = launch, epilogue = launch;
         prelude.node.prelude_of = nodes[i];
         if (random_chance(random, 30))
@@ -219,7 +213,7 @@ static void random_plans_are_drawn_whole_and_the_same_each_time(void **state)
         free(two);
         braid_schedule_destroy(first);
         braid_schedule_destroy(second);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -236,28 +230,25 @@ static void graphviz_takes_any_plan(void **state)
         assert_non_null(svg);
         free(svg);
         free(drawing);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
 static void an_empty_plan_is_drawn(void **state)
 {
     (void)state;
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     char *drawing = plan_and_draw(graph, 2);
     assert_has(drawing, "0 nodes on ");
     free(drawing);
-    braid_graph_destroy(graph);
 }
 
 // Costs that nobody gave are not drawn, whatever they were planned as; a cost of 1 ns is.
 static void only_costs_that_were_given_are_drawn(void **state)
 {
     (void)state;
-    braid_graph *graph;
     braid_schedule *schedule, *again;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     add_task(graph, "one", 1, UINT32_MAX);
     const braid_kernel_node launch = { .kernel = &loop_kernel };
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
@@ -276,7 +267,6 @@ static void only_costs_that_were_given_are_drawn(void **state)
     free(drawing);
     braid_schedule_destroy(again);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static const braid_kernel inside_kernel = { .name = "i", .cpu = kernel_function, .source = "i" };
@@ -300,10 +290,9 @@ static braid_node add_call(braid_graph *graph, const char *name, const braid_ker
 // One lane: a, b | clear, list, loop (which has no source) | whole bundle, c.
 static char *draw_islands(void)
 {
-    braid_graph *graph;
     braid_schedule *schedule;
     const braid_node none = { 0 };
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     braid_node a = add_call(graph, "a", &inside_kernel, none, none);
     braid_node b = add_call(graph, "b", &inside_kernel, a, none);
     braid_node loop = add_call(graph, "loop", &loop_kernel, b, none);
@@ -318,7 +307,6 @@ static char *draw_islands(void)
     check_ok(braid_schedule_verify(schedule, graph));
     char *drawing = draw(schedule);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
     return drawing;
 }
 
@@ -354,15 +342,15 @@ static void islands_are_boxed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_costs_that_were_given_are_drawn),
-        cmocka_unit_test(lanes_waits_and_the_critical_path_are_drawn),
-        cmocka_unit_test(what_a_resource_serialises_is_dotted_with_its_name),
-        cmocka_unit_test(nodes_that_share_a_lane_for_want_of_others_are_dotted),
-        cmocka_unit_test(a_lane_hint_is_named),
-        cmocka_unit_test(random_plans_are_drawn_whole_and_the_same_each_time),
-        cmocka_unit_test(graphviz_takes_any_plan),
-        cmocka_unit_test(an_empty_plan_is_drawn),
-        cmocka_unit_test(islands_are_boxed),
+        owning_test(only_costs_that_were_given_are_drawn),
+        owning_test(lanes_waits_and_the_critical_path_are_drawn),
+        owning_test(what_a_resource_serialises_is_dotted_with_its_name),
+        owning_test(nodes_that_share_a_lane_for_want_of_others_are_dotted),
+        owning_test(a_lane_hint_is_named),
+        owning_test(random_plans_are_drawn_whole_and_the_same_each_time),
+        owning_test(graphviz_takes_any_plan),
+        owning_test(an_empty_plan_is_drawn),
+        owning_test(islands_are_boxed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

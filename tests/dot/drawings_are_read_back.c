@@ -13,7 +13,7 @@
 #include "dot_file.h"
 #include "planner/corpus.h"
 #include "support/check.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 #include "task_graph.h"
 
 // What may be inside an island, and what of it may not.
@@ -194,26 +194,6 @@ static void add_resources(struct shape *shape)
     shape->num_resources = 10;
 }
 
-static braid_node_options choose_options(struct shape *shape, braid_access *accesses,
-                                         braid_node *before)
-{
-    struct random *random = &shape->random;
-    braid_node_options options = { .accesses = accesses, .after = before };
-    options.num_accesses = random_below(random, 3);
-    for (size_t i = 0; i < options.num_accesses; i++)
-        accesses[i] = (braid_access){ shape->resources[random_below(random, shape->num_resources)],
-                                      (braid_access_mode)(1 + random_below(random, 5)) };
-    if (random_below(random, 4) > 0)
-        options.cost_ns = 1 + random_below(random, 5000);
-    if (random_below(random, 8) == 0)
-        options.lane_hint = 1 + random_below(random, 3);
-    if (shape->num_nodes > 0 && random_below(random, 2) == 0) {
-        *before = braid_graph_node(shape->graph, random_below(random, shape->num_nodes));
-        options.num_after = 1;
-    }
-    return options;
-}
-
 // A node that is given the addresses of what it accesses, as far as that has any.
 static braid_status add_addressed(struct shape *shape, const braid_node_options *options)
 {
@@ -318,11 +298,21 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
     struct shape shape = { .random.state = seed, .has_places = has_places };
     check_ok(braid_graph_create(&shape.graph));
     add_resources(&shape);
+    const struct random_shape choices = { .edges = 1,
+                                          .accesses = 2,
+                                          .num_resources = shape.num_resources,
+                                          .num_modes = 5,
+                                          .hinted = 12,
+                                          .num_hints = 3,
+                                          .most_ns = 5000 };
     uint32_t num = 1 + random_below(&shape.random, 30), last_main = 0;
+    braid_node nodes[30];
     for (; shape.num_nodes < num; shape.num_nodes++) {
-        braid_access accesses[3];
-        braid_node before;
-        braid_node_options options = choose_options(&shape, accesses, &before);
+        struct random_choice choice;
+        random_choose(&shape.random, &choices, nodes, shape.num_nodes, shape.resources, &choice);
+        braid_node_options options = choice.options;
+        if (random_below(&shape.random, 4) == 0)
+            options.cost_ns = 0;
         uint32_t role = shape.num_nodes > 0 ? random_below(&shape.random, 5) : 0;
         if (role == 1)
             options.prelude_of = braid_graph_node(shape.graph, last_main);
@@ -337,6 +327,7 @@ static braid_graph *make_graph(uint64_t seed, bool has_places)
             options.lane_hint = 0;
         }
         check_ok(add_node(&shape, &options));
+        nodes[shape.num_nodes] = braid_graph_node(shape.graph, shape.num_nodes);
     }
     choose_outputs(&shape);
     return shape.graph;

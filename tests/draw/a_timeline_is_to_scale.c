@@ -8,6 +8,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 static void kernel_function(const braid_blocks *blocks, void *const *args)
 {
@@ -42,10 +43,9 @@ static void assert_has(const char *picture, const char *text)
 // start -> long, short <&>; both before end; long has a prelude. On two lanes.
 static braid_schedule *make_plan(void)
 {
-    braid_graph *graph;
     braid_schedule *schedule;
     braid_node start, longer, shorter;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(
         graph,
         &(braid_kernel_node){ .kernel = &kernel, .node = { .name = "start", .cost_ns = 1000 } },
@@ -75,7 +75,6 @@ static braid_schedule *make_plan(void)
                                NULL));
     braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
     check_ok(braid_schedule_create(graph, &options, &schedule));
-    braid_graph_destroy(graph);
     return schedule;
 }
 
@@ -249,10 +248,9 @@ static void frames_that_overlap_are_drawn(void **state)
 static void guesses_are_told(void **state)
 {
     (void)state;
-    braid_graph *graph;
     braid_schedule *schedule;
     const braid_kernel_node launch = { .kernel = &kernel };
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_ok(braid_schedule_create(graph, NULL, &schedule));
     char *picture = draw(schedule, NULL);
@@ -264,7 +262,6 @@ static void guesses_are_told(void **state)
     assert_null(strstr(picture, "a guess</title>")); // what was measured is none
     free(picture);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Three calls of one kernel of 500 ns, 100 ns apart, and one node outside.
@@ -272,10 +269,9 @@ static void islands_are_framed(void **state)
 {
     (void)state;
     static const braid_kernel inside = { .name = "i", .cpu = kernel_function, .source = "i" };
-    braid_graph *graph;
     braid_schedule *schedule;
     braid_node last = { 0 };
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (int i = 0; i < 4; i++) {
         const braid_node before = last;
         const braid_kernel_node launch = {
@@ -287,7 +283,6 @@ static void islands_are_framed(void **state)
     const braid_schedule_options options = { .max_lanes = 1,
                                              .costs = { .node_ns = 800, .island_call_ns = 100 } };
     check_ok(braid_schedule_create(graph, &options, &schedule));
-    braid_graph_destroy(graph);
     char *picture = draw(schedule, NULL);
     double x, width, pixel = 1470.0 / 3000;
     find_node(picture, "island 0", &x, &width);
@@ -326,10 +321,9 @@ static void kinds_of_nodes_and_ends_of_waits_are_told(void **state)
 {
     (void)state;
     int from[4] = { 0 }, to[4];
-    braid_graph *graph;
     braid_node copy, host;
     braid_schedule *schedule;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_copy(
         graph, &(braid_copy){ .node.cost_ns = 1000, .to = to, .from = from, .bytes = sizeof(to) },
         &copy));
@@ -351,7 +345,6 @@ static void kinds_of_nodes_and_ends_of_waits_are_told(void **state)
                ".wait{fill:none;stroke:#6d7a8c;stroke-width:.7;marker-end:url(#braid-head)}");
     free(picture);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void times_are_shown_in_the_unit_given(void **state)
@@ -380,9 +373,8 @@ static void large_plans_are_drawn_in_blocks(void **state)
 {
     (void)state;
     enum { NUM_NODES = 20000 };
-    braid_graph *graph;
     braid_schedule *schedule;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         braid_node before = braid_graph_node(graph, i - 1);
         braid_empty node = { .node = {
@@ -398,7 +390,6 @@ static void large_plans_are_drawn_in_blocks(void **state)
     assert_true(drawn > 0 && drawn < 30);
     free(picture);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void the_same_plan_gives_the_same_text(void **state)
@@ -440,33 +431,31 @@ static void bad_arguments_are_refused(void **state)
 static void an_empty_plan_is_drawn(void **state)
 {
     (void)state;
-    braid_graph *graph;
     braid_schedule *schedule;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_schedule_create(graph, NULL, &schedule));
     char *picture = draw(schedule, NULL);
     assert_has(picture, "0 nodes on 0 lanes");
     assert_has(picture, "</svg>");
     free(picture);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_stand_where_they_are_planned),
-        cmocka_unit_test(measured_times_are_drawn_where_given),
-        cmocka_unit_test(kinds_of_nodes_and_ends_of_waits_are_told),
-        cmocka_unit_test(launches_are_drawn_above_the_lanes),
-        cmocka_unit_test(frames_that_overlap_are_drawn),
-        cmocka_unit_test(guesses_are_told),
-        cmocka_unit_test(times_are_shown_in_the_unit_given),
-        cmocka_unit_test(islands_are_framed),
-        cmocka_unit_test(large_plans_are_drawn_in_blocks),
-        cmocka_unit_test(the_same_plan_gives_the_same_text),
-        cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(an_empty_plan_is_drawn),
+        owning_test(nodes_stand_where_they_are_planned),
+        owning_test(measured_times_are_drawn_where_given),
+        owning_test(kinds_of_nodes_and_ends_of_waits_are_told),
+        owning_test(launches_are_drawn_above_the_lanes),
+        owning_test(frames_that_overlap_are_drawn),
+        owning_test(guesses_are_told),
+        owning_test(times_are_shown_in_the_unit_given),
+        owning_test(islands_are_framed),
+        owning_test(large_plans_are_drawn_in_blocks),
+        owning_test(the_same_plan_gives_the_same_text),
+        owning_test(bad_arguments_are_refused),
+        owning_test(an_empty_plan_is_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

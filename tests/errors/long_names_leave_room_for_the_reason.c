@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 enum { LONG = 5000 };
 
@@ -26,8 +27,7 @@ static void a_node_names_what_is_wrong(void **state)
 {
     (void)state;
     char *name = name_of('n'), *kernel_name = name_of('k');
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     const braid_kernel kernel = { .name = kernel_name, .cpu = on_cpu };
     const braid_kernel no_code = { .name = kernel_name };
     const braid_kernel_node large = { .kernel = &kernel,
@@ -41,7 +41,6 @@ static void a_node_names_what_is_wrong(void **state)
     braid_resource buffer;
     check_fails(braid_graph_add_buffer(graph, name, NULL, 0, &buffer), BRAID_INVALID_ARGUMENT,
                 "its size is 0 bytes");
-    braid_graph_destroy(graph);
     free(name);
     free(kernel_name);
 }
@@ -50,17 +49,15 @@ static void two_buffers_are_told_to_overlap(void **state)
 {
     (void)state;
     char *first = name_of('a'), *second = name_of('b');
-    braid_graph *graph;
     braid_resource buffer;
     braid_schedule *schedule;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, first, graph, 8, &buffer));
     check_ok(braid_graph_add_buffer(graph, second, graph, 8, &buffer));
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ BRAID_ACCESSES({ buffer, BRAID_READ }) },
                                    NULL));
     check_fails(braid_schedule_create(graph, NULL, &schedule), BRAID_INVALID_ARGUMENT,
                 "two buffers never conflict");
-    braid_graph_destroy(graph);
     free(first);
     free(second);
 }
@@ -70,11 +67,10 @@ static void a_cycle_tells_its_reasons(void **state)
 {
     (void)state;
     enum { NUM_NODES = 12 };
-    braid_graph *graph;
     braid_node nodes[NUM_NODES];
     braid_schedule *schedule;
     char *name = name_of('n');
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (int i = 0; i < NUM_NODES; i++) {
         bool is_end = i == 0 || i == NUM_NODES - 1;
         const braid_empty empty = { .node = { .name = name, .lane_hint = is_end ? 9 : 0 } };
@@ -83,7 +79,6 @@ static void a_cycle_tells_its_reasons(void **state)
     for (int i = 1; i < NUM_NODES; i++)
         check_ok(braid_graph_add_edge(graph, nodes[i], nodes[i - 1]));
     check_fails(braid_schedule_create(graph, NULL, &schedule), BRAID_CYCLE, "by lane hint 9");
-    braid_graph_destroy(graph);
     free(name);
 }
 
@@ -94,14 +89,12 @@ static void a_kernel_without_code_is_told(void **state)
     const braid_kernel kernel = { .name = name, .source = "extern" };
     const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
     braid_device *device;
-    braid_graph *graph;
     braid_exec *exec;
     check_ok(braid_device_open(&options, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel }, NULL));
     check_fails(braid_exec_create(device, graph, NULL, &exec), BRAID_UNSUPPORTED,
                 "has no CPU function");
-    braid_graph_destroy(graph);
     braid_device_close(device);
     free(name);
 }
@@ -109,10 +102,10 @@ static void a_kernel_without_code_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_names_what_is_wrong),
-        cmocka_unit_test(two_buffers_are_told_to_overlap),
-        cmocka_unit_test(a_cycle_tells_its_reasons),
-        cmocka_unit_test(a_kernel_without_code_is_told),
+        owning_test(a_node_names_what_is_wrong),
+        owning_test(two_buffers_are_told_to_overlap),
+        owning_test(a_cycle_tells_its_reasons),
+        owning_test(a_kernel_without_code_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

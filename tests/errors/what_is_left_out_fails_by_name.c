@@ -7,6 +7,7 @@
 #include <braid/rank.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 // The message begins with the function's name.
 #define CHECK_LEFT_OUT(call, addon) check_left_out((call), #call, addon)
@@ -23,8 +24,7 @@ static void check_left_out(braid_status status, const char *call, const char *ad
 static void a_function_tells_its_name(void **state)
 {
     (void)state;
-    braid_graph *graph = NULL;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     size_t num;
     uint64_t bytes;
     braid_timings timings;
@@ -59,7 +59,6 @@ static void a_function_tells_its_name(void **state)
     braid_communicator_get_info(NULL, &info);
     assert_int_equal(info.num_ranks, 0);
     assert_true(braid_graph_takes_part(graph, NULL, 0));
-    braid_graph_destroy(graph);
 }
 
 static void count(void *user)
@@ -72,30 +71,26 @@ static void a_graph_is_played_without_islands(void **state)
     (void)state;
     int num_calls = 0;
     braid_device *device = NULL;
-    braid_graph *graph = NULL;
-    braid_exec *exec = NULL;
-    braid_stream *stream = NULL;
     const braid_device_options options = { .backend = "cpu", .num_workers = 1 };
     const braid_host_call call = { .node.name = "count", .call = count, .user = &num_calls };
     check_ok(braid_device_open(&options, &device));
-    check_ok(braid_stream_create(device, NULL, &stream));
-    check_ok(braid_graph_create(&graph));
+    braid_stream *stream = own_stream(device);
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, NULL));
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_exec *exec = own_exec(device, graph, NULL);
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(num_calls, 1);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_stream_destroy(stream);
+    destroy_now(exec);
+    destroy_now(stream);
     check_ok(braid_device_close(device));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_function_tells_its_name),
-        cmocka_unit_test(a_graph_is_played_without_islands),
+        owning_test(a_function_tells_its_name),
+        owning_test(a_graph_is_played_without_islands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 // Two buffers are shared by all frames, the last is each frame's own.
 enum { MOST_ACCESSES = 3, OWN = 2, NUM_BUFFERS = 3 };
@@ -60,13 +61,10 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
 {
     static int memory[NUM_BUFFERS];
     bool is_begun = false;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     braid_exec_info info;
     braid_resource buffers[NUM_BUFFERS];
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     for (int i = 0; i < OWN; i++)
         check_ok(braid_graph_add_buffer(graph, "shared", &memory[i], sizeof(int), &buffers[i]));
     check_ok(braid_graph_add_transient(graph, "own", 64, 0, &buffers[OWN]));
@@ -83,11 +81,9 @@ static braid_exec_info info_of(const struct task *tasks, int num_tasks, uint32_t
                         .max_concurrent = max_concurrent,
                         .max_threads = tasks[0].is_host_call ? 1024 : 0 },
     };
-    check_ok(braid_exec_create(device, graph, &options, &exec));
+    braid_exec *exec = own_exec(device, graph, &options);
     braid_exec_get_info(exec, &info);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_device_close(device);
+    destroy_owned();
     return info;
 }
 
@@ -179,14 +175,14 @@ static void a_gpu_makes_calls_that_compute_one_after_another(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_that_pass_on_one_state_gain_nothing),
-        cmocka_unit_test(a_pipeline_takes_what_its_longest_circle_takes),
-        cmocka_unit_test(one_frame_in_flight_is_one_alone),
-        cmocka_unit_test(a_full_device_gains_nothing),
-        cmocka_unit_test(a_node_that_may_start_later_holds_nothing_up),
-        cmocka_unit_test(frames_that_share_nothing_divide_the_time),
-        cmocka_unit_test(a_loop_takes_what_its_iterations_take),
-        cmocka_unit_test(a_gpu_makes_calls_that_compute_one_after_another),
+        owning_test(nodes_that_pass_on_one_state_gain_nothing),
+        owning_test(a_pipeline_takes_what_its_longest_circle_takes),
+        owning_test(one_frame_in_flight_is_one_alone),
+        owning_test(a_full_device_gains_nothing),
+        owning_test(a_node_that_may_start_later_holds_nothing_up),
+        owning_test(frames_that_share_nothing_divide_the_time),
+        owning_test(a_loop_takes_what_its_iterations_take),
+        owning_test(a_gpu_makes_calls_that_compute_one_after_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

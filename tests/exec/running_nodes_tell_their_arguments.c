@@ -7,6 +7,7 @@
 #include <braid/braid.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 
 enum { WORDS = 16 };
 
@@ -26,16 +27,13 @@ static braid_running_node find_running(const braid_arg *args, size_t num_args)
     const braid_kernel kernel = { .name = "stand", .cpu = stand };
     const braid_kernel_node node = { .kernel = &kernel, .args = args, .num_args = num_args };
     braid_running_node running;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     size_t num = 0;
     atomic_store(&is_entered, false);
     atomic_store(&may_end, false);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &node, NULL));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .black_box = true }, &exec));
+    braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .black_box = true });
     check_ok(braid_exec_launch(exec, NULL));
     while (!atomic_load(&is_entered))
         sched_yield();
@@ -43,9 +41,7 @@ static braid_running_node find_running(const braid_arg *args, size_t num_args)
     atomic_store(&may_end, true);
     assert_int_equal(num, 1);
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
+    destroy_owned();
     return running;
 }
 
@@ -87,8 +83,8 @@ static void what_has_no_room_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_as_there_are),
-        cmocka_unit_test(what_has_no_room_is_left_out),
+        owning_test(as_many_as_there_are),
+        owning_test(what_has_no_room_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

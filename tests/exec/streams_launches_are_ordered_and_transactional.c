@@ -2,6 +2,7 @@
 // What a launch through streams submits, read from a trace: forks, joins, waits, and failures of
 // every single call.
 #include "support/check.h"
+#include "support/owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,7 @@ static const struct {
 // that is not forked and one that is not joined show.
 static braid_graph *make_graph(braid_node nodes[NUM_NODES])
 {
-    braid_graph *graph = NULL;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     int value = 7;
     for (int i = 0; i < NUM_NODES; i++)
         check_ok(braid_graph_add_kernel(graph,
@@ -55,7 +55,6 @@ static braid_exec *make_exec(braid_device *device, const braid_exec_options *opt
     braid_graph *graph = make_graph(nodes);
     braid_exec *exec = NULL;
     check_ok(braid_exec_create(device, graph, options, &exec));
-    braid_graph_destroy(graph);
     return exec;
 }
 
@@ -89,9 +88,8 @@ static void assert_frame_is_between(int before, int after)
 static void check_fork_and_join(const braid_exec_options *options)
 {
     braid_device *device = NULL;
-    braid_stream *stream = NULL;
     check_ok(trace_open(&trace, false, &device));
-    check_ok(braid_stream_create(device, NULL, &stream));
+    braid_stream *stream = own_stream(device);
     braid_exec *exec = make_exec(device, options);
     braid_stream *const callers[] = { stream, NULL, stream };
     for (int i = 0; i < 3; i++) {
@@ -100,7 +98,7 @@ static void check_fork_and_join(const braid_exec_options *options)
         assert_frame_is_between(before, mark(device, callers[i]));
     }
     braid_exec_destroy(exec);
-    braid_stream_destroy(stream);
+    destroy_now(stream);
     braid_device_close(device);
     assert_true(trace.closed);
 }
@@ -116,11 +114,9 @@ static void forks_and_joins_that_follow_from_waits_are_left_out(void **state)
 {
     (void)state;
     braid_device *device = NULL;
-    braid_graph *graph = NULL;
     braid_node top, side[2];
-    braid_exec *exec = NULL;
     check_ok(trace_open(&trace, false, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     const braid_kernel_node launch = { .kernel = &kernel, .node.cost_ns = 100 };
     check_ok(braid_graph_add_kernel(graph, &launch, &top));
     for (int i = 0; i < 2; i++) {
@@ -129,14 +125,13 @@ static void forks_and_joins_that_follow_from_waits_are_left_out(void **state)
     }
     check_ok(braid_graph_add_kernel(
         graph, &(braid_kernel_node){ .kernel = &kernel, BRAID_AFTER(side[0], side[1]) }, NULL));
-    check_ok(braid_exec_create(device, graph, &on_three_lanes, &exec));
+    braid_exec *exec = own_exec(device, graph, &on_three_lanes);
     int from = trace.num_entries;
     check_ok(braid_exec_launch(exec, NULL));
     // A diamond on two lanes: two records and waits for its edges, and those of `done`.
     assert_int_equal(trace_count(&trace, TRACE_EVENT_RECORD, from), 2 + 1);
     assert_int_equal(trace_count(&trace, TRACE_STREAM_WAIT, from), 2 + 1);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
+    destroy_now(exec);
     braid_device_close(device);
 }
 
@@ -144,9 +139,8 @@ static void launches_on_different_streams_follow_each_other(void **state)
 {
     (void)state;
     braid_device *device = NULL;
-    braid_stream *other = NULL;
     check_ok(trace_open(&trace, false, &device));
-    check_ok(braid_stream_create(device, NULL, &other));
+    braid_stream *other = own_stream(device);
     braid_exec *exec = make_exec(device, &on_three_lanes);
     check_ok(braid_exec_launch(exec, NULL));
     int second_frame = trace.num_entries;
@@ -159,7 +153,7 @@ static void launches_on_different_streams_follow_each_other(void **state)
         }
     }
     braid_exec_destroy(exec);
-    braid_stream_destroy(other);
+    destroy_now(other);
     braid_device_close(device);
 }
 
@@ -264,7 +258,6 @@ static void a_creation_that_fails_at_any_call_returns_what_it_leased(void **stat
         assert_int_equal(trace.live_streams + trace.live_events, 0);
     } while (trace.failed);
     assert_true(k > 6); // one kernel, two streams, several events
-    braid_graph_destroy(graph);
 }
 
 static void events_are_renewed_where_the_device_asks_for_it(void **state)
@@ -327,28 +320,27 @@ static void graph_mode_is_refused_where_there_is_none_and_auto_says_why(void **s
         braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec),
         BRAID_UNSUPPORTED);
     assert_null(exec);
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    exec = own_exec(device, graph, NULL);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     assert_int_equal(info.mode, BRAID_MODE_STREAMS);
     assert_true(strlen(info.reason) > 0);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
+    destroy_now(exec);
     braid_device_close(device);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_launch_forks_from_and_joins_to_the_callers_stream),
-        cmocka_unit_test(forks_and_joins_that_follow_from_waits_are_left_out),
-        cmocka_unit_test(launches_on_different_streams_follow_each_other),
-        cmocka_unit_test(a_launch_creates_nothing_and_synchronises_nothing),
-        cmocka_unit_test(a_launch_that_fails_at_any_call_is_joined_and_can_be_repeated),
-        cmocka_unit_test(a_creation_that_fails_at_any_call_returns_what_it_leased),
-        cmocka_unit_test(events_are_renewed_where_the_device_asks_for_it),
-        cmocka_unit_test(leases_are_pooled_and_reused),
-        cmocka_unit_test(graph_mode_is_refused_where_there_is_none_and_auto_says_why),
+        owning_test(a_launch_forks_from_and_joins_to_the_callers_stream),
+        owning_test(forks_and_joins_that_follow_from_waits_are_left_out),
+        owning_test(launches_on_different_streams_follow_each_other),
+        owning_test(a_launch_creates_nothing_and_synchronises_nothing),
+        owning_test(a_launch_that_fails_at_any_call_is_joined_and_can_be_repeated),
+        owning_test(a_creation_that_fails_at_any_call_returns_what_it_leased),
+        owning_test(events_are_renewed_where_the_device_asks_for_it),
+        owning_test(leases_are_pooled_and_reused),
+        owning_test(graph_mode_is_refused_where_there_is_none_and_auto_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 // counts as ended before its mark is recorded, and none that has ended counts as late. A frame that
 // a wait found ended leaves its place.
 #include "support/check.h"
+#include "support/owner.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -38,21 +39,19 @@ static void set_up(struct fixture *fixture, uint32_t frames, braid_exec_when_ful
         .when_full = when_full,
         .deadline_ns = deadline_ns,
     };
-    braid_graph *graph = NULL;
     *fixture = (struct fixture){ 0 };
     check_ok(trace_open_graph(&fixture->trace, &fixture->device));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(
         graph, &(braid_kernel_node){ .node.cost_ns = 100, .kernel = &kernel }, NULL));
-    check_ok(braid_exec_create(fixture->device, graph, &options, &fixture->exec));
-    braid_graph_destroy(graph);
+    fixture->exec = own_exec(fixture->device, graph, &options);
     fixture->trace.user = fixture;
 }
 
 static void tear_down(struct fixture *fixture)
 {
     fixture->trace.while_asking = NULL;
-    braid_exec_destroy(fixture->exec);
+    destroy_now(fixture->exec);
     braid_device_close(fixture->device);
 }
 
@@ -234,14 +233,11 @@ static void a_wait_ends_with_its_frame_however_many_are_behind_it(void **state)
     const uint64_t far_too_long_ns = 20000000000;
     const braid_kernel stand = { .name = "stand", .cpu = stand_in_turn };
     const braid_exec_options options = { .deadline_ns = UINT64_MAX };
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     (void)state;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &stand }, NULL));
-    check_ok(braid_exec_create(device, graph, &options, &exec));
+    braid_exec *exec = own_exec(device, graph, &options);
     for (int i = 0; i < many; i++)
         check_ok(braid_exec_launch(exec, NULL));
     atomic_store(&turns.num_allowed, 1);
@@ -251,19 +247,16 @@ static void a_wait_ends_with_its_frame_however_many_are_behind_it(void **state)
     check_ok(status);
     assert_in_range(num_begun, 1, 2);
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_does_not_wait_for_later_frames),
-        cmocka_unit_test(a_wait_ends_with_its_frame_however_many_are_behind_it),
-        cmocka_unit_test(a_frame_that_its_launch_waited_for_is_not_late),
-        cmocka_unit_test(a_frame_that_a_wait_found_ended_leaves_its_place),
-        cmocka_unit_test(a_frame_without_a_mark_does_not_count_as_ended),
+        owning_test(a_wait_does_not_wait_for_later_frames),
+        owning_test(a_wait_ends_with_its_frame_however_many_are_behind_it),
+        owning_test(a_frame_that_its_launch_waited_for_is_not_late),
+        owning_test(a_frame_that_a_wait_found_ended_leaves_its_place),
+        owning_test(a_frame_without_a_mark_does_not_count_as_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzz targets share: their entry, reading an input byte by byte, and ending the program.
+// What fuzz targets share: their entry, and ending the program.
 #ifndef BRAID_TESTS_FUZZ_H
 #define BRAID_TESTS_FUZZ_H
 
@@ -10,23 +10,10 @@
 
 #include <braid/status.h>
 
+#include "support/random.h"
+
 // Each target defines this. It aborts when the library did something wrong.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct fuzz_input {
-    const uint8_t *at, *end;
-};
-
-// Zeros behind the end, so that every input means something.
-static inline uint32_t fuzz_byte(struct fuzz_input *input)
-{
-    return input->at < input->end ? *input->at++ : 0;
-}
-
-static inline uint32_t fuzz_below(struct fuzz_input *input, uint32_t limit)
-{
-    return limit ? fuzz_byte(input) % limit : 0;
-}
 
 // Macros, for the line and the text of what should have held.
 #define fuzz_expect(fact)                                                                          \

@@ -17,7 +17,7 @@ static void open_subject(struct subject *subject)
         BRAID_OK);
 }
 
-static void plan_and_run(struct subject *subject, struct fuzz_input *input)
+static void plan_and_run(struct subject *subject, struct random *input)
 {
     braid_schedule *schedule = subject_plan(subject, input);
     if (!schedule)
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct subject subject;
     subject = (struct subject){ 0 };
-    struct fuzz_input input = { data, data + size };
+    struct random input = { .at = data, .end = data + size };
     open_subject(&subject);
     uint32_t num_plans = 0;
     for (int i = 0; i < max_operations && input.at < input.end; i++) {

@@ -51,13 +51,13 @@ struct subject {
 };
 
 // Turns the next bytes into one operation on the graph, right or wrong, and checks its answer.
-void subject_change(struct subject *subject, struct fuzz_input *input);
+void subject_change(struct subject *subject, struct random *input);
 
 // graphs_memory.c: parameters, and kernels with memory of a frame's own.
 void subject_open_parameters(struct subject *subject);
 void subject_use_parameter(struct subject *subject, uint32_t node, braid_node handle);
-void subject_set_token(struct subject *subject, struct fuzz_input *input, braid_exec *exec);
-void subject_add_memory(struct subject *subject, struct fuzz_input *input);
+void subject_set_token(struct subject *subject, struct random *input, braid_exec *exec);
+void subject_add_memory(struct subject *subject, struct random *input);
 // What the kernel does with its memory; `count`: how often the node has begun.
 void subject_use_memory(const struct subject_work *work, void *const *args, uint64_t count);
 
@@ -65,14 +65,14 @@ void subject_use_memory(const struct subject_work *work, void *const *args, uint
 uint64_t subject_begin_in_flight(struct subject_work *work, uint64_t num_blocks);
 void subject_end_in_flight(struct subject_work *work, uint64_t num_blocks);
 // Launches frames without waiting between them.
-void subject_fly(struct subject *subject, struct fuzz_input *input, braid_device *device,
+void subject_fly(struct subject *subject, struct random *input, braid_device *device,
                  braid_stream *stream);
 
 // Plans as the next bytes say, and compares the plan with the order. NULL where planning must fail.
-braid_schedule *subject_plan(struct subject *subject, struct fuzz_input *input);
+braid_schedule *subject_plan(struct subject *subject, struct random *input);
 
 // Runs some frames on the CPU, each node looking whether all that it stands behind has run.
-void subject_run(struct subject *subject, struct fuzz_input *input, const braid_schedule *schedule);
+void subject_run(struct subject *subject, struct random *input, const braid_schedule *schedule);
 
 // Whether a node writes the frame's number: an empty one leaves nothing, and a fill the same value
 // in every frame.

@@ -16,10 +16,10 @@ struct description {
 // ---- choosing ----
 
 // Any node, or now and then one that this graph does not have.
-static braid_node choose_node(struct subject *subject, struct fuzz_input *input, uint32_t *out_node)
+static braid_node choose_node(struct subject *subject, struct random *input, uint32_t *out_node)
 {
     uint32_t num = subject->model.num_nodes;
-    uint32_t choice = fuzz_byte(input);
+    uint32_t choice = random_byte(input);
     *out_node = num;
     if (choice == 0xff)
         return (braid_node){ 0 };
@@ -31,10 +31,10 @@ static braid_node choose_node(struct subject *subject, struct fuzz_input *input,
     return subject->handles[*out_node];
 }
 
-static void choose_after(struct subject *subject, struct fuzz_input *input, struct description *it)
+static void choose_after(struct subject *subject, struct random *input, struct description *it)
 {
     it->options.after = it->after;
-    it->options.num_after = 1 + fuzz_below(input, 3);
+    it->options.num_after = 1 + random_below(input, 3);
     for (size_t i = 0; i < it->options.num_after; i++) {
         uint32_t node;
         it->after[i] = choose_node(subject, input, &node);
@@ -45,15 +45,14 @@ static void choose_after(struct subject *subject, struct fuzz_input *input, stru
     }
 }
 
-static void choose_accesses(struct subject *subject, struct fuzz_input *input,
-                            struct description *it)
+static void choose_accesses(struct subject *subject, struct random *input, struct description *it)
 {
     uint32_t num_resources = subject->model.num_resources;
-    it->node.num_accesses = 1 + fuzz_below(input, order_max_accesses);
+    it->node.num_accesses = 1 + random_below(input, order_max_accesses);
     it->options.accesses = it->accesses;
     it->options.num_accesses = it->node.num_accesses;
     for (uint32_t i = 0; i < it->node.num_accesses; i++) {
-        uint32_t resource = fuzz_byte(input), mode = fuzz_byte(input);
+        uint32_t resource = random_byte(input), mode = random_byte(input);
         bool known = resource != 0xff && num_resources;
         resource = known ? resource % num_resources : 0;
         mode = mode == 0xff ? 99 : 1 + mode % 5;
@@ -65,7 +64,7 @@ static void choose_accesses(struct subject *subject, struct fuzz_input *input,
     }
 }
 
-static void choose_main(struct subject *subject, struct fuzz_input *input, bool prelude,
+static void choose_main(struct subject *subject, struct random *input, bool prelude,
                         struct description *it)
 {
     uint32_t main;
@@ -85,16 +84,16 @@ static void choose_main(struct subject *subject, struct fuzz_input *input, bool 
     it->node.role = prelude ? ORDER_PRELUDE : ORDER_EPILOGUE;
 }
 
-static uint64_t choose_cost(struct fuzz_input *input)
+static uint64_t choose_cost(struct random *input)
 {
-    uint32_t byte = fuzz_byte(input);
+    uint32_t byte = random_byte(input);
     return byte < 0xf0 ? byte * 10 : UINT64_C(1) << (20 + (byte & 15) * 2);
 }
 
-static void describe_node(struct subject *subject, struct fuzz_input *input, struct description *it)
+static void describe_node(struct subject *subject, struct random *input, struct description *it)
 {
     static const char *const names[] = { "a", "", "two words", "\"quoted\\\n" };
-    uint32_t flags = fuzz_byte(input);
+    uint32_t flags = random_byte(input);
     *it = (struct description){ .valid = true };
     it->node.role = ORDER_MAIN;
     it->node.main = subject->model.num_nodes;
@@ -105,9 +104,9 @@ static void describe_node(struct subject *subject, struct fuzz_input *input, str
     if (flags & 4)
         it->options.cost_ns = choose_cost(input);
     if ((flags & 24) == 24)
-        it->options.lane_hint = it->node.hint = 1 + fuzz_below(input, 3);
+        it->options.lane_hint = it->node.hint = 1 + random_below(input, 3);
     if (flags & 32)
-        it->options.name = names[fuzz_below(input, 4)];
+        it->options.name = names[random_below(input, 4)];
     it->valid = it->valid && (!it->options.name || *it->options.name);
     if (flags & 64)
         choose_main(subject, input, true, it);
@@ -117,11 +116,11 @@ static void describe_node(struct subject *subject, struct fuzz_input *input, str
 
 // ---- adding ----
 
-static braid_status add_kernel(struct subject *subject, struct fuzz_input *input,
+static braid_status add_kernel(struct subject *subject, struct random *input,
                                struct description *it, braid_node *out_node)
 {
     struct subject_work *work = &subject->work[subject->model.num_nodes];
-    work->num_blocks = 1 + fuzz_below(input, 4);
+    work->num_blocks = 1 + random_below(input, 4);
     braid_kernel_node launch = { .node = it->options,
                                  .kernel = &subject_kernel,
                                  .grid = { work->num_blocks, 0, 0 },
@@ -138,15 +137,15 @@ static const uint32_t *choose_source(struct subject *subject, struct description
     return &subject->frame;
 }
 
-static braid_status add_copy(struct subject *subject, struct fuzz_input *input,
-                             struct description *it, braid_node *out_node)
+static braid_status add_copy(struct subject *subject, struct random *input, struct description *it,
+                             braid_node *out_node)
 {
     struct subject_work *work = &subject->work[subject->model.num_nodes];
     braid_copy copy = { .node = it->options,
                         .to = &work->done,
                         .from = choose_source(subject, it),
                         .bytes = sizeof(work->done) };
-    switch (fuzz_below(input, 32)) {
+    switch (random_below(input, 32)) {
     case 30:
         copy.to = NULL;
         it->valid = false;
@@ -162,15 +161,15 @@ static braid_status add_copy(struct subject *subject, struct fuzz_input *input,
 }
 
 // A fill cannot know the frame: it leaves a mark that every frame renews.
-static braid_status add_fill(struct subject *subject, struct fuzz_input *input,
-                             struct description *it, braid_node *out_node)
+static braid_status add_fill(struct subject *subject, struct random *input, struct description *it,
+                             braid_node *out_node)
 {
     struct subject_work *work = &subject->work[subject->model.num_nodes];
     static const uint32_t sizes[] = { 0, 1, 2, 4, 3 };
     braid_fill fill = { .node = it->options,
                         .to = &work->seen,
                         .value = 0x01010101,
-                        .value_bytes = sizes[fuzz_below(input, 5)] };
+                        .value_bytes = sizes[random_below(input, 5)] };
     fill.num_values = sizeof(work->seen) / (fill.value_bytes ? fill.value_bytes : 1);
     it->valid = it->valid && fill.value_bytes != 3;
     return braid_graph_add_fill(subject->graph, &fill, out_node);
@@ -187,8 +186,8 @@ static braid_status add_call(struct subject *subject, struct description *it, br
     return braid_graph_add_queue_call(subject->graph, &queued, out_node);
 }
 
-static braid_status add_kind(struct subject *subject, struct fuzz_input *input,
-                             struct description *it, braid_node *out_node)
+static braid_status add_kind(struct subject *subject, struct random *input, struct description *it,
+                             braid_node *out_node)
 {
     switch (it->node.kind) {
     case ORDER_KERNEL:
@@ -206,7 +205,7 @@ static braid_status add_kind(struct subject *subject, struct fuzz_input *input,
     return braid_graph_add_empty(subject->graph, &(braid_empty){ it->options }, out_node);
 }
 
-static void add_node(struct subject *subject, struct fuzz_input *input, enum order_kind kind)
+static void add_node(struct subject *subject, struct random *input, enum order_kind kind)
 {
     uint32_t place = subject->model.num_nodes;
     if (place == order_max_nodes)
@@ -231,7 +230,7 @@ static void add_node(struct subject *subject, struct fuzz_input *input, enum ord
 
 // ---- everything else ----
 
-static void add_edge(struct subject *subject, struct fuzz_input *input)
+static void add_edge(struct subject *subject, struct random *input)
 {
     uint32_t from, to, num = subject->model.num_nodes;
     braid_node from_handle = choose_node(subject, input, &from);
@@ -255,9 +254,9 @@ static void keep_resource(struct subject *subject, braid_status status, bool val
     subject->model.resources[subject->model.num_resources++] = resource;
 }
 
-static void add_buffer(struct subject *subject, struct fuzz_input *input)
+static void add_buffer(struct subject *subject, struct random *input)
 {
-    uint32_t bytes = fuzz_byte(input), address = fuzz_byte(input);
+    uint32_t bytes = random_byte(input), address = random_byte(input);
     uintptr_t at = address & 1 ? 4096 + (uintptr_t)address * 16 : 0;
     braid_resource handle;
     braid_status status =
@@ -269,10 +268,10 @@ static void add_buffer(struct subject *subject, struct fuzz_input *input)
                                            .address = at });
 }
 
-static void add_range(struct subject *subject, struct fuzz_input *input)
+static void add_range(struct subject *subject, struct random *input)
 {
     uint32_t num = subject->model.num_resources;
-    uint32_t of = fuzz_byte(input), offset = fuzz_byte(input), bytes = fuzz_byte(input);
+    uint32_t of = random_byte(input), offset = random_byte(input), bytes = random_byte(input);
     bool known = num && of != 0xff;
     of = known ? of % num : 0;
     struct order_resource whole = subject->model.resources[of];
@@ -286,16 +285,16 @@ static void add_range(struct subject *subject, struct fuzz_input *input)
         (struct order_resource){ .buffer = whole.buffer, .offset = offset, .bytes = bytes });
 }
 
-static void add_named(struct subject *subject, struct fuzz_input *input)
+static void add_named(struct subject *subject, struct random *input)
 {
-    bool valid = fuzz_below(input, 16) != 15;
+    bool valid = random_below(input, 16) != 15;
     braid_resource handle;
     braid_status status = braid_graph_add_resource(subject->graph, valid ? "thing" : "", &handle);
     keep_resource(subject, status, valid, handle,
                   (struct order_resource){ .buffer = subject->model.num_resources, .bytes = 1 });
 }
 
-static void set_cost(struct subject *subject, struct fuzz_input *input)
+static void set_cost(struct subject *subject, struct random *input)
 {
     uint32_t node;
     braid_node handle = choose_node(subject, input, &node);
@@ -303,16 +302,16 @@ static void set_cost(struct subject *subject, struct fuzz_input *input)
                        node < subject->model.num_nodes ? BRAID_OK : BRAID_INVALID_ARGUMENT);
 }
 
-static void use_parameter(struct subject *subject, struct fuzz_input *input)
+static void use_parameter(struct subject *subject, struct random *input)
 {
     uint32_t node;
     braid_node handle = choose_node(subject, input, &node);
     subject_use_parameter(subject, node, handle);
 }
 
-void subject_change(struct subject *subject, struct fuzz_input *input)
+void subject_change(struct subject *subject, struct random *input)
 {
-    uint32_t operation = fuzz_byte(input) & 15;
+    uint32_t operation = random_byte(input) & 15;
     bool more_resources = subject->model.num_resources < order_max_resources;
     switch (operation) {
     case 0:

@@ -60,12 +60,12 @@ static void leave_out(const struct subject *subject, braid_exec *exec)
     }
 }
 
-static uint32_t launch_all(const struct subject *subject, struct fuzz_input *input,
-                           braid_exec *exec, braid_stream *stream)
+static uint32_t launch_all(const struct subject *subject, struct random *input, braid_exec *exec,
+                           braid_stream *stream)
 {
     uint32_t numbers[max_frames], num_launched = 0;
     while (num_launched < max_frames / 2) {
-        uint32_t num = 1 + fuzz_below(input, 4);
+        uint32_t num = 1 + random_below(input, 4);
         for (uint32_t i = 0; i < num; i++)
             numbers[i] = ++num_launched;
         if (num == 1) {
@@ -79,11 +79,11 @@ static uint32_t launch_all(const struct subject *subject, struct fuzz_input *inp
     return num_launched;
 }
 
-void subject_fly(struct subject *subject, struct fuzz_input *input, braid_device *device,
+void subject_fly(struct subject *subject, struct random *input, braid_device *device,
                  braid_stream *stream)
 {
-    braid_exec_options options = { .mode = (braid_exec_mode)fuzz_below(input, 3),
-                                   .frames = 3 - fuzz_below(input, 3) };
+    braid_exec_options options = { .mode = (braid_exec_mode)random_below(input, 3),
+                                   .frames = 3 - random_below(input, 3) };
     braid_exec *exec;
     if (options.frames == 1)
         return;
@@ -93,7 +93,7 @@ void subject_fly(struct subject *subject, struct fuzz_input *input, braid_device
     fuzz_expect_status(status, BRAID_OK);
     leave_out(subject, exec);
     subject->in_flight = true;
-    uint32_t num = launch_all(subject, input, exec, fuzz_below(input, 2) ? NULL : stream);
+    uint32_t num = launch_all(subject, input, exec, random_below(input, 2) ? NULL : stream);
     fuzz_expect_status(braid_exec_wait(exec), BRAID_OK);
     for (uint32_t i = 0; i < subject->model.num_nodes; i++)
         fuzz_expect(!counts(subject, i) || num_ended(&subject->work[i]) == num);

@@ -25,9 +25,9 @@ void subject_use_parameter(struct subject *subject, uint32_t node, braid_node ha
         subject->token_users |= UINT64_C(1) << node;
 }
 
-void subject_set_token(struct subject *subject, struct fuzz_input *input, braid_exec *exec)
+void subject_set_token(struct subject *subject, struct random *input, braid_exec *exec)
 {
-    uint32_t token = fuzz_byte(input) + 1;
+    uint32_t token = random_byte(input) + 1;
     fuzz_expect_status(braid_exec_set_param(exec, subject->token, &token), BRAID_OK);
     for (uint32_t i = 0; i < subject->model.num_nodes; i++)
         if (subject->token_users >> i & 1)
@@ -100,11 +100,11 @@ static void add_scratch(struct subject *subject)
     add_kernel(subject, MEMORY_SCRATCH, NULL, &access, 1);
 }
 
-void subject_add_memory(struct subject *subject, struct fuzz_input *input)
+void subject_add_memory(struct subject *subject, struct random *input)
 {
     if (subject->model.num_nodes + 2 > order_max_nodes)
         return;
-    uint32_t choice = fuzz_byte(input);
+    uint32_t choice = random_byte(input);
     if (choice % 3 == 0)
         add_versioned(subject, 2 + choice % 2);
     else if (choice % 3 == 1)

@@ -200,16 +200,16 @@ static void check_schedule(const struct subject *subject, const braid_schedule *
         check_times(subject, schedule, &info);
 }
 
-static uint64_t choose_time(struct fuzz_input *input, bool huge)
+static uint64_t choose_time(struct random *input, bool huge)
 {
-    uint64_t time = fuzz_byte(input);
+    uint64_t time = random_byte(input);
     return huge ? time << 56 : time;
 }
 
 // Returns whether all times are small.
-static bool choose_options(struct fuzz_input *input, braid_schedule_options *out_options)
+static bool choose_options(struct random *input, braid_schedule_options *out_options)
 {
-    uint32_t flags = fuzz_byte(input);
+    uint32_t flags = random_byte(input);
     braid_schedule_options options = { .max_lanes = flags & 16 ? BRAID_ALL_LANES : flags & 7,
                                        .fixed_lanes = flags & 24 };
     bool huge = (flags & 192) == 192;
@@ -218,7 +218,7 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
                                             .node_ns = choose_time(input, huge),
                                             .wait_ns = choose_time(input, huge),
                                             .root_ns = choose_time(input, huge),
-                                            .max_concurrent = fuzz_below(input, 6),
+                                            .max_concurrent = random_below(input, 6),
                                             .host_issues = flags & 1,
                                             .max_threads = choose_time(input, huge),
                                             .issue_ns = choose_time(input, huge),
@@ -227,7 +227,7 @@ static bool choose_options(struct fuzz_input *input, braid_schedule_options *out
     return !huge;
 }
 
-braid_schedule *subject_plan(struct subject *subject, struct fuzz_input *input)
+braid_schedule *subject_plan(struct subject *subject, struct random *input)
 {
     braid_schedule_options options;
     bool exact = choose_options(input, &options);

@@ -87,11 +87,11 @@ static void check_frame(const struct subject *subject)
     }
 }
 
-static void change_token(struct subject *subject, struct fuzz_input *input, braid_exec *exec)
+static void change_token(struct subject *subject, struct random *input, braid_exec *exec)
 {
-    uint32_t place = fuzz_below(input, subject->model.num_nodes);
+    uint32_t place = random_below(input, subject->model.num_nodes);
     struct subject_work *work = &subject->work[place];
-    uint32_t token = fuzz_byte(input) + 1;
+    uint32_t token = random_byte(input) + 1;
     bool valid = subject->model.num_nodes && subject->model.nodes[place].kind == ORDER_KERNEL;
     fuzz_expect_status(braid_exec_set_arg(exec, subject->handles[place], 1, BRAID_ARG(token)),
                        valid ? BRAID_OK : BRAID_INVALID_ARGUMENT);
@@ -111,12 +111,12 @@ static void launch_failing(struct subject *subject, braid_exec *exec, braid_stre
     subject->failing = num;
 }
 
-static void run_frames(struct subject *subject, struct fuzz_input *input, braid_exec *exec,
+static void run_frames(struct subject *subject, struct random *input, braid_exec *exec,
                        braid_stream *stream)
 {
-    uint32_t num_frames = 1 + fuzz_below(input, max_frames);
+    uint32_t num_frames = 1 + random_below(input, max_frames);
     for (uint32_t i = 0; i < num_frames; i++) {
-        uint32_t flags = fuzz_byte(input);
+        uint32_t flags = random_byte(input);
         subject->frame++;
         for (uint32_t k = 0; k < subject->model.num_nodes; k++)
             if (subject->model.nodes[k].kind == ORDER_FILL)
@@ -148,12 +148,12 @@ static void open_device(void)
     fuzz_expect_status(braid_stream_create(device, NULL, &stream), BRAID_OK);
 }
 
-void subject_run(struct subject *subject, struct fuzz_input *input, const braid_schedule *schedule)
+void subject_run(struct subject *subject, struct random *input, const braid_schedule *schedule)
 {
     if (!device)
         open_device();
-    braid_exec_options options = { .mode = (braid_exec_mode)fuzz_below(input, 3) };
-    if (fuzz_below(input, 2))
+    braid_exec_options options = { .mode = (braid_exec_mode)random_below(input, 3) };
+    if (random_below(input, 2))
         options.schedule = schedule;
     braid_exec *exec;
     braid_status status = braid_exec_create(device, subject->graph, &options, &exec);
@@ -163,7 +163,7 @@ void subject_run(struct subject *subject, struct fuzz_input *input, const braid_
     }
     fuzz_expect_status(status, BRAID_OK);
     subject->failing = subject->model.num_nodes;
-    run_frames(subject, input, exec, fuzz_below(input, 2) ? stream : NULL);
+    run_frames(subject, input, exec, random_below(input, 2) ? stream : NULL);
     braid_exec_destroy(exec);
     subject_fly(subject, input, device, stream);
 }

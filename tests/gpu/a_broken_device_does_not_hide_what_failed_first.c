@@ -13,11 +13,9 @@ enum { UNKNOWN_ERROR = 999, ILLEGAL_ADDRESS = 700 };
 // Launches with the nth call of any function failing, and with "+" those after it too.
 static braid_status launch_failing(struct frame *frame, long nth, const char *later_too, int code)
 {
-    char rule[64];
-    snprintf(rule, sizeof(rule), "*:%ld%s=%d", nth, later_too, code);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("*:%ld%s=%d", nth, later_too, code);
     braid_status status = braid_exec_launch(frame->exec, frame->stream);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     return status;
 }
 
@@ -114,7 +112,6 @@ static void a_fault_is_reported_by_every_wait(void **state)
 {
     (void)state;
     struct frame frame;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     check_ok(frame_create_exec(&frame, BRAID_MODE_STREAMS));
     braid_exec *faulty = frame.exec;
@@ -132,25 +129,20 @@ static void a_fault_is_reported_by_every_wait(void **state)
     standin_forget_faults();
     braid_exec_destroy(faulty);
     frame_finish(&frame);
-    check_nothing_is_left();
 }
 
 // Fills a word of the second device there.
 static braid_exec *make_far(braid_device *group, uint32_t *word, braid_exec_mode mode)
 {
-    braid_graph *graph;
     braid_resource buffer;
-    braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "word", word, 4, &buffer));
     check_ok(braid_graph_set_home(graph, buffer, BRAID_PLACE(1)));
     const braid_fill fill = { BRAID_ACCESSES({ buffer, BRAID_WRITE }), .node.place = BRAID_PLACE(1),
                               .to_resource = buffer, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(graph, &fill, NULL));
     const braid_exec_options options = { .mode = mode };
-    check_ok(braid_exec_create(group, graph, &options, &exec));
-    braid_graph_destroy(graph);
-    return exec;
+    return own_exec(group, graph, &options);
 }
 
 // A frame on two devices ends on the first, which is well: the second is asked, too.
@@ -176,7 +168,7 @@ static void break_the_second(braid_exec_mode mode)
     check_ok(braid_stream_synchronize(devices[0], NULL));
     assert_true(standin_configure("BRAID_STANDIN_ASYNC", NULL));
     standin_forget_faults();
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     braid_device_close(group);
     for (uint32_t i = 0; i < 2; i++) {
         braid_memory_free(devices[i], BRAID_MEMORY_DEVICE, words[i]);
@@ -188,7 +180,6 @@ static void break_the_second(braid_exec_mode mode)
 static void of_several_devices_the_broken_one_is_named(void **state)
 {
     (void)state;
-    reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_DEVICES", "2"));
     break_the_second(BRAID_MODE_STREAMS);
     break_the_second(BRAID_MODE_GRAPH);
@@ -198,10 +189,10 @@ static void of_several_devices_the_broken_one_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_driver_graph),
-        cmocka_unit_test(a_fault_is_reported_by_every_wait),
-        cmocka_unit_test(of_several_devices_the_broken_one_is_named),
+        standin_test(on_streams),
+        standin_test(as_a_driver_graph),
+        standin_test(a_fault_is_reported_by_every_wait),
+        standin_test(of_several_devices_the_broken_one_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

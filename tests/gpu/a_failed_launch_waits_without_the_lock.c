@@ -18,11 +18,6 @@ struct asked {
     sem_t may_end; // what the frame waits for
 };
 
-static void fail_calls(const char *rules)
-{
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
-}
-
 static void wait_for_end(void *user)
 {
     struct asked *asked = user;
@@ -77,29 +72,25 @@ static void create_asked(struct asked *asked, braid_exec_mode mode, uint32_t num
         .on_frame_end = asker_count_end,
         .on_frame_end_user = &asked->asker,
     };
-    braid_graph *graph = NULL;
     asker_init(&asked->asker);
     sem_init(&asked->may_end, 0, 0);
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, &asked->node));
     check_ok(braid_graph_add_fill(graph, &beside, NULL));
     check_ok(braid_exec_create(asked->frame.device, graph, &options, &asked->frame.exec));
     asked->asker.exec = asked->frame.exec;
-    braid_graph_destroy(graph);
 }
 
 // Whichever call of the second launch fails.
 static bool check_asked(braid_exec_mode mode, uint32_t num_frames, int k)
 {
     struct asked asked;
-    char rules[32];
     open_device(&asked);
     create_asked(&asked, mode, num_frames);
     check_ok(braid_exec_launch(asked.frame.exec, asked.frame.stream));
     asker_start(&asked.asker, ask_and_end, &asked);
-    snprintf(rules, sizeof(rules), "*:%d=999", k);
     long waits = standin_calls("cuStreamSynchronize");
-    fail_calls(rules);
+    fail_calls("*:%d=999", k);
     braid_status status = braid_exec_launch(asked.frame.exec, asked.frame.stream);
     fail_calls(NULL);
     bool has_waited = standin_calls("cuStreamSynchronize") > waits;
@@ -182,7 +173,6 @@ static void launch_kept(struct kept *kept)
 
 static void open_kept(struct kept *kept)
 {
-    braid_graph *graph = NULL;
     braid_node call;
     *kept = (struct kept){ 0 };
     struct frame *frame = &kept->frame;
@@ -190,7 +180,7 @@ static void open_kept(struct kept *kept)
     check_ok(frame_open(frame, "cuda"));
     check_ok(braid_stream_fill(frame->device, frame->stream, frame->words, 7, 4, 1));
     sem_init(&kept->may_end, 0, 0);
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = wait_for_word, .user = kept }, &call));
     check_ok(braid_graph_add_copy(
@@ -199,7 +189,6 @@ static void open_kept(struct kept *kept)
         &kept->copy));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
-    braid_graph_destroy(graph);
     long before = standin_calls("cuEventRecord");
     launch_kept(kept);
     kept->num_records = standin_calls("cuEventRecord") - before;
@@ -224,12 +213,10 @@ static bool check_kept(int changed, int nth)
 {
     struct kept kept;
     bool failed = false;
-    char rule[32];
     open_kept(&kept);
     for (int i = 1; i < NUM_KEPT; i++) {
-        snprintf(rule, sizeof(rule), "*:%d=999", nth);
         long before = standin_calls("*");
-        fail_calls(i == changed ? rule : NULL);
+        fail_calls(i == changed ? "*:%d=999" : NULL, nth);
         braid_status status = set_kept(&kept, i);
         fail_calls(NULL);
         failed = failed || (i == changed && standin_calls("*") - before >= nth);
@@ -405,13 +392,13 @@ static void changes_between_two_launches_keep_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
-        cmocka_unit_test(a_frame_that_cannot_be_awaited_fails_its_device),
-        cmocka_unit_test(whether_what_is_kept_is_still_used),
-        cmocka_unit_test(even_without_an_event_for_that),
-        cmocka_unit_test(which_frames_have_ended),
-        cmocka_unit_test(frames_always_in_flight_keep_little),
-        cmocka_unit_test(changes_between_two_launches_keep_nothing),
+        standin_test(a_frame_that_its_launch_waits_for_may_wait_for_who_uses_the_exec),
+        standin_test(a_frame_that_cannot_be_awaited_fails_its_device),
+        standin_test(whether_what_is_kept_is_still_used),
+        standin_test(even_without_an_event_for_that),
+        standin_test(which_frames_have_ended),
+        standin_test(frames_always_in_flight_keep_little),
+        standin_test(changes_between_two_launches_keep_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

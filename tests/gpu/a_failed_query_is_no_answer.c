@@ -24,9 +24,8 @@ static void write_own(void *user)
 // place of the frame, not when the frame is queued.
 static braid_status create_exec(struct frame *frame, uint32_t *count, braid_exec_mode mode)
 {
-    braid_graph *graph = NULL;
     braid_node call, copy;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = write_own, .user = count }, &call));
     check_ok(braid_graph_add_copy(
@@ -38,7 +37,6 @@ static braid_status create_exec(struct frame *frame, uint32_t *count, braid_exec
         NULL));
     braid_status status = braid_exec_create(frame->device, graph,
                                             &(braid_exec_options){ .mode = mode }, &frame->exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
@@ -46,11 +44,9 @@ static void check_memory(braid_exec_mode mode, int nth)
 {
     struct frame frame;
     uint32_t count = 0;
-    char rule[64];
     reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    snprintf(rule, sizeof(rule), "cuPointerGetAttribute:%d=999", nth);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("cuPointerGetAttribute:%d=999", nth);
     check_fails(create_exec(&frame, &count, mode), BRAID_DEVICE_ERROR, "cuPointerGetAttribute");
     reset_standin();
     check_ok(create_exec(&frame, &count, mode));
@@ -77,12 +73,10 @@ static void what_the_device_has(void **state)
 {
     (void)state;
     struct frame frame;
-    char rule[64];
     for (int nth = 1;; nth++) {
         long before = standin_calls("cuDeviceGetAttribute");
-        snprintf(rule, sizeof(rule), "cuDeviceGetAttribute:%d=999", nth);
         reset_standin();
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+        fail_calls("cuDeviceGetAttribute:%d=999", nth);
         braid_status status = frame_open(&frame, "cuda");
         if (standin_calls("cuDeviceGetAttribute") - before < nth) {
             check_ok(status);
@@ -91,12 +85,6 @@ static void what_the_device_has(void **state)
         check_fails(status, BRAID_DEVICE_ERROR, "cuDeviceGetAttribute");
     }
     frame_finish(&frame);
-    check_nothing_is_left();
-}
-
-static void fail_calls(const char *rules)
-{
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
 }
 
 static char logged[1024];
@@ -157,13 +145,10 @@ static void which_context_is_adopted(void **state)
     static const char *const functions[] = { "cuCtxGetCurrent", "cuCtxGetDevice" };
     void *context = NULL;
     braid_device *device = NULL;
-    reset_standin();
     assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
     assert_int_equal(cuCtxSetCurrent(context), 0);
     for (int i = 0; i < 2; i++) {
-        char rule[64];
-        snprintf(rule, sizeof(rule), "%s:1=999", functions[i]);
-        fail_calls(rule);
+        fail_calls("%s:1=999", functions[i]);
         check_fails(
             braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
             BRAID_DEVICE_ERROR, functions[i]);
@@ -174,7 +159,6 @@ static void which_context_is_adopted(void **state)
     braid_device_close(device);
     assert_int_equal(cuCtxSetCurrent(NULL), 0);
     assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
-    check_nothing_is_left();
 }
 
 static void check_frame(struct frame *frame)
@@ -194,7 +178,6 @@ static void whether_text_is_refused(void **state)
     (void)state;
     enum { OUT_OF_MEMORY = 2, UNSUPPORTED_TEXT_VERSION = 222 };
     struct frame frame;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     fail_calls("cuModuleLoadData:1=2");
     check_fails(frame_create_exec(&frame, BRAID_MODE_STREAMS), BRAID_NO_MEMORY, "cuModuleLoadData");
@@ -237,11 +220,10 @@ static braid_status create_compiled(braid_device *device, const char *expression
 {
     uint32_t c = 0;
     uint32_t *none = NULL;
-    braid_graph *graph = NULL;
     braid_kernel kernel = { .name = "sum",
                             .source = sum_kernel.source,
                             .name_expression = expression };
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(
         braid_graph_add_kernel(graph,
                                &(braid_kernel_node){ .kernel = &kernel,
@@ -249,7 +231,6 @@ static braid_status create_compiled(braid_device *device, const char *expression
                                                                 BRAID_ARG(none), BRAID_ARG(c)) },
                                NULL));
     braid_status status = braid_exec_create(device, graph, NULL, out_exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
@@ -270,10 +251,8 @@ static void what_the_compiler_gives(void **state)
         { "nvrtcGetPTX", NULL },
         { "nvrtcGetCUBINSize", "cuModuleLoadData:1=222" },
     };
-    braid_device *device = NULL;
     braid_exec *exec = NULL;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char rule[64];
         snprintf(rule, sizeof(rule), "%s=11", cases[i].function); // an internal error
@@ -288,8 +267,6 @@ static void what_the_compiler_gives(void **state)
         fail_calls(NULL);
         braid_exec_destroy(exec);
     }
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static void count_call(void *user)
@@ -302,15 +279,13 @@ static void check_full(braid_exec_when_full when_full, const char *rule)
 {
     struct frame frame;
     uint32_t count = 0;
-    braid_graph *graph = NULL;
     reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(
         graph, &(braid_host_call){ .call = count_call, .user = &count }, NULL));
     const braid_exec_options options = { .frames = 2, .when_full = when_full };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
-    braid_graph_destroy(graph);
     for (int i = 0; i < 2; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
@@ -351,15 +326,13 @@ static void block(void *user)
 
 static void create_cancelled(struct frame *frame, struct blocker *blocker)
 {
-    braid_graph *graph = NULL;
     reset_standin();
     check_ok(frame_open(frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ .call = block, .user = blocker },
                                        NULL));
     check_ok(braid_exec_create(frame->device, graph, &(braid_exec_options){ .black_box = true },
                                &frame->exec));
-    braid_graph_destroy(graph);
 }
 
 static void *open_later(void *user)
@@ -376,13 +349,11 @@ static bool check_cancelled(const char *function, int nth)
     struct frame frame;
     struct blocker blocker = { false };
     pthread_t thread;
-    char rule[64];
-    snprintf(rule, sizeof(rule), "%s:%d=999", function, nth);
     create_cancelled(&frame, &blocker);
     for (int i = 0; i < QUEUED; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
     assert_int_equal(pthread_create(&thread, NULL, open_later, &blocker), 0);
-    fail_calls(rule);
+    fail_calls("%s:%d=999", function, nth);
     bool failed = braid_exec_launch(frame.exec, frame.stream) != BRAID_OK;
     fail_calls(NULL);
     pthread_join(thread, NULL);
@@ -410,15 +381,15 @@ static void whether_a_cancelled_frame_has_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_memory_is),
-        cmocka_unit_test(what_the_device_has),
-        cmocka_unit_test(whether_there_is_a_gpu),
-        cmocka_unit_test(which_context_is_adopted),
-        cmocka_unit_test(whether_text_is_refused),
-        cmocka_unit_test(what_the_compiler_gives),
-        cmocka_unit_test(whether_text_that_keeps_times_is_refused),
-        cmocka_unit_test(whether_a_frame_has_ended),
-        cmocka_unit_test(whether_a_cancelled_frame_has_ended),
+        standin_test(where_memory_is),
+        standin_test(what_the_device_has),
+        standin_test(whether_there_is_a_gpu),
+        standin_test(which_context_is_adopted),
+        standin_test(whether_text_is_refused),
+        standin_test(what_the_compiler_gives),
+        standin_test(whether_text_that_keeps_times_is_refused),
+        standin_test(whether_a_frame_has_ended),
+        standin_test(whether_a_cancelled_frame_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

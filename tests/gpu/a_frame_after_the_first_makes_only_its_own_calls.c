@@ -88,7 +88,6 @@ static void a_graph_frame_is_one_change_and_one_launch(void **state)
 {
     (void)state;
     struct frame frame;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     check_ok(frame_create_exec(&frame, BRAID_MODE_GRAPH));
     launch_frames(&frame, 1);
@@ -108,12 +107,11 @@ enum { NUM_NODES = 400, MOST_USERS = 40 };
 static long count_changes(uint32_t num_users)
 {
     struct frame frame;
-    braid_graph *graph;
     braid_parameter addend;
     uint32_t value = 5;
     reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_parameter(graph, "addend", sizeof(value), &addend));
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         uint32_t *words = frame.words;
@@ -130,7 +128,6 @@ static long count_changes(uint32_t num_users)
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .plan.max_lanes = 1 };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
-    braid_graph_destroy(graph);
     long before = standin_calls("cuGraphExecKernelNodeSetParams");
     value = 6;
     check_ok(braid_exec_set_param(frame.exec, addend, &value));
@@ -163,11 +160,10 @@ static void check_entered_once(braid_exec_mode mode, uint32_t num_frames)
                                              "cuThreadExchangeStreamCaptureMode" };
     static const long expected[] = { 1, 2, 2 }; // the last two: there and back
     struct frame frame;
-    braid_graph *graph;
     braid_resource words;
     reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "words", frame.words, 4, &words));
     const braid_kernel_node launch = {
         .kernel = &sum_kernel,
@@ -180,7 +176,6 @@ static void check_entered_once(braid_exec_mode mode, uint32_t num_frames)
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .frames = num_frames };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
-    braid_graph_destroy(graph);
     for (int i = 0; i < 4; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
@@ -206,11 +201,11 @@ static void a_launch_makes_the_device_current_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_parameter_costs_a_call_for_each_of_its_users),
-        cmocka_unit_test(a_graph_frame_is_one_change_and_one_launch),
-        cmocka_unit_test(a_launch_makes_the_device_current_once),
-        cmocka_unit_test(on_streams),
-        cmocka_unit_test(as_a_driver_graph),
+        standin_test(a_parameter_costs_a_call_for_each_of_its_users),
+        standin_test(a_graph_frame_is_one_change_and_one_launch),
+        standin_test(a_launch_makes_the_device_current_once),
+        standin_test(on_streams),
+        standin_test(as_a_driver_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph whose kernels have source becomes one kernel that walks its plan, or it is said why not.
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <braid/timings.h>
 
@@ -18,13 +20,11 @@ static void every_order_is_kept(void **state)
     (void)state;
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        braid_device *device;
-        braid_exec *exec;
         struct island_graph made = { .seed = seed };
         reset_standin();
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        braid_device *device = own_device("cuda");
         island_graph_make(&made, device);
-        check_ok(braid_exec_create(device, made.graph, &options, &exec));
+        braid_exec *exec = own_exec(device, made.graph, &options);
         for (int frame = 0; frame < FRAMES; frame++)
             check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
@@ -32,24 +32,57 @@ static void every_order_is_kept(void **state)
         braid_exec_info info;
         braid_exec_get_info(exec, &info);
         assert_int_equal(info.num_island_nodes, ISLAND_NODES);
-        braid_exec_destroy(exec);
-        island_graph_finish(&made, device);
-        braid_device_close(device);
-        check_nothing_is_left();
+        finish_standin();
     }
+}
+
+// Arguments of 32 bytes for each of the calls, and the kernel's own, are just as many as it takes.
+static void a_kernel_has_room_for_the_arguments_of_all_calls(void **state)
+{
+    (void)state;
+    enum { CALLS = 1020 };
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
+    braid_device *device;
+    braid_graph *graph;
+    braid_exec *exec;
+    braid_node last;
+    void *ran;
+    reset_standin();
+    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 256, &ran));
+    memset(ran, 0, 256); // the stand-in's device memory is the host's
+    check_ok(braid_graph_create(&graph));
+    for (uint32_t i = 0; i < CALLS; i++) {
+        const uint32_t node = 0;
+        const unsigned long unused = i;
+        const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(node), BRAID_ARG(unused) };
+        const braid_kernel_node launch = { .node = { .after = &last, .num_after = i > 0 },
+                                           .kernel = &island_note,
+                                           .block = { 1, 1, 1 },
+                                           .grid = { 1, 1, 1 },
+                                           .args = args,
+                                           .num_args = 3 };
+        check_ok(braid_graph_add_kernel(graph, &launch, &last));
+    }
+    check_ok(braid_exec_create(device, graph, &options, &exec));
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(*(const unsigned *)ran, CALLS);
+    braid_exec_destroy(exec);
+    braid_graph_destroy(graph);
+    braid_memory_free(device, BRAID_MEMORY_DEVICE, ran);
+    braid_device_close(device);
+    check_nothing_is_left();
 }
 
 static void frames_are_ordered_as_wholes(void **state)
 {
     (void)state;
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .frames = 3 };
-    braid_device *device;
-    braid_exec *exec;
     struct island_graph made = { .seed = 1, .has_accesses = true };
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
-    check_ok(braid_exec_create(device, made.graph, &options, &exec));
+    braid_exec *exec = own_exec(device, made.graph, &options);
     braid_exec_info info;
     braid_exec_get_info(exec, &info);
     assert_true(info.num_frames == 3 && info.whole_frames);
@@ -57,10 +90,6 @@ static void frames_are_ordered_as_wholes(void **state)
         info.frames_reason,
         "whole frames: island replay does not order nodes of two frames; no gain: a "
         "further frame takes as long as one alone, by the plan's times");
-    braid_exec_destroy(exec);
-    island_graph_finish(&made, device);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 struct launches {
@@ -89,13 +118,11 @@ static void calls_have_many_blocks(void **state)
     const uint64_t cost_ns = 20000;
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .profile = 2 };
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        braid_device *device;
-        braid_exec *exec;
         struct island_graph made = { .seed = seed, .most_blocks = 12, .cost_ns = cost_ns };
         reset_standin();
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+        braid_device *device = own_device("cuda");
         island_graph_make(&made, device);
-        check_ok(braid_exec_create(device, made.graph, &options, &exec));
+        braid_exec *exec = own_exec(device, made.graph, &options);
         for (int frame = 0; frame < FEW_FRAMES; frame++)
             check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_launch_many(exec, NULL, FEW_FRAMES, NULL, 0));
@@ -111,10 +138,7 @@ static void calls_have_many_blocks(void **state)
             assert_true(planned_ns >= cost_ns);
             assert_true(timings.nodes[made.nodes[i].index].time.least_ns > 0);
         }
-        braid_exec_destroy(exec);
-        island_graph_finish(&made, device);
-        braid_device_close(device);
-        check_nothing_is_left();
+        finish_standin();
     }
 }
 
@@ -124,27 +148,22 @@ static void a_frame_keeps_its_arguments(void **state)
 {
     (void)state;
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
-    braid_device *device;
-    braid_exec *exec;
-    braid_graph *graph;
     braid_node node;
     unsigned index = 0;
     unsigned long unused = 0;
     void *first, *second;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &first));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &second));
     memset(first, 0, 4);
     memset(second, 0, 4);
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     const braid_kernel_node launch = {
         .kernel = &island_note,
         BRAID_ARGS(BRAID_ARG(first), BRAID_ARG(index), BRAID_ARG(unused)),
     };
     check_ok(braid_graph_add_kernel(graph, &launch, &node));
-    check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_graph_destroy(graph);
+    braid_exec *exec = own_exec(device, graph, &options);
     assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "2000"));
     struct launches before = count_launches();
     for (int frame = 0; frame < 3; frame++)
@@ -159,11 +178,80 @@ static void a_frame_keeps_its_arguments(void **state)
     check_ok(braid_exec_wait(exec));
     assert_int_equal(*(unsigned *)first, 3);
     assert_int_equal(*(unsigned *)second, 3);
-    braid_exec_destroy(exec);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, first);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, second);
-    braid_device_close(device);
-    check_nothing_is_left();
+}
+
+static atomic_bool is_running;
+static atomic_uint num_overlaps;
+
+static bool look_for_others(unsigned node)
+{
+    (void)node;
+    const struct timespec moment = { 0, 200000 };
+    if (atomic_exchange(&is_running, true))
+        atomic_fetch_add(&num_overlaps, 1);
+    nanosleep(&moment, NULL);
+    atomic_store(&is_running, false);
+    return false;
+}
+
+// As graphs, as kernels, and several frames at once: only a kernel waits for the launch before it,
+// or is waited for. Graphs of one executable are in order anyway.
+static void launches_on_two_streams_do_not_overlap(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 6 };
+    static const long waits[] = { 0, 0, 1, 1, 0, 1, 1, 0 }; // at each launch of a round
+    const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE };
+    struct island_chain chain;
+    island_chain_make(&chain, &island_other);
+    braid_exec *exec = own_exec(chain.device, chain.graph, &options);
+    braid_stream *const streams[] = { own_stream(chain.device), own_stream(chain.device) };
+    atomic_store(&num_overlaps, 0);
+    island_fails = look_for_others;
+    for (int i = 0; i < 8 * ROUNDS; i++) {
+        unsigned *ran = i / 8 % 2 ? chain.ran : chain.other;
+        long before = standin_calls("cuStreamWaitEvent");
+        if (i % 8 == 2)
+            check_ok(braid_exec_set_arg(exec, chain.nodes[1], 0, BRAID_ARG(ran)));
+        if (i % 8 == 5)
+            check_ok(braid_exec_launch_many(exec, streams[i % 2], 2, NULL, 0));
+        else
+            check_ok(braid_exec_launch(exec, streams[i % 2]));
+        assert_int_equal(standin_calls("cuStreamWaitEvent") - before, waits[i % 8]);
+    }
+    check_ok(braid_exec_wait(exec));
+    island_fails = NULL;
+    assert_int_equal(atomic_load(&num_overlaps), 0);
+}
+
+// Where a driver has no graph of such a kernel, each frame is launched as a kernel.
+static void an_island_needs_no_graph_of_the_driver(void **state)
+{
+    (void)state;
+    static const char *const rules[] = { "cuGraphAddKernelNode:1=801",
+                                         "cuGraphKernelNodeSetAttribute:1=1",
+                                         "cuGraphInstantiateWithFlags:1=801" };
+    const braid_exec_options options = {
+        .islands = BRAID_ISLANDS_WHOLE, // its lanes take several blocks
+        .plan = { .max_lanes = ISLAND_NODES, .fixed_lanes = true }
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        reset_standin();
+        braid_device *device = own_device("cuda");
+        struct island_graph made = { .seed = 1, .threads = 512 };
+        island_graph_make(&made, device);
+        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        braid_exec *exec = own_exec(device, made.graph, &options);
+        struct launches before = count_launches();
+        for (int frame = 0; frame < FRAMES; frame++)
+            check_ok(braid_exec_launch(exec, NULL));
+        check_launches(before, 0, FRAMES, 0);
+        check_ok(braid_exec_wait(exec));
+        island_graph_check(&made, FRAMES);
+        finish_standin();
+    }
 }
 
 // An exec of kernels in a row, of which none is before another. How many modules were loaded for it
@@ -173,10 +261,8 @@ static long load_row(braid_device *device, const braid_kernel *const *kernels, u
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE, .plan.max_lanes = 1 };
     unsigned *ran = NULL, index = 0;
     unsigned long unused = 0;
-    braid_graph *graph;
-    braid_exec *exec;
     long before = standin_calls("cuModuleLoadData");
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (uint32_t i = 0; i < num; i++) {
         const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(index), BRAID_ARG(unused) };
         const braid_kernel_node launch = { .kernel = kernels[i],
@@ -184,9 +270,8 @@ static long load_row(braid_device *device, const braid_kernel *const *kernels, u
                                            .num_args = kernels[i] == &island_note ? 3 : 2 };
         check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     }
-    check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
+    braid_exec *exec = own_exec(device, graph, &options);
+    destroy_now(exec);
     return standin_calls("cuModuleLoadData") - before - 1;
 }
 
@@ -195,31 +280,26 @@ static void graphs_alike_share_their_code(void **state)
 {
     (void)state;
     const braid_kernel *row[11], *other[12];
-    braid_device *device;
     for (uint32_t i = 0; i < 12; i++) {
         if (i < 11)
             row[i] = i % 2 ? &island_note : &island_other;
         other[i] = i % 3 ? &island_other : &island_note;
     }
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     assert_true(load_row(device, row, 11) > 0);
     assert_int_equal(load_row(device, other, 12), 0);
     assert_true(load_row(device, &row[0], 1) > 0); // a kernel less is another code
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static void check_refusal(const char *backend, const braid_kernel *kernel, const char *reason)
 {
     braid_device *device;
     braid_exec *exec;
-    braid_graph *graph;
     unsigned index = 0;
     void *none = NULL;
     reset_standin();
     check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     const braid_kernel_node launch = { .node = { .name = "outsider" },
                                        .kernel = kernel,
                                        BRAID_ARGS(BRAID_ARG(none), BRAID_ARG(index)) };
@@ -227,7 +307,6 @@ static void check_refusal(const char *backend, const braid_kernel *kernel, const
     check_fails(braid_exec_create(device, graph,
                                   &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec),
                 BRAID_UNSUPPORTED, reason);
-    braid_graph_destroy(graph);
     braid_device_close(device);
 }
 
@@ -312,15 +391,18 @@ static void lists_end_with_what_is_read_ahead(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_order_is_kept),
-        cmocka_unit_test(frames_are_ordered_as_wholes),
-        cmocka_unit_test(calls_have_many_blocks),
-        cmocka_unit_test(a_frame_keeps_its_arguments),
-        cmocka_unit_test(graphs_alike_share_their_code),
-        cmocka_unit_test(what_cannot_be_inside_is_named),
-        cmocka_unit_test(calls_that_may_hang_are_kept_out),
-        cmocka_unit_test(lanes_that_wait_for_each_other_are_found),
-        cmocka_unit_test(lists_end_with_what_is_read_ahead),
+        standin_test(every_order_is_kept),
+        cmocka_unit_test(a_kernel_has_room_for_the_arguments_of_all_calls),
+        standin_test(frames_are_ordered_as_wholes),
+        standin_test(calls_have_many_blocks),
+        standin_test(a_frame_keeps_its_arguments),
+        standin_test(launches_on_two_streams_do_not_overlap),
+        standin_test(an_island_needs_no_graph_of_the_driver),
+        standin_test(graphs_alike_share_their_code),
+        standin_test(what_cannot_be_inside_is_named),
+        standin_test(calls_that_may_hang_are_kept_out),
+        standin_test(lanes_that_wait_for_each_other_are_found),
+        standin_test(lists_end_with_what_is_read_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

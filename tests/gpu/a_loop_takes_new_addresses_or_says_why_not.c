@@ -25,26 +25,22 @@ static bool fail_nth(braid_exec_mode mode, int nth)
 {
     static const char function[] = "cuGraphExecKernelNodeSetParams";
     struct life_loop loop = { 0 };
-    braid_device *device;
-    char rule[64];
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_ok(life_create_loop(device, mode, &loop));
     run(&loop);
     check_ok(life_grow_loop(&loop));
     long before = standin_calls(function);
-    snprintf(rule, sizeof(rule), "%s:%d=999", function, nth);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("%s:%d=999", function, nth);
     braid_status status = life_run_loop(&loop, NULL);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     bool failed = standin_calls(function) - before >= nth;
     assert_int_equal(status, failed ? BRAID_DEVICE_ERROR : BRAID_OK);
     if (failed)
         assert_non_null(strstr(braid_error_message(), function));
     run(&loop);
     life_finish_loop(&loop);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    finish_standin();
     return failed;
 }
 
@@ -73,9 +69,7 @@ static void a_driver_without_the_call(void **state)
 {
     (void)state;
     struct life_loop loop = { 0 };
-    braid_device *device;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_ok(life_create_loop(device, BRAID_MODE_GRAPH, &loop));
     struct gpu_backend *gpu = gpu_from(device->backend);
     const struct gpu_api *api = gpu->api;
@@ -88,16 +82,14 @@ static void a_driver_without_the_call(void **state)
     check_ok(life_grow_loop(&loop));
     run(&loop);
     life_finish_loop(&loop);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_a_graph),
-        cmocka_unit_test(on_streams),
-        cmocka_unit_test(a_driver_without_the_call),
+        standin_test(as_a_graph),
+        standin_test(on_streams),
+        standin_test(a_driver_without_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

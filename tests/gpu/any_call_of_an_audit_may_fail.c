@@ -1,76 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any call of the driver that an audit makes may fail: the audit returns an error. If it does
 // without the call, it has the right findings. With orders it makes more calls.
-#include <stdio.h>
-
 #include "gpu/audited_world.h"
+#include "gpu/sweep.h"
 
-static long num_calls, failing; // since the rule was set, and which of them fails
-static char failed_call[64];
+enum { OUT_OF_MEMORY = 2 };
 
-static void note_call(const char *function)
-{
-    if (++num_calls == failing)
-        snprintf(failed_call, sizeof(failed_call), "%s", function);
-}
-
-// Calls that are tried again, or leave something to the driver, and those of an exec that
-// any_driver_call_may_fail is about.
-static bool may_succeed_without(const char *function)
-{
-    static const char *const names[] = {
-        "cuCtx",  "cuThreadExchange",   "Destroy",           "Free",
-        "Unload", "cuStreamEndCapture", "cuEventSynchronize"
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strstr(function, names[i]))
-            return true;
-    }
-    return false;
-}
+static struct world *world;
+static bool with_orders;
 
 static braid_status fill_otherwise(braid_device *device, braid_stream *stream, void *user)
 {
     return braid_stream_fill(device, stream, user, 6, 1, BYTES);
 }
 
-// Returns whether so many calls were made. A device on which a call has failed may be of no more
-// use, so each failure has one of its own.
-static bool audit_without_call(bool orders, long nth)
+// A device on which a call has failed may be of no more use, so each failure has one of its own.
+static void open_world(void)
 {
-    struct world *world;
-    const braid_audit_options options = { .orders = orders };
-    char rule[40];
-    size_t num = 5;
     assert_int_equal(setup((void **)&world), 0);
     add_what_may_fail(world);
-    if (orders)
+    if (with_orders)
         check_ok(braid_graph_add_queue_call(
             world->graph,
             &(braid_queue_call){ .call = fill_otherwise, .user = world->memory + BYTES }, NULL));
-    snprintf(rule, sizeof(rule), "*:%ld=2", nth); // out of memory
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    num_calls = 0;
-    failing = nth;
+}
+
+static void audit_world(struct life *life)
+{
+    const braid_audit_options options = { .orders = with_orders };
+    size_t num = 5;
+    life_begin(life);
     braid_status status = braid_exec_audit(world->device, world->graph, &options, &num);
-    bool failed = num_calls >= nth;
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-    if (failed && !status && !may_succeed_without(failed_call))
-        fail_msg("call %ld, %s, fails unnoticed", nth, failed_call);
-    assert_true(failed || !status);
-    assert_true(!status || status == BRAID_NO_MEMORY || strstr(failed_call, "cuCtx"));
-    assert_int_equal(num, status ? 5 : orders ? 4 : 2);
+    life_note(life, status);
+    life_before_destroying(life);
+    life_end();
+    assert_int_equal(num, status ? 5 : with_orders ? 4 : 2);
+}
+
+static void end_world(void)
+{
     close_world(world);
-    assert_int_equal(standin_bad_accesses(), 0);
-    return failed;
 }
 
 static void check_calls(bool orders)
 {
-    standin_watch(note_call);
-    for (long nth = 1; audit_without_call(orders, nth);)
-        nth++;
-    standin_watch(NULL);
+    static const struct sweep_words words[] = {
+        CUDA_WORDS,
+        { "cuStreamEndCapture", .reason = "what cannot be captured runs on a stream" },
+        { "cuEventSynchronize", .reason = "its execs are destroyed: made a second time" },
+        { 0 },
+    };
+    with_orders = orders;
+    sweep_run(&(struct sweep){ .interposer = &cuda_calls,
+                               .live = audit_world,
+                               .set_up = open_world,
+                               .tear_down = end_world,
+                               .words = words,
+                               .code = OUT_OF_MEMORY,
+                               .frames = 4,
+                               .step = 0, // every call
+                               .least = 200 },
+              orders ? "audit of orders" : "audit");
 }
 
 static void any_driver_call_may_fail(void **state)

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // If a driver call fails while an island is made, launched and destroyed, some call returns it, or
-// the log tells of it where none does. Nothing is left, and the next island is whole. Of each path
-// to a driver call, the first and the last fail.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+// the log tells of it where none does. Nothing is left, and the next island is whole.
 #include <braid/timings.h>
 
 #include "backends/gpu/gpu_backend.h"
-#include "backends/gpu/gpu_loader.h"
 #include "device/device.h"
 #include "gpu/gpu_testing.h"
 #include "gpu/sweep.h"
-#include "support/call_paths.h"
 #include "support/check.h"
 
 enum { NUM_NODES = 80, UNKNOWN_ERROR = 999 };
@@ -41,39 +34,29 @@ void braid_standin_braid_island(const unsigned grid[3], const unsigned block[3],
     num_frames++;
 }
 
-static char logged[8192];
-
-static void take_log(void *user, braid_status status, const char *message)
-{
-    (void)user, (void)status;
-    strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
-}
-
 static braid_node last_node;
 static braid_parameter last_argument;
+static braid_graph *graph;
 
 // So many nodes side by side take several blocks, which the device has to run at once.
 static braid_graph *make_graph(void)
 {
-    braid_graph *graph;
+    braid_graph *made;
     void *none = NULL;
-    check_ok(braid_graph_create(&graph));
+    check_ok(braid_graph_create(&made));
     for (int i = 0; i < NUM_NODES; i++) {
         const braid_kernel_node launch = {
             .node = { .cost_ns = 1000000 },
             .kernel = &part,
             BRAID_ARGS(BRAID_ARG(none)),
         };
-        check_ok(braid_graph_add_kernel(graph, &launch, &last_node));
+        check_ok(braid_graph_add_kernel(made, &launch, &last_node));
     }
-    check_ok(braid_graph_add_parameter(graph, "none", sizeof(none), &last_argument));
-    check_ok(braid_graph_use_parameter(graph, last_argument,
+    check_ok(braid_graph_add_parameter(made, "none", sizeof(none), &last_argument));
+    check_ok(braid_graph_use_parameter(made, last_argument,
                                        &(braid_parameter_use){ .node = last_node }));
-    return graph;
+    return made;
 }
-
-static const char *current_function;
-static long calls_before_destroying;
 
 static braid_status run_timed(braid_exec *exec)
 {
@@ -116,8 +99,7 @@ static braid_status run_graph(braid_exec *exec)
     return status ? status : braid_exec_wait(exec);
 }
 
-// The message of what failed first, or an empty one.
-static void live(const braid_graph *graph, char *out_message, size_t size)
+static void live(struct life *life)
 {
     braid_exec_options options = {
         .islands = BRAID_ISLANDS_WHOLE,
@@ -126,6 +108,7 @@ static void live(const braid_graph *graph, char *out_message, size_t size)
     };
     braid_device *device = NULL;
     braid_exec *exec = NULL, *untimed = NULL, *nodes = NULL;
+    life_begin(life);
     braid_status status = braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device);
     if (!status)
         status = braid_exec_create(device, graph, &options, &exec);
@@ -143,100 +126,37 @@ static void live(const braid_graph *graph, char *out_message, size_t size)
         status = braid_exec_create(device, graph, &lanes, &nodes);
     if (!status)
         status = run_graph(nodes);
-    snprintf(out_message, size, "%s", status ? braid_error_message() : "");
-    calls_before_destroying = current_function ? standin_calls(current_function) : 0;
+    life_note(life, status);
+    life_before_destroying(life);
     braid_exec_destroy(nodes);
     braid_exec_destroy(untimed);
     braid_exec_destroy(exec);
     (void)!braid_device_close(device);
-}
-
-static bool may_leave_its_object(const char *function)
-{
-    return strstr(function, "Destroy") || strstr(function, "Free") || strstr(function, "Unload") ||
-           strstr(function, "Release");
-}
-
-static long count_objects(void)
-{
-    static const char *const kinds[] = { "context", "stream", "event", "module", "memory" };
-    long num = 0;
-    for (int i = 0; i < 5; i++)
-        num += standin_live(kinds[i]);
-    return num;
-}
-
-// False when there is no such call.
-static bool fail_nth(const braid_graph *graph, const char *function, long nth)
-{
-    char rule[96], message[1024];
-    long before = standin_calls(function), objects = count_objects();
-    current_function = function;
-    logged[0] = '\0';
-    snprintf(rule, sizeof(rule), "%s:%ld=%d", function, nth, UNKNOWN_ERROR);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
-    live(graph, message, sizeof(message));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-    if (standin_calls(function) - before < nth) {
-        assert_string_equal(message, "");
-        return false;
-    }
-    // Made a second time: what makes the device current, and waits while destroying.
-    bool destroying = nth > calls_before_destroying - before;
-    bool silent = strncmp(function, "cuCtx", 5) == 0 || strstr(function, "ExchangeStream") ||
-                  (destroying && strstr(function, "Synchronize") != NULL);
-    if (!silent && !strstr(message, function) && !(message[0] == '\0' && strstr(logged, function)))
-        fail_msg("%s: returned '%s', logged '%s'", rule, message, logged);
-    long left = count_objects() - objects;
-    if (left != 0 && !(may_leave_its_object(function) && left == 1))
-        fail_msg("%s: %ld objects left over", rule, left);
-    return true;
-}
-
-enum { FRAMES = 4, MOST = 1024 };
-
-static void note_paths(const braid_graph *graph)
-{
-    char message[1024];
-    call_paths_begin(FRAMES);
-    standin_watch(call_paths_note_of_library);
-    live(graph, message, sizeof(message));
-    standin_watch(NULL);
-    call_paths_end();
-    assert_string_equal(message, "");
+    life_end();
 }
 
 static void every_path_twice(void **state)
 {
     (void)state;
-    int num = 0;
-    char message[1024];
-    long numbers[MOST];
+    static const struct sweep_words words[] = { CUDA_WORDS, { 0 } };
+    const struct sweep sweep = {
+        .interposer = &cuda_calls,
+        .live = live,
+        .words = words,
+        .code = UNKNOWN_ERROR,
+        .frames = 4,
+        .step = sweep_step(),
+        .least = 60,
+    };
+    struct life life = { 0 };
     reset_standin();
-    braid_log_set(take_log, NULL);
-    braid_graph *graph = make_graph();
-    note_paths(graph);
-    for (size_t i = 0; i < braid_gpu_symbols.num_rows; i++) {
-        char function[64];
-        const char *name = braid_gpu_symbols.rows[i].names[GPU_CUDA][0];
-        if (!name)
-            continue;
-        snprintf(function, sizeof(function), "%.*s", (int)strcspn(name, "_"), name);
-        if (!sweep_tries(function))
-            continue;
-        size_t num_chosen = call_paths_choose(function, sweep_step(), 0, numbers, MOST);
-        for (size_t k = 0; k < num_chosen; k++)
-            num += fail_nth(graph, function, numbers[k]);
-    }
-    current_function = NULL;
+    graph = make_graph();
+    sweep_run(&sweep, "islands");
     num_frames = 0;
-    live(graph, message, sizeof(message));
-    assert_string_equal(message, "");
+    live(&life);
+    assert_int_equal(life.num_failed, 0);
     assert_int_equal(num_frames, 4 + 1 + 2 * 2); // kernels of islands
     braid_graph_destroy(graph);
-    braid_log_set(NULL, NULL);
-    print_message("summary: %d failures told\n", num);
-    assert_true(num > 60 / sweep_step() || !sweep_is_whole());
 }
 
 // Drivers before CUDA 11.8 launch kernels by another call.
@@ -254,14 +174,14 @@ static void the_launch_of_old_drivers(void **state)
     struct gpu_api old = *gpu->api;
     old.launch_config = NULL;
     gpu->api = &old;
-    braid_graph *graph = make_graph();
+    graph = make_graph();
     check_ok(braid_exec_create(device, graph, &options, &exec));
     check_ok(braid_exec_launch(exec, NULL));
     // An island with new arguments is launched as a kernel.
     check_ok(braid_exec_set_arg(exec, last_node, 0, BRAID_ARG(other)));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuLaunchKernel:1=999"));
+    fail_calls("cuLaunchKernel:1=999");
     check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, "cuLaunchKernel");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(num_frames, 2);

@@ -256,14 +256,14 @@ static void memory_stays_until_kernels_have_ended(void **state)
     struct world *world = *state;
     size_t num = 5;
     ADD_GIVEN(world, &writes_long, { world->first, BRAID_READ_WRITE });
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemcpyAsync:2=2"));
+    fail_calls("cuMemcpyAsync:2=2");
     num_copies = 0;
     has_waited = has_freed_early = false;
     standin_watch(note_steps);
     check_fails(braid_exec_audit(world->device, world->graph, NULL, &num), BRAID_NO_MEMORY,
                 "copy 'a copy of an audit'");
     standin_watch(NULL);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     assert_true(has_waited);
     assert_false(has_freed_early);
 }

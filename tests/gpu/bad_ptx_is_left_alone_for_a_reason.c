@@ -104,10 +104,10 @@ static void each_entry_waits(void **state)
         const char *text;
         size_t num_entries;
     } cases[] = {
-        { HEAD ".entry a()\n{\n\t// Braid decides\nret;\n}\n.entry b()\n{\nret;\n}\n"
-               ".entry c()\n{\n\t// Braid has decided\nret;\n}\n",
+        { HEAD ".entry a()\n{\n    // Braid decides\nret;\n}\n.entry b()\n{\nret;\n}\n"
+               ".entry c()\n{\n    // Braid has decided\nret;\n}\n",
           3 },
-        { HEAD ".entry a()\n{\n\t// Braid decides\nadd.u32 %r,\n\t// Braid has decided\n"
+        { HEAD ".entry a()\n{\n    // Braid decides\nadd.u32 %r,\n    // Braid has decided\n"
                "%r, 1;\nret;\n}\n",
           1 },
         { HEAD ".entry a()\n.pragma \"nounroll\";\n{\nret;\n}\n" ENTRY, 2 },

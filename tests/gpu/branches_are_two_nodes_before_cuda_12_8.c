@@ -22,10 +22,8 @@ static void fill(braid_graph *graph, braid_resource to, uint32_t value)
 static braid_exec *make(braid_device *device, braid_exec_mode mode, uint32_t *words,
                         uint32_t condition)
 {
-    braid_graph *graph;
     braid_resource resources[NUM_WORDS];
-    braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (int i = 0; i < NUM_WORDS; i++) {
         check_ok(braid_graph_add_buffer(graph, "word", words + i, 4, &resources[i]));
         fill(graph, resources[i], i == CONDITION ? condition : 0);
@@ -38,17 +36,14 @@ static braid_exec *make(braid_device *device, braid_exec_mode mode, uint32_t *wo
     fill(graph, resources[SECOND], 1);
     check_ok(braid_graph_end(graph));
     const braid_exec_options options = { .mode = mode, .islands = BRAID_ISLANDS_NEVER };
-    check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_graph_destroy(graph);
-    return exec;
+    return own_exec(device, graph, &options);
 }
 
 static void check_branch(int version, braid_exec_mode mode, long num_nodes)
 {
-    braid_device *device;
     void *words, *read;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     gpu_from(device->backend)->version = version;
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4 * NUM_WORDS, &words));
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 4 * NUM_WORDS, &read));
@@ -63,12 +58,11 @@ static void check_branch(int version, braid_exec_mode mode, long num_nodes)
         check_ok(braid_stream_synchronize(device, NULL));
         assert_int_equal(((const uint32_t *)read)[FIRST], condition);
         assert_int_equal(((const uint32_t *)read)[SECOND], !condition);
-        braid_exec_destroy(exec);
+        destroy_now(exec);
     }
     braid_memory_free(device, BRAID_MEMORY_HOST, read);
     braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    finish_standin();
 }
 
 static void from_cuda_12_8_on(void **state)
@@ -88,8 +82,8 @@ static void before_cuda_12_8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(from_cuda_12_8_on),
-        cmocka_unit_test(before_cuda_12_8),
+        standin_test(from_cuda_12_8_on),
+        standin_test(before_cuda_12_8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

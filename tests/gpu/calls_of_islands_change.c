@@ -50,14 +50,11 @@ struct setup {
 static struct setup set_up(const braid_kernel *kernel)
 {
     struct setup setup = { 0 };
-    void *memory;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &setup.device));
-    check_ok(
-        braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, sizeof(setup.expected), &memory));
-    setup.sums = memory;
-    memset(memory, 0, sizeof(setup.expected));
-    check_ok(braid_graph_create(&setup.graph));
+    setup.device = own_device("cuda");
+    setup.sums = own_memory(setup.device, BRAID_MEMORY_DEVICE, sizeof(setup.expected));
+    memset(setup.sums, 0, sizeof(setup.expected));
+    setup.graph = own_graph();
     for (uint32_t i = 0; i < NUM_NODES; i++) {
         char name[32];
         snprintf(name, sizeof(name), "count %u", i);
@@ -74,22 +71,13 @@ static struct setup set_up(const braid_kernel *kernel)
     return setup;
 }
 
-static void tear_down(struct setup *setup)
-{
-    braid_graph_destroy(setup->graph);
-    braid_memory_free(setup->device, BRAID_MEMORY_DEVICE, setup->sums);
-    braid_device_close(setup->device);
-    check_nothing_is_left();
-}
-
 static braid_exec *make(const struct setup *setup, braid_islands islands, uint32_t depth)
 {
-    braid_exec *exec;
     braid_exec_info info;
     const braid_exec_options options = { .islands = islands,
                                          .frames = depth,
                                          .when_full = BRAID_FULL_WAITS };
-    check_ok(braid_exec_create(setup->device, setup->graph, &options, &exec));
+    braid_exec *exec = own_exec(setup->device, setup->graph, &options);
     braid_exec_get_info(exec, &info);
     assert_int_equal(info.num_island_nodes, NUM_NODES);
     return exec;
@@ -155,8 +143,7 @@ static void change_at_random(uint64_t seed, braid_islands islands, uint32_t dept
     }
     check_ok(braid_exec_wait(exec));
     check_sums(&setup);
-    braid_exec_destroy(exec);
-    tear_down(&setup);
+    finish_standin();
 }
 
 static void every_frame_has_the_grids_of_its_launch(void **state)
@@ -186,7 +173,7 @@ static void only_the_first_change_makes_it_again(void **state)
     check_ok(braid_exec_wait(exec));
     assert_int_equal(standin_calls("cuModuleLoadData"), before + 1);
     memset(setup.sums, 0, sizeof(setup.expected));
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     add_use(setup.graph, "enabled",
             (braid_parameter_use){ .node = setup.nodes[4], .target = BRAID_TARGET_ENABLED });
     exec = make(&setup, BRAID_ISLANDS_WHOLE, 1);
@@ -198,8 +185,7 @@ static void only_the_first_change_makes_it_again(void **state)
     assert_int_equal(standin_calls("cuModuleLoadData"), before);
     setup.expected[6] = 1;
     check_sums(&setup);
-    braid_exec_destroy(exec);
-    tear_down(&setup);
+    finish_standin();
 }
 
 // In one launch each frame has its own.
@@ -226,8 +212,7 @@ static void parameters_change_frames_of_one_launch(void **state)
     check_ok(braid_exec_launch_many(exec, NULL, FRAMES, values, 2));
     check_ok(braid_exec_wait(exec));
     check_sums(&setup);
-    braid_exec_destroy(exec);
-    tear_down(&setup);
+    finish_standin();
 }
 
 #define USES(resource, as) .accesses = &(braid_access){ resource, as }, .num_accesses = 1
@@ -253,8 +238,7 @@ static void a_call_that_rests_keeps_the_rows_of_earlier_frames(void **state)
     braid_graph *graph;
     braid_resource made, output;
     braid_node reader, last;
-    braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "made", setup.sums, 4, &made));
     check_ok(braid_graph_add_buffer(graph, "output", setup.sums + 2, 8, &output));
     check_ok(braid_graph_set_output(graph, output));
@@ -267,16 +251,13 @@ static void a_call_that_rests_keeps_the_rows_of_earlier_frames(void **state)
                                          { .node = last, .argument = 1 } };
     const braid_param_rows rows[] = { { add_use(graph, "enables", uses[0]), enables, 2 },
                                       { add_use(graph, "sum", uses[1]), sums, 2 } };
-    braid_graph_destroy(setup.graph);
-    setup.graph = graph;
-    check_ok(braid_exec_create(setup.device, graph,
-                               &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE }, &exec));
+    braid_exec *exec =
+        own_exec(setup.device, graph, &(braid_exec_options){ .islands = BRAID_ISLANDS_WHOLE });
     check_ok(braid_exec_launch_many(exec, NULL, 2, rows, 2));
     check_ok(braid_exec_wait(exec));
     setup.expected[0] = setup.expected[2] = setup.expected[3] = 1;
     check_sums(&setup);
-    braid_exec_destroy(exec);
-    tear_down(&setup);
+    finish_standin();
 }
 
 static void what_an_island_cannot_run_is_refused(void **state)
@@ -302,8 +283,7 @@ static void what_an_island_cannot_run_is_refused(void **state)
         for (uint32_t i = 0; i < NUM_NODES; i++)
             setup.expected[i] = 1;
         check_sums(&setup);
-        braid_exec_destroy(exec);
-        tear_down(&setup);
+        finish_standin();
     }
 }
 
@@ -312,10 +292,9 @@ static braid_exec *make_moves(const struct setup *setup, braid_islands islands,
                               unsigned char *memory, uint64_t bytes, braid_node *out_copy,
                               braid_node *out_fill, braid_graph **out_graph)
 {
-    braid_exec *exec;
     braid_node last;
     unsigned first = 0, second = 1;
-    check_ok(braid_graph_create(out_graph));
+    *out_graph = own_graph();
     const braid_kernel_node before = { .kernel = &count,
                                        .node.cost_ns = 300,
                                        BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(first)) };
@@ -335,9 +314,7 @@ static braid_exec *make_moves(const struct setup *setup, braid_islands islands,
                                        .node = { AFTER(*out_fill), .cost_ns = 300 },
                                        BRAID_ARGS(BRAID_ARG(setup->sums), BRAID_ARG(second)) };
     check_ok(braid_graph_add_kernel(*out_graph, &behind, NULL));
-    check_ok(braid_exec_create(setup->device, *out_graph,
-                               &(braid_exec_options){ .islands = islands }, &exec));
-    return exec;
+    return own_exec(setup->device, *out_graph, &(braid_exec_options){ .islands = islands });
 }
 
 static void run_frame(braid_exec *exec)
@@ -355,8 +332,8 @@ static void copies_and_fills_are_calls(void **state)
     braid_node copy, fill;
     braid_graph *graph;
     braid_exec_info info;
-    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, 3 * BYTES, (void **)&memory));
-    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_HOST, BYTES, (void **)&pinned));
+    memory = own_memory(setup.device, BRAID_MEMORY_DEVICE, 3 * BYTES);
+    pinned = own_memory(setup.device, BRAID_MEMORY_HOST, BYTES);
     memset(memory, 9, 3 * BYTES);
     braid_exec *exec =
         make_moves(&setup, BRAID_ISLANDS_ALWAYS, memory, BYTES, &copy, &fill, &graph);
@@ -393,11 +370,7 @@ static void copies_and_fills_are_calls(void **state)
     assert_int_equal(memory[0], 5);
     assert_int_equal(setup.sums[0], 2);
     assert_int_equal(setup.sums[1], 2);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_memory_free(setup.device, BRAID_MEMORY_HOST, pinned);
-    braid_memory_free(setup.device, BRAID_MEMORY_DEVICE, memory);
-    tear_down(&setup);
+    finish_standin();
 }
 
 // What one block would be slow at stays the device's to do.
@@ -410,7 +383,7 @@ static void large_copies_stay_outside(void **state)
     char text[200];
     braid_node copy, fill;
     braid_graph *graph;
-    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE, 2 * BYTES, (void **)&memory));
+    memory = own_memory(setup.device, BRAID_MEMORY_DEVICE, 2 * BYTES);
     braid_exec *exec = make_moves(&setup, BRAID_ISLANDS_AUTO, memory, BYTES, &copy, &fill, &graph);
     check_ok(braid_schedule_explain(braid_exec_schedule(exec), &copy, 1, text, sizeof(text)));
     assert_string_equal(text, "not in an island: it moves more than 64 KiB");
@@ -418,28 +391,23 @@ static void large_copies_stay_outside(void **state)
     run_frame(exec);
     assert_int_equal(memory[2 * BYTES - 1], 3);
     assert_int_equal(memory[0], 0x34);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_memory_free(setup.device, BRAID_MEMORY_DEVICE, memory);
-    tear_down(&setup);
+    finish_standin();
 }
 
 // False when there is no such call in the launch that takes a change.
 static bool fail_nth(braid_islands islands, const char *function, long nth)
 {
-    char rule[96];
     struct setup setup = set_up(&count);
     braid_exec *exec = make(&setup, islands, 1);
     run_frame(exec);
     long before = standin_calls(function);
-    snprintf(rule, sizeof(rule), "%s:%ld=%d", function, nth, UNKNOWN_ERROR);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("%s:%ld=%d", function, nth, UNKNOWN_ERROR);
     check_ok(braid_exec_set(exec, setup.nodes[2], BRAID_TARGET_GRID, 0, &(braid_dim3){ 3, 2, 1 }));
     check_ok(braid_exec_set(exec, setup.nodes[5], BRAID_TARGET_ENABLED, 0, &(bool){ false }));
     assert_int_equal(standin_calls(function), before);
     braid_status status = braid_exec_launch(exec, NULL);
     bool called = standin_calls(function) - before >= nth;
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     if (status)
         assert_non_null(strstr(braid_error_message(), function));
     if (braid_exec_num_frames(exec) == 1) // else its end could not be recorded
@@ -448,8 +416,7 @@ static bool fail_nth(braid_islands islands, const char *function, long nth)
     for (uint32_t i = 0; i < NUM_NODES; i++)
         setup.expected[i] = 1 + (i == 2 ? 6 : i != 5);
     check_sums(&setup);
-    braid_exec_destroy(exec);
-    tear_down(&setup);
+    finish_standin();
     return called;
 }
 
@@ -475,14 +442,14 @@ static void a_change_that_fails_is_made_by_the_next_launch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_frame_has_the_grids_of_its_launch),
-        cmocka_unit_test(only_the_first_change_makes_it_again),
-        cmocka_unit_test(parameters_change_frames_of_one_launch),
-        cmocka_unit_test(a_call_that_rests_keeps_the_rows_of_earlier_frames),
-        cmocka_unit_test(what_an_island_cannot_run_is_refused),
-        cmocka_unit_test(copies_and_fills_are_calls),
-        cmocka_unit_test(large_copies_stay_outside),
-        cmocka_unit_test(a_change_that_fails_is_made_by_the_next_launch),
+        standin_test(every_frame_has_the_grids_of_its_launch),
+        standin_test(only_the_first_change_makes_it_again),
+        standin_test(parameters_change_frames_of_one_launch),
+        standin_test(a_call_that_rests_keeps_the_rows_of_earlier_frames),
+        standin_test(what_an_island_cannot_run_is_refused),
+        standin_test(copies_and_fills_are_calls),
+        standin_test(large_copies_stay_outside),
+        standin_test(a_change_that_fails_is_made_by_the_next_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

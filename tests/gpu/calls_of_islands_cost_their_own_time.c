@@ -29,7 +29,7 @@ static void open_graph(struct measured_graph *graph, uint32_t threads)
 
 static void close_graph(struct measured_graph *graph)
 {
-    island_graph_finish(&graph->made, graph->frame.device);
+    destroy_owned();
     frame_finish(&graph->frame);
     check_nothing_is_left();
 }
@@ -39,10 +39,9 @@ static void measure(struct measured_graph *graph, braid_islands islands)
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH,
                                          .islands = islands,
                                          .profile = KEPT };
-    braid_exec *exec;
-    check_ok(braid_exec_create(graph->frame.device, graph->made.graph, &options, &exec));
+    braid_exec *exec = own_exec(graph->frame.device, graph->made.graph, &options);
     check_ok(braid_exec_measure(exec, graph->made.graph, KEPT));
-    braid_exec_destroy(exec);
+    destroy_now(exec);
 }
 
 // As if they had been measured.
@@ -58,11 +57,10 @@ static void set_measured(struct measured_graph *graph, uint64_t outside_ns, uint
 
 static bool becomes_an_island(struct measured_graph *graph)
 {
-    braid_exec *exec;
     braid_exec_info info;
-    check_ok(braid_exec_create(graph->frame.device, graph->made.graph, NULL, &exec));
+    braid_exec *exec = own_exec(graph->frame.device, graph->made.graph, NULL);
     braid_exec_get_info(exec, &info);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     return info.num_island_nodes == ISLAND_NODES;
 }
 
@@ -148,11 +146,11 @@ static void tuning_measures_nodes_outside_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(costs_elsewhere_stay),
-        cmocka_unit_test(an_island_alone_gives_the_costs),
-        cmocka_unit_test(calls_beside_others_tell_nothing_of_other_islands),
-        cmocka_unit_test(times_inside_decide),
-        cmocka_unit_test(tuning_measures_nodes_outside_too),
+        standin_test(costs_elsewhere_stay),
+        standin_test(an_island_alone_gives_the_costs),
+        standin_test(calls_beside_others_tell_nothing_of_other_islands),
+        standin_test(times_inside_decide),
+        standin_test(tuning_measures_nodes_outside_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

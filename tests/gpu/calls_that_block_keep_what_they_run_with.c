@@ -74,11 +74,9 @@ static void make_exec(struct changed *changed, uint32_t num_frames)
 {
     const braid_host_call call = { .call = count, .user = &changed->num[0], .blocking = true };
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = num_frames };
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_host_call(graph, &call, &changed->node));
     check_ok(braid_exec_create(changed->frame.device, graph, &options, &changed->frame.exec));
-    braid_graph_destroy(graph);
     asker_init(&changed->asker);
 }
 
@@ -109,11 +107,11 @@ static void check_changed(uint32_t num_frames)
     make_exec(&changed, num_frames);
     asker_start(&changed.asker, change_and_let_go, &changed);
     atomic_store(&holds_threads, true);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
+    fail_calls("cuStreamWaitValue32:1=999");
     check_fails(braid_exec_launch(frame->exec, frame->stream), BRAID_DEVICE_ERROR,
                 "cuStreamWaitValue32");
     const int made = atomic_load(&changed.num[0]);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     atomic_store(&holds_threads, false);
     asker_join(&changed.asker, BRAID_DEVICE_ERROR);
     assert_int_equal(changed.answer, BRAID_NOT_READY);
@@ -171,27 +169,24 @@ static void that_who_waits_for_an_earlier_frame_lets_go_on(void **state)
     (void)state;
     struct frame frame = { 0 };
     struct third third = { .answer = BRAID_INTERNAL };
-    braid_graph *graph;
     pthread_t thread;
-    reset_standin();
     sem_init(&third.has_begun, 0, 0);
     sem_init(&third.goes_on, 0, 0);
     check_ok(frame_open(&frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     const braid_host_call call = { .call = wait_in_third, .user = &third, .blocking = true };
     check_ok(braid_graph_add_host_call(graph, &call, NULL));
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .frames = 2 };
     check_ok(braid_exec_create(frame.device, graph, &options, &frame.exec));
-    braid_graph_destroy(graph);
     third.exec = frame.exec;
     for (int i = 0; i < 2; i++)
         check_ok(braid_exec_launch(frame.exec, frame.stream));
     check_ok(braid_exec_wait(frame.exec));
     assert_int_equal(pthread_create(&thread, NULL, wait_for_first, &third), 0);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamWaitValue32:1=999"));
+    fail_calls("cuStreamWaitValue32:1=999");
     check_fails(braid_exec_launch(frame.exec, frame.stream), BRAID_DEVICE_ERROR,
                 "cuStreamWaitValue32");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     pthread_join(thread, NULL);
     assert_int_equal(third.answer, BRAID_OK);
     frame_finish(&frame);
@@ -203,8 +198,8 @@ static void that_who_waits_for_an_earlier_frame_lets_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(that_a_later_change_does_not_reach),
-        cmocka_unit_test(that_who_waits_for_an_earlier_frame_lets_go_on),
+        standin_test(that_a_later_change_does_not_reach),
+        standin_test(that_who_waits_for_an_earlier_frame_lets_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,23 +38,20 @@ static braid_status fail_always(braid_device *device, braid_stream *stream, void
 static braid_status create(braid_device *device, braid_queue_function *call, braid_exec_mode mode,
                            braid_exec **out_exec)
 {
-    braid_graph *graph = NULL;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_queue_call(
         graph, &(braid_queue_call){ .node.name = "gemm", .call = call }, NULL));
     braid_status status =
         braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, out_exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
 static void check_call(braid_queue_function *call)
 {
-    braid_device *device = NULL;
     braid_exec *exec = NULL;
     braid_exec_info info;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     for (int i = 0; i < 2; i++) {
         notices = i == 0;
         check_fails(create(device, call, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED, "gemm");
@@ -69,8 +66,7 @@ static void check_call(braid_queue_function *call)
         check_ok(braid_exec_wait(exec));
         braid_exec_destroy(exec);
     }
-    braid_device_close(device);
-    check_nothing_is_left();
+    finish_standin();
 }
 
 static void a_call_that_waits(void **state)
@@ -89,13 +85,9 @@ static void a_call_that_allocates(void **state)
 static void a_call_that_fails_by_itself_fails_the_exec(void **state)
 {
     (void)state;
-    braid_device *device = NULL;
     braid_exec *exec = NULL;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_fails(create(device, fail_always, BRAID_MODE_AUTO, &exec), BRAID_DEVICE_ERROR, "gemm");
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 enum { NUM_TURNS = 3 };
@@ -126,9 +118,8 @@ static braid_status stage(braid_device *device, braid_stream *stream, void *user
 static braid_status create_stage(struct frame *frame, struct turns *turns, braid_exec_mode mode,
                                  braid_exec **out_exec)
 {
-    braid_graph *graph = NULL;
     uint32_t *words = turns->words, *sum = words + 1, *zero = words + 2, none = 0;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     braid_node staged, cleared;
     check_ok(braid_graph_add_fill(
         graph, &(braid_fill){ .to = zero, .value_bytes = 4, .num_values = 1 }, &cleared));
@@ -143,7 +134,6 @@ static braid_status create_stage(struct frame *frame, struct turns *turns, braid
                                NULL));
     braid_status status =
         braid_exec_create(frame->device, graph, &(braid_exec_options){ .mode = mode }, out_exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
@@ -171,7 +161,6 @@ static void a_call_that_copies_pageable_memory(void **state)
 {
     (void)state;
     struct frame frame;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     struct turns turns = { .words = frame.words };
     check_stage(&frame, &turns);
@@ -180,7 +169,6 @@ static void a_call_that_copies_pageable_memory(void **state)
     turns.to_host = true;
     check_stage(&frame, &turns);
     frame_finish(&frame);
-    check_nothing_is_left();
 }
 
 // Pinned memory lives as long as the program lets it.
@@ -194,29 +182,24 @@ static void a_call_that_copies_pinned_memory_is_captured(void **state)
 {
     (void)state;
     struct frame frame;
-    braid_graph *graph = NULL;
-    braid_exec *exec = NULL;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_queue_call(
         graph, &(braid_queue_call){ .call = copy_pinned, .user = &frame }, NULL));
-    check_ok(braid_exec_create(frame.device, graph,
-                               &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec));
-    braid_graph_destroy(graph);
-    braid_exec_destroy(exec);
+    braid_exec *exec =
+        own_exec(frame.device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH });
+    destroy_now(exec);
     frame_finish(&frame);
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_that_waits),
-        cmocka_unit_test(a_call_that_allocates),
-        cmocka_unit_test(a_call_that_fails_by_itself_fails_the_exec),
-        cmocka_unit_test(a_call_that_copies_pageable_memory),
-        cmocka_unit_test(a_call_that_copies_pinned_memory_is_captured),
+        standin_test(a_call_that_waits),
+        standin_test(a_call_that_allocates),
+        standin_test(a_call_that_fails_by_itself_fails_the_exec),
+        standin_test(a_call_that_copies_pageable_memory),
+        standin_test(a_call_that_copies_pinned_memory_is_captured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

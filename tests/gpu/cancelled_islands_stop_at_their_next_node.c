@@ -293,9 +293,9 @@ static void a_failed_copy_is_told(void **state)
     const struct shape shape = { .lanes = 1, .threads = 32, .blocks = 1 };
     struct world world = make(&shape);
     atomic_store((_Atomic uint32_t *)&world.gate[1], 1);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemcpyAsync:1=2"));
+    fail_calls("cuMemcpyAsync:1=2");
     check_fails(braid_exec_cancel(world.exec), BRAID_NO_MEMORY, "words of a black box");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     check_whole_frames(&world, &shape);
     finish(&world);
 }
@@ -308,9 +308,9 @@ static void a_launch_that_cannot_take_a_cancel_back_says_so(void **state)
     struct world world = make(&shape);
     atomic_store((_Atomic uint32_t *)&world.gate[1], 1);
     check_ok(braid_exec_cancel(world.exec));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemcpyAsync:1=2"));
+    fail_calls("cuMemcpyAsync:1=2");
     check_fails(braid_exec_launch(world.exec, NULL), BRAID_NO_MEMORY, "words of a black box");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     check_whole_frames(&world, &shape);
     finish(&world);
 }

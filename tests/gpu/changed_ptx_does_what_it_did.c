@@ -13,6 +13,7 @@
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
+#include "backends/gpu/gpu_ptx_passes.h"
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "base/note.h"
@@ -51,10 +52,9 @@ static char *audit(const char *changed, struct ptx_reason *out_reason)
 
 static char *prefetch_timed(const char *changed, struct ptx_reason *out_reason)
 {
-    char *timed = braid_gpu_ptx_with_stamps(changed, out_reason);
-    char *made = timed ? braid_gpu_ptx_with_prefetch(timed, out_reason) : NULL;
-    free(timed);
-    return made;
+    const struct gpu_code code = { .changes = KERNEL_WRITES_TIMES | KERNEL_PREFETCHES };
+    unsigned changes = code.changes;
+    return braid_gpu_ptx_change(changed, &code, &changes, out_reason);
 }
 
 static const struct variant {

@@ -20,11 +20,6 @@ static void take_log(void *user, braid_status status, const char *message)
     strncat(logged, message, sizeof(logged) - strlen(logged) - 1);
 }
 
-static void fail_calls(const char *rules)
-{
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
-}
-
 static braid_device_info read_stats(const braid_device *device)
 {
     braid_device_info stats;

@@ -94,28 +94,23 @@ static void find_only_stuck(braid_exec *exec, struct gate *gate)
 static void check(const braid_kernel *kernel, bool by_host, braid_exec_mode mode)
 {
     struct gate gate = { false, false };
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_GRAPH_THREADS", "4"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cuda");
+    braid_graph *graph = own_graph();
     build(graph, kernel, by_host, &gate);
     const braid_exec_options options = {
         .mode = mode, .islands = BRAID_ISLANDS_NEVER, .plan = wide_plan(), .black_box = true
     };
-    check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_graph_destroy(graph);
+    braid_exec *exec = own_exec(device, graph, &options);
     for (int frame = 0; frame < FRAMES; frame++) {
         atomic_store(&gate.is_open, false);
         atomic_store(&gate.is_entered, false);
         check_ok(braid_exec_launch(exec, NULL));
         find_only_stuck(exec, &gate);
     }
-    braid_exec_destroy(exec);
-    braid_device_close(device);
-    check_nothing_is_left();
+    destroy_now(exec);
+    finish_standin();
 }
 
 static void kernels_note_their_own(void **state)
@@ -142,9 +137,9 @@ static void a_late_end_hides_none_of_a_later_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_note_their_own),
-        cmocka_unit_test(a_kernel_whose_threads_part_is_left_as_it_is),
-        cmocka_unit_test(a_late_end_hides_none_of_a_later_node),
+        standin_test(kernels_note_their_own),
+        standin_test(a_kernel_whose_threads_part_is_left_as_it_is),
+        standin_test(a_late_end_hides_none_of_a_later_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

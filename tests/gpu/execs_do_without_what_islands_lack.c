@@ -25,9 +25,9 @@ static braid_status create(braid_device *device, const struct island_graph *made
                                          .plan.max_lanes = made->has_outsiders };
     logged[0] = '\0';
     braid_log_set(take_log, NULL);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls(rule);
     braid_status status = braid_exec_create(device, made->graph, &options, out_exec);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     braid_log_set(NULL, NULL);
     return status;
 }
@@ -36,11 +36,10 @@ static braid_status create(braid_device *device, const struct island_graph *made
 static uint32_t run(const struct island_graph *graph, braid_islands islands, const char *rule)
 {
     struct island_graph made = *graph;
-    braid_device *device;
     braid_exec *exec;
     braid_exec_info info;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
     check_ok(create(device, &made, islands, rule, &exec));
     for (int frame = 0; frame < FRAMES; frame++)
@@ -49,24 +48,19 @@ static uint32_t run(const struct island_graph *graph, braid_islands islands, con
     island_graph_check(&made, FRAMES);
     braid_exec_get_info(exec, &info);
     braid_exec_destroy(exec);
-    island_graph_finish(&made, device);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    finish_standin();
     return info.num_islands;
 }
 
 static void refuse(const struct island_graph *graph, braid_islands islands, const char *rule)
 {
     struct island_graph made = *graph;
-    braid_device *device;
     braid_exec *exec;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
     check_fails(create(device, &made, islands, rule, &exec), BRAID_NO_MEMORY, "cuMemAlloc");
-    island_graph_finish(&made, device);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    finish_standin();
 }
 
 #define NO_HOST_MEMORY "cuMemHostAlloc:1+=2"
@@ -117,40 +111,35 @@ static void empty_nodes_alone_are_no_island(void **state)
 {
     (void)state;
     for (int in_loop = 0; in_loop < 2; in_loop++) {
-        braid_device *device;
-        braid_graph *graph;
-        braid_exec *exec;
         braid_exec_info info;
         reset_standin();
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-        check_ok(braid_graph_create(&graph));
+        braid_device *device = own_device("cuda");
+        braid_graph *graph = own_graph();
         if (in_loop)
             check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 3 }, NULL));
         add_empty_nodes(graph);
         if (in_loop)
             check_ok(braid_graph_end(graph));
-        check_ok(braid_exec_create(device, graph, NULL, &exec));
+        braid_exec *exec = own_exec(device, graph, NULL);
         braid_exec_get_info(exec, &info);
         assert_int_equal(info.num_islands, 0);
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
-        braid_exec_destroy(exec);
+        destroy_now(exec);
         const braid_exec_options whole_one = { .islands = BRAID_ISLANDS_WHOLE };
         check_fails(braid_exec_create(device, graph, &whole_one, &exec), BRAID_UNSUPPORTED,
                     in_loop ? "plays no loop" : "there is nothing to put into an island");
-        braid_graph_destroy(graph);
-        check_ok(braid_device_close(device));
-        check_nothing_is_left();
+        finish_standin();
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_notes),
-        cmocka_unit_test(without_islands),
-        cmocka_unit_test(but_not_without_those_that_were_asked_for),
-        cmocka_unit_test(empty_nodes_alone_are_no_island),
+        standin_test(without_notes),
+        standin_test(without_islands),
+        standin_test(but_not_without_those_that_were_asked_for),
+        standin_test(empty_nodes_alone_are_no_island),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,12 +22,10 @@ static void add_nodes(braid_graph *graph, bool with_loop)
 static braid_exec *make_exec(braid_device *device, bool with_loop)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
-    braid_graph *graph;
     braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     add_nodes(graph, with_loop);
     check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_graph_destroy(graph);
     return exec;
 }
 
@@ -46,22 +44,17 @@ static void count_calls(braid_exec *exec, braid_stream *stream, long *out_waits,
 static void only_they_wait_for_each_other(void **state)
 {
     (void)state;
-    braid_device *device;
     long waits[2], records[2];
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     for (int with_loop = 0; with_loop < 2; with_loop++) {
-        braid_stream *stream;
         braid_exec *exec = make_exec(device, with_loop);
-        check_ok(braid_stream_create(device, NULL, &stream));
+        braid_stream *stream = own_stream(device);
         count_calls(exec, stream, &waits[with_loop], &records[with_loop]);
         braid_exec_destroy(exec);
-        braid_stream_destroy(stream);
+        destroy_now(stream);
     }
     assert_int_equal(waits[1], waits[0] + 1);
     assert_int_equal(records[1], records[0] + 1);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
 }
 
 // Ends when the word is not 0.
@@ -89,9 +82,8 @@ static const braid_kernel alone = {
 static braid_exec *make_loop(braid_device *device, const braid_kernel *kernel, uint32_t *word)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
-    braid_graph *graph;
     braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
     check_ok(braid_graph_add_kernel(
         graph,
@@ -99,7 +91,6 @@ static braid_exec *make_loop(braid_device *device, const braid_kernel *kernel, u
         NULL));
     check_ok(braid_graph_end(graph));
     check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_graph_destroy(graph);
     return exec;
 }
 
@@ -116,7 +107,6 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
     braid_exec *execs[2];
     braid_stream *streams[2];
     uint32_t *words[2];
-    reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
     for (uint32_t i = 0; i < 2; i++) {
         void *memory;
@@ -137,7 +127,6 @@ static void devices_on_one_gpu_wait_for_each_other(void **state)
         braid_memory_free(devices[i], BRAID_MEMORY_HOST, words[i]);
         check_ok(braid_device_close(devices[i]));
     }
-    check_nothing_is_left();
 }
 
 // A device whose kernels run as PTX, and two words of the host, which are 0.
@@ -155,7 +144,6 @@ static uint32_t *open_with_words(braid_device **out_device)
 // The nth record of a launch fails, if it has so many. Whether it has.
 static bool fail_record(int nth)
 {
-    char rule[64];
     braid_device *device;
     braid_exec *execs[2];
     braid_stream *streams[2];
@@ -166,13 +154,12 @@ static bool fail_record(int nth)
         check_ok(braid_exec_launch(execs[i], streams[i]));
         check_ok(braid_exec_wait(execs[i]));
     }
-    snprintf(rule, sizeof(rule), "cuEventRecord:%d=%d", nth, UNKNOWN_ERROR);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("cuEventRecord:%d=%d", nth, UNKNOWN_ERROR);
     const long before = standin_calls("cuEventRecord");
     const braid_status status = braid_exec_launch(execs[0], streams[0]);
     const bool has_so_many = standin_calls("cuEventRecord") - before >= nth;
     assert_int_equal(status, has_so_many ? BRAID_DEVICE_ERROR : BRAID_OK);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     check_ok(braid_exec_launch(execs[1], streams[1]));
     for (uint32_t i = 0; i < 2; i++) {
         check_ok(braid_exec_wait(execs[i]));
@@ -201,16 +188,14 @@ static void the_wait_without_an_event_may_fail(void **state)
     (void)state;
     bool is_named = false;
     for (int nth = 1; nth <= 3; nth++) {
-        char rules[96];
         braid_device *device;
         uint32_t *words = open_with_words(&device);
         braid_exec *exec = make_loop(device, &alone, words);
-        snprintf(rules, sizeof(rules), "cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth,
-                 UNKNOWN_ERROR, UNKNOWN_ERROR);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules));
+        fail_calls("cuEventRecord:%d=%d,cuStreamSynchronize:1=%d", nth, UNKNOWN_ERROR,
+                   UNKNOWN_ERROR);
         if (braid_exec_launch(exec, NULL))
             is_named |= strstr(braid_error_message(), "cuStreamSynchronize") != NULL;
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+        fail_calls(NULL);
         braid_exec_destroy(exec);
         braid_memory_free(device, BRAID_MEMORY_HOST, words);
         (void)braid_device_close(device);
@@ -227,7 +212,6 @@ static void nobody_waits_for_a_closed_device(void **state)
     braid_exec *execs[2];
     braid_stream *stream;
     long waits[2], records;
-    reset_standin();
     for (int i = 0; i < 2; i++) {
         check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &devices[i]));
         execs[i] = make_exec(devices[i], true);
@@ -246,17 +230,16 @@ static void nobody_waits_for_a_closed_device(void **state)
     braid_exec_destroy(execs[0]);
     braid_stream_destroy(stream);
     check_ok(braid_device_close(devices[0]));
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_they_wait_for_each_other),
-        cmocka_unit_test(devices_on_one_gpu_wait_for_each_other),
-        cmocka_unit_test(they_do_not_run_at_once_if_an_event_is_not_recorded),
-        cmocka_unit_test(the_wait_without_an_event_may_fail),
-        cmocka_unit_test(nobody_waits_for_a_closed_device),
+        standin_test(only_they_wait_for_each_other),
+        standin_test(devices_on_one_gpu_wait_for_each_other),
+        standin_test(they_do_not_run_at_once_if_an_event_is_not_recorded),
+        standin_test(the_wait_without_an_event_may_fail),
+        standin_test(nobody_waits_for_a_closed_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

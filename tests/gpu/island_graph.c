@@ -8,7 +8,7 @@
 
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 
 #define SOURCE                                                                                     \
     "extern \"C\" __global__ void island_note(unsigned *ran, unsigned node, unsigned long x) {}\n" \
@@ -58,22 +58,6 @@ void braid_standin_island_outsider(const unsigned grid[3], const unsigned block[
     braid_standin_island_note(grid, block, shared_bytes, args);
 }
 
-static uint32_t choose_before(struct random *random, uint32_t node, uint32_t most,
-                              const braid_node *nodes, braid_node *after)
-{
-    bool chosen[ISLAND_NODES] = { false };
-    num_before[node] = 0;
-    for (uint32_t k = 0; k < most && node > 0; k++) {
-        uint32_t place = random_below(random, node);
-        if (chosen[place])
-            continue;
-        chosen[place] = true;
-        before[node][num_before[node]] = place;
-        after[num_before[node]++] = nodes[place];
-    }
-    return num_before[node];
-}
-
 // A node counts in a cell of its own, and reads those of what it runs after.
 static uint32_t declare(braid_graph *graph, uint32_t node, braid_resource *cells,
                         braid_access *accesses)
@@ -89,26 +73,28 @@ void island_graph_make(struct island_graph *made, braid_device *device)
 {
     braid_resource cells[ISLAND_NODES];
     struct random random = { made->seed };
-    void *ran;
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, ISLAND_NODES * 4, &ran));
+    void *ran = own_memory(device, BRAID_MEMORY_DEVICE, ISLAND_NODES * 4);
     memset(ran, 0, ISLAND_NODES * 4); // the stand-in's device memory is the host's
     made->ran = ran;
     made->num_outsiders = 0;
     atomic_store(&num_wrong, 0);
-    check_ok(braid_graph_create(&made->graph));
+    made->graph = own_graph();
     for (uint32_t i = 0; i < ISLAND_NODES; i++) {
-        braid_node after[ISLAND_NODES];
+        struct random_choice choice;
         unsigned long unused = i;
         uint32_t most = made->most_before ? made->most_before : 2;
         bool is_outsider = made->has_outsiders && random_below(&random, 8) == 0;
         bool is_other = is_outsider || i % 3 == 0;
         const braid_arg args[] = { BRAID_ARG(ran), BRAID_ARG(i), BRAID_ARG(unused) };
         braid_access accesses[ISLAND_NODES];
-        uint32_t num_after = choose_before(&random, i, most, made->nodes, after);
+        random_choose(&random, &(struct random_shape){ most, most }, made->nodes, i, NULL, &choice);
+        num_before[i] = (uint32_t)choice.options.num_after;
+        for (uint32_t k = 0; k < num_before[i]; k++)
+            before[i][k] = choice.after[k].index;
         uint32_t num_accesses = made->has_accesses ? declare(made->graph, i, cells, accesses) : 0;
         braid_kernel_node launch = {
-            .node = { .after = after,
-                      .num_after = num_after,
+            .node = { .after = choice.after,
+                      .num_after = num_before[i],
                       .accesses = accesses,
                       .num_accesses = num_accesses,
                       .cost_ns = made->cost_ns ? made->cost_ns : 2000 },
@@ -132,21 +118,13 @@ void island_graph_check(const struct island_graph *made, unsigned num_frames)
         assert_int_equal(made->ran[i], num_frames);
 }
 
-void island_graph_finish(struct island_graph *made, braid_device *device)
+void island_chain_make(struct island_chain *chain, const braid_kernel *middle)
 {
-    braid_graph_destroy(made->graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, made->ran);
-}
-
-void island_chain_make(struct island_chain *chain, braid_device *device, const braid_kernel *middle)
-{
-    void *memory;
-    chain->device = device;
-    check_ok(braid_memory_allocate(chain->device, BRAID_MEMORY_DEVICE, 256, &memory));
-    memset(memory, 0, 256);
-    chain->ran = memory;
+    chain->device = own_device("cuda");
+    chain->ran = own_memory(chain->device, BRAID_MEMORY_DEVICE, 256);
+    memset(chain->ran, 0, 256);
     chain->other = chain->ran + 32;
-    check_ok(braid_graph_create(&chain->graph));
+    chain->graph = own_graph();
     for (uint32_t i = 0; i < ISLAND_CHAIN; i++) {
         char name[] = "link a";
         name[5] = (char)('a' + i);
@@ -160,12 +138,4 @@ void island_chain_make(struct island_chain *chain, braid_device *device, const b
         };
         check_ok(braid_graph_add_kernel(chain->graph, &launch, &chain->nodes[i]));
     }
-}
-
-void island_chain_finish(struct island_chain *chain)
-{
-    braid_graph_destroy(chain->graph);
-    braid_memory_free(chain->device, BRAID_MEMORY_DEVICE, chain->ran);
-    braid_device_close(chain->device);
-    check_nothing_is_left();
 }

@@ -31,10 +31,10 @@ struct island_graph {
 };
 
 // Each node after at most two earlier ones, or most_before of them. The counters are on the device.
+// The test owns what is made.
 void island_graph_make(struct island_graph *made, braid_device *device);
 // After so many frames that have ended: every node ran in each, and behind what it runs after.
 void island_graph_check(const struct island_graph *made, unsigned num_frames);
-void island_graph_finish(struct island_graph *made, braid_device *device);
 
 // "link a" to "link e", which count in `ran`. There is another place for that.
 enum { ISLAND_CHAIN = 5 };
@@ -45,9 +45,7 @@ struct island_chain {
     unsigned *ran, *other;
 };
 
-void island_chain_make(struct island_chain *chain, braid_device *device,
-                       const braid_kernel *middle);
-// Closes the device too, and sees that nothing is left.
-void island_chain_finish(struct island_chain *chain);
+// On a device of its own.
+void island_chain_make(struct island_chain *chain, const braid_kernel *middle);
 
 #endif

@@ -161,17 +161,14 @@ struct setup {
 static struct setup set_up(uint32_t num_lanes)
 {
     struct setup setup;
-    braid_graph *graph;
-    void *memory;
     reset_standin();
     num_launches = num_faults = trap_at = 0;
     atomic_store(&may_trap, false);
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &setup.device));
-    check_ok(braid_memory_allocate(setup.device, BRAID_MEMORY_DEVICE,
-                                   CHAINS * MOST_VALUES * sizeof(unsigned), &memory));
-    setup.list = memory;
-    memset(memory, 0, CHAINS * MOST_VALUES * sizeof(unsigned));
-    check_ok(braid_graph_create(&graph));
+    setup.device = own_device("cuda");
+    setup.list =
+        own_memory(setup.device, BRAID_MEMORY_DEVICE, CHAINS * MOST_VALUES * sizeof(unsigned));
+    memset(setup.list, 0, CHAINS * MOST_VALUES * sizeof(unsigned));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(unsigned), &setup.value));
     for (uint32_t chain = 0; chain < CHAINS; chain++) {
         unsigned *list = setup.list + (size_t)chain * MOST_VALUES;
@@ -193,17 +190,8 @@ static struct setup set_up(uint32_t num_lanes)
     }
     const braid_exec_options options = { .islands = BRAID_ISLANDS_WHOLE,
                                          .plan.max_lanes = num_lanes };
-    check_ok(braid_exec_create(setup.device, graph, &options, &setup.exec));
-    braid_graph_destroy(graph);
+    setup.exec = own_exec(setup.device, graph, &options);
     return setup;
-}
-
-static void tear_down(struct setup *setup)
-{
-    braid_exec_destroy(setup->exec);
-    braid_memory_free(setup->device, BRAID_MEMORY_DEVICE, setup->list);
-    braid_device_close(setup->device);
-    check_nothing_is_left();
 }
 
 static void check_lists(const struct setup *setup, const unsigned *rows, uint32_t num_frames)
@@ -228,7 +216,7 @@ static void many_frames_are_one_launch(void **state)
         check_ok(braid_exec_wait(setup.exec));
         assert_int_equal(num_launches, 1);
         check_lists(&setup, NULL, 500);
-        tear_down(&setup);
+        finish_standin();
     }
 }
 
@@ -247,7 +235,7 @@ static void each_frame_has_its_row(void **state)
         check_ok(braid_exec_wait(setup.exec));
         assert_in_range(num_launches, 2, 3);
         check_lists(&setup, rows, 900);
-        tear_down(&setup);
+        finish_standin();
     }
 }
 
@@ -270,7 +258,7 @@ static void after_a_fault_the_running_nodes_are_named(void **state)
     check_fails(braid_exec_launch(setup.exec, NULL), BRAID_DEVICE_ERROR, "'chain 1, 1' (lane ");
     assert_int_equal(num_faults, 1);
     standin_forget_faults();
-    tear_down(&setup);
+    finish_standin();
 }
 
 static void without_notes_the_island_is_named(void **state)
@@ -284,7 +272,7 @@ static void without_notes_the_island_is_named(void **state)
     atomic_store(&may_trap, true);
     check_fails(braid_exec_wait(setup.exec), BRAID_DEVICE_ERROR, "; its island of 9 calls");
     standin_forget_faults();
-    tear_down(&setup);
+    finish_standin();
 }
 
 // A launch that the driver has no room for leaves nothing behind: of the island's graph, and of its
@@ -296,7 +284,7 @@ static void a_launch_without_room_is_refused(void **state)
     for (unsigned i = 0; i < 2; i++) {
         const unsigned values[] = { 101, 102 }; // the first is as it was
         struct setup setup = set_up(CHAINS);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        fail_calls(rules[i]);
         check_ok(braid_exec_launch(setup.exec, NULL));
         if (i == 1)
             check_ok(braid_exec_set_param(setup.exec, setup.value, &values[1]));
@@ -305,18 +293,18 @@ static void a_launch_without_room_is_refused(void **state)
         check_ok(braid_exec_launch(setup.exec, NULL));
         check_ok(braid_exec_wait(setup.exec));
         check_lists(&setup, i ? values : NULL, 2);
-        tear_down(&setup);
+        finish_standin();
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_frames_are_one_launch),
-        cmocka_unit_test(each_frame_has_its_row),
-        cmocka_unit_test(after_a_fault_the_running_nodes_are_named),
-        cmocka_unit_test(without_notes_the_island_is_named),
-        cmocka_unit_test(a_launch_without_room_is_refused),
+        standin_test(many_frames_are_one_launch),
+        standin_test(each_frame_has_its_row),
+        standin_test(after_a_fault_the_running_nodes_are_named),
+        standin_test(without_notes_the_island_is_named),
+        standin_test(a_launch_without_room_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,7 @@ struct fixture {
 
 static void *allocate(const struct fixture *fixture, uint64_t bytes)
 {
-    void *memory;
-    check_ok(braid_memory_allocate(fixture->device, BRAID_MEMORY_DEVICE, bytes, &memory));
+    void *memory = own_memory(fixture->device, BRAID_MEMORY_DEVICE, bytes);
     memset(memory, 0, bytes); // the stand-in's device memory is the host's
     return memory;
 }
@@ -61,8 +60,8 @@ static void open_fixture(struct fixture *fixture, const braid_kernel *kernel, ui
     *fixture = (struct fixture){ .bytes = bytes };
     reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_PTX", "1"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &fixture->device));
-    check_ok(braid_graph_create(&fixture->graph));
+    fixture->device = own_device("cuda");
+    fixture->graph = own_graph();
     fixture->weights = allocate(fixture, CHAIN * bytes);
     fixture->other = allocate(fixture, CHAIN * bytes);
     fixture->words = allocate(fixture, (CHAIN + 1) * sizeof(uint32_t));
@@ -93,7 +92,7 @@ static uint32_t make(struct fixture *fixture, braid_exec_options options)
 {
     braid_exec_info info;
     options.islands = BRAID_ISLANDS_NEVER;
-    check_ok(braid_exec_create(fixture->device, fixture->graph, &options, &fixture->exec));
+    fixture->exec = own_exec(fixture->device, fixture->graph, &options);
     braid_exec_get_info(fixture->exec, &info);
     fixture->seen = standin_fetched();
     return info.num_prefetches;
@@ -110,17 +109,6 @@ static long run(struct fixture *fixture)
     return (fixture->seen - before) / FRAMES;
 }
 
-static void close_fixture(struct fixture *fixture)
-{
-    braid_exec_destroy(fixture->exec);
-    braid_graph_destroy(fixture->graph);
-    braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->weights);
-    braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->other);
-    braid_memory_free(fixture->device, BRAID_MEMORY_DEVICE, fixture->words);
-    braid_device_close(fixture->device);
-    check_nothing_is_left();
-}
-
 static void check_fetched(const braid_kernel *kernel, uint64_t bytes, uint32_t blocks,
                           braid_exec_options options, long expected)
 {
@@ -132,7 +120,7 @@ static void check_fetched(const braid_kernel *kernel, uint64_t bytes, uint32_t b
         *(uint32_t *)(void *)(fixture.weights + i * bytes) = i + 1;
     assert_int_equal(run(&fixture), num * expected);
     assert_int_equal(fixture.words[CHAIN], CHAIN * (CHAIN + 1) / 2);
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 static void check_explained(const struct fixture *fixture, uint32_t node, const char *expected)
@@ -160,13 +148,13 @@ static void explain_says_what_is_fetched(void **state)
                                             .node.name = "change",
                                             BRAID_ACCESSES({ fixture.parts[2], BRAID_WRITE }) },
                              NULL));
-    braid_exec_destroy(fixture.exec);
+    destroy_now(fixture.exec);
     make(&fixture, (braid_exec_options){ .mode = BRAID_MODE_GRAPH });
     check_explained(&fixture, 0, "; fetches 49152 bytes of weights[49152, 98304) for 'add'");
     check_explained(&fixture, 1,
                     "; fetches nothing of weights[98304, 147456) for 'add': "
                     "'change' writes there");
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 // A kernel that notes its begin is changed already.
@@ -180,7 +168,7 @@ static void explain_tells_of_kernels_that_keep_their_code(void **state)
     check_explained(&fixture, 0,
                     "; fetches nothing of weights[49152, 98304) for 'add': 'add' keeps its code");
     assert_int_equal(run(&fixture), 0);
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 // Braid changes no kernel that waits itself.
@@ -194,7 +182,7 @@ static void explain_tells_of_kernels_that_do_not_start_early(void **state)
                     "; fetches nothing of weights[49152, 98304) for 'add': "
                     "'add' cannot start early");
     check_explained(&fixture, CHAIN - 1, "");
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 static void kernels_of_a_graph_fetch(void **state)
@@ -231,7 +219,7 @@ static void inputs_are_fetched_whole(void **state)
         long fetched = run(&fixture);
         assert_true(fetched <= (long)(3 * (BYTES + more)));
         assert_true(fetched > (long)(3 * (BYTES + more - (BLOCKS + 2) * LINE)));
-        close_fixture(&fixture);
+        finish_standin();
     }
 }
 
@@ -250,7 +238,7 @@ static void what_a_node_writes_is_not_fetched(void **state)
     check_ok(braid_graph_add_fill(fixture.graph, &fill, NULL));
     assert_int_equal(make(&fixture, (braid_exec_options){ .frames = 2 }), CHAIN - 2);
     assert_int_equal(run(&fixture), (CHAIN - 2) * BYTES);
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 static void do_nothing(void *user)
@@ -267,7 +255,7 @@ static void a_node_without_accesses_may_write_anything(void **state)
         braid_graph_add_host_call(fixture.graph, &(braid_host_call){ .call = do_nothing }, NULL));
     assert_int_equal(make(&fixture, (braid_exec_options){ 0 }), 0);
     assert_int_equal(run(&fixture), 0);
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 // Braid declares its scratch, which tells nothing about its other accesses.
@@ -285,7 +273,7 @@ static void neither_does_its_scratch_tell(void **state)
     };
     check_ok(braid_graph_add_kernel(fixture.graph, &launch, NULL));
     assert_int_equal(make(&fixture, (braid_exec_options){ 0 }), 0);
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 static void set(struct fixture *fixture, int node, char *weights)
@@ -310,7 +298,7 @@ static void an_argument_that_is_set_is_not_fetched(void **state)
         assert_int_equal(run(&fixture), 3 * BYTES);
         set(&fixture, 0, fixture.other); // nobody's next
         assert_int_equal(run(&fixture), 3 * BYTES);
-        close_fixture(&fixture);
+        finish_standin();
     }
 }
 
@@ -331,7 +319,7 @@ static void inputs_of_a_disabled_node_are_not_fetched(void **state)
         assert_int_equal(run(&fixture), 3 * BYTES);
         check_ok(braid_exec_set(fixture.exec, last, BRAID_TARGET_GRID_X, 0, &none));
         assert_int_equal(run(&fixture), 2 * BYTES);
-        close_fixture(&fixture);
+        finish_standin();
     }
 }
 
@@ -353,24 +341,24 @@ static void inputs_of_a_node_that_rests_are_not_fetched(void **state)
     assert_int_equal(run(&fixture), 3 * BYTES);
     check_ok(braid_exec_set_param(fixture.exec, enabled, &none));
     assert_int_equal(run(&fixture), BYTES);
-    close_fixture(&fixture);
+    finish_standin();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(explain_says_what_is_fetched),
-        cmocka_unit_test(explain_tells_of_kernels_that_keep_their_code),
-        cmocka_unit_test(explain_tells_of_kernels_that_do_not_start_early),
-        cmocka_unit_test(kernels_of_a_graph_fetch),
-        cmocka_unit_test(some_kernels_do_not),
-        cmocka_unit_test(inputs_are_fetched_whole),
-        cmocka_unit_test(what_a_node_writes_is_not_fetched),
-        cmocka_unit_test(a_node_without_accesses_may_write_anything),
-        cmocka_unit_test(neither_does_its_scratch_tell),
-        cmocka_unit_test(an_argument_that_is_set_is_not_fetched),
-        cmocka_unit_test(inputs_of_a_disabled_node_are_not_fetched),
-        cmocka_unit_test(inputs_of_a_node_that_rests_are_not_fetched),
+        standin_test(explain_says_what_is_fetched),
+        standin_test(explain_tells_of_kernels_that_keep_their_code),
+        standin_test(explain_tells_of_kernels_that_do_not_start_early),
+        standin_test(kernels_of_a_graph_fetch),
+        standin_test(some_kernels_do_not),
+        standin_test(inputs_are_fetched_whole),
+        standin_test(what_a_node_writes_is_not_fetched),
+        standin_test(a_node_without_accesses_may_write_anything),
+        standin_test(neither_does_its_scratch_tell),
+        standin_test(an_argument_that_is_set_is_not_fetched),
+        standin_test(inputs_of_a_disabled_node_are_not_fetched),
+        standin_test(inputs_of_a_node_that_rests_are_not_fetched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

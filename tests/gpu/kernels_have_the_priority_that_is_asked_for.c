@@ -53,14 +53,12 @@ static void add_kernels(braid_graph *graph, struct frame *frame, int32_t own)
 static void launch(struct frame *frame, int32_t own, braid_exec_options options, int32_t of_stream,
                    char *reason)
 {
-    braid_graph *graph = NULL;
-    braid_exec *exec = NULL;
     braid_stream *stream = NULL;
     braid_exec_info info;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     add_kernels(graph, frame, own);
     options.islands = BRAID_ISLANDS_NEVER;
-    check_ok(braid_exec_create(frame->device, graph, &options, &exec));
+    braid_exec *exec = own_exec(frame->device, graph, &options);
     braid_exec_get_info(exec, &info);
     strcpy(reason, info.reason);
     check_ok(braid_stream_create(frame->device, &(braid_stream_options){ of_stream }, &stream));
@@ -69,9 +67,8 @@ static void launch(struct frame *frame, int32_t own, braid_exec_options options,
     check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
     standin_watch_priorities(NULL);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     braid_stream_destroy(stream);
-    braid_graph_destroy(graph);
 }
 
 static void check_modes(int32_t own, int32_t of_exec, int32_t of_stream, int expected_own,
@@ -119,13 +116,11 @@ static void an_island_has_the_most_urgent_of_its_nodes(void **state)
     (void)state;
     for (braid_islands islands = BRAID_ISLANDS_WHOLE; islands <= BRAID_ISLANDS_ALWAYS; islands++) {
         struct frame frame;
-        braid_graph *graph = NULL;
-        braid_exec *exec = NULL;
         uint32_t *words, one = 1;
         reset_standin();
         check_ok(frame_open(&frame, "cuda"));
         words = frame.words;
-        check_ok(braid_graph_create(&graph));
+        braid_graph *graph = own_graph();
         for (uint32_t i = 0; i < WIDTH; i++) {
             uint32_t *to = words + i + 1, *from = words + i;
             check_ok(braid_graph_add_kernel(
@@ -137,9 +132,8 @@ static void an_island_has_the_most_urgent_of_its_nodes(void **state)
                     BRAID_ARGS(BRAID_ARG(to), BRAID_ARG(from), BRAID_ARG(from), BRAID_ARG(one)) },
                 NULL));
         }
-        check_ok(braid_exec_create(frame.device, graph,
-                                   &(braid_exec_options){ .islands = islands, .priority = -2 },
-                                   &exec));
+        braid_exec *exec = own_exec(frame.device, graph,
+                                    &(braid_exec_options){ .islands = islands, .priority = -2 });
         num_seen = 0;
         standin_watch_priorities(note_any_priority);
         check_ok(braid_exec_launch(exec, NULL));
@@ -147,8 +141,8 @@ static void an_island_has_the_most_urgent_of_its_nodes(void **state)
         standin_watch_priorities(NULL);
         assert_int_equal(num_seen, 1);
         assert_int_equal(seen[0], -4);
-        braid_exec_destroy(exec);
-        braid_graph_destroy(graph);
+        destroy_now(exec);
+        destroy_now(graph);
         frame_finish(&frame);
         check_nothing_is_left();
     }
@@ -173,20 +167,17 @@ static void kernels_that_a_graph_adds_have_the_execs(void **state)
     (void)state;
     for (uint32_t profile = 0; profile <= 1; profile++) {
         struct frame frame;
-        braid_graph *graph = NULL;
-        braid_exec *exec = NULL;
         reset_standin();
         check_ok(frame_open(&frame, "cuda"));
-        check_ok(braid_graph_create(&graph));
+        braid_graph *graph = own_graph();
         add_kernels(graph, &frame, 0);
         add_kernels(graph, &frame, 0);
         add_loop(graph, &frame);
-        check_ok(braid_exec_create(frame.device, graph,
-                                   &(braid_exec_options){ .mode = BRAID_MODE_GRAPH,
-                                                          .islands = BRAID_ISLANDS_NEVER,
-                                                          .profile = profile,
-                                                          .priority = -2 },
-                                   &exec));
+        braid_exec *exec = own_exec(frame.device, graph,
+                                    &(braid_exec_options){ .mode = BRAID_MODE_GRAPH,
+                                                           .islands = BRAID_ISLANDS_NEVER,
+                                                           .profile = profile,
+                                                           .priority = -2 });
         num_seen = 0;
         standin_watch_priorities(note_any_priority);
         check_ok(braid_exec_launch(exec, NULL));
@@ -194,8 +185,8 @@ static void kernels_that_a_graph_adds_have_the_execs(void **state)
         standin_watch_priorities(NULL);
         assert_true(num_seen > 2 * WIDTH + 1);
         assert_int_equal(count_seen(-2), num_seen);
-        braid_exec_destroy(exec);
-        braid_graph_destroy(graph);
+        destroy_now(exec);
+        destroy_now(graph);
         frame_finish(&frame);
         check_nothing_is_left();
     }
@@ -216,21 +207,19 @@ static void the_stream_of_a_queue_call_has_the_execs(void **state)
     (void)state;
     for (braid_exec_mode mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
         struct frame frame;
-        braid_graph *graph = NULL;
-        braid_exec *exec = NULL;
         reset_standin();
         check_ok(frame_open(&frame, "cuda"));
-        check_ok(braid_graph_create(&graph));
+        braid_graph *graph = own_graph();
         check_ok(
             braid_graph_add_queue_call(graph, &(braid_queue_call){ .call = look_at_stream }, NULL));
         priority_of_stream = 0;
-        check_ok(braid_exec_create(frame.device, graph,
-                                   &(braid_exec_options){ .mode = mode, .priority = -2 }, &exec));
+        braid_exec *exec =
+            own_exec(frame.device, graph, &(braid_exec_options){ .mode = mode, .priority = -2 });
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
         assert_int_equal(priority_of_stream, -2);
-        braid_exec_destroy(exec);
-        braid_graph_destroy(graph);
+        destroy_now(exec);
+        destroy_now(graph);
         frame_finish(&frame);
         check_nothing_is_left();
     }
@@ -239,11 +228,11 @@ static void the_stream_of_a_queue_call_has_the_execs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_has_its_own),
-        cmocka_unit_test(a_node_without_one_has_the_execs),
-        cmocka_unit_test(an_island_has_the_most_urgent_of_its_nodes),
-        cmocka_unit_test(kernels_that_a_graph_adds_have_the_execs),
-        cmocka_unit_test(the_stream_of_a_queue_call_has_the_execs),
+        standin_test(a_node_has_its_own),
+        standin_test(a_node_without_one_has_the_execs),
+        standin_test(an_island_has_the_most_urgent_of_its_nodes),
+        standin_test(kernels_that_a_graph_adds_have_the_execs),
+        standin_test(the_stream_of_a_queue_call_has_the_execs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,24 +73,20 @@ static void add_chain(const struct chain *chain, braid_graph *graph, const braid
 static struct chain open_chain(int which, uint64_t cost_ns, const braid_exec_options *options)
 {
     struct chain chain;
-    braid_graph *graph;
     braid_exec_options without_islands = *options; // inside one nothing is launched
     without_islands.islands = BRAID_ISLANDS_NEVER;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
-    check_ok(braid_stream_create(chain.device, NULL, &chain.stream));
-    void *memory;
-    check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
-    chain.word = memory;
+    chain.device = own_device("cuda");
+    chain.stream = own_stream(chain.device);
+    chain.word = own_memory(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned));
     *chain.word = 0; // the stand-in's device memory is the host's
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     if (iterations > 1)
         check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = iterations }, NULL));
     add_chain(&chain, graph, &kernels[which], cost_ns);
     if (iterations > 1)
         check_ok(braid_graph_end(graph));
-    check_ok(braid_exec_create(chain.device, graph, &without_islands, &chain.exec));
-    braid_graph_destroy(graph);
+    chain.exec = own_exec(chain.device, graph, &without_islands);
     return chain;
 }
 
@@ -110,21 +106,12 @@ static bool run_in_order(const struct chain *chain)
     return *chain->word == CHAIN * FRAMES * iterations;
 }
 
-static void close_chain(struct chain *chain)
-{
-    braid_exec_destroy(chain->exec);
-    braid_memory_free(chain->device, BRAID_MEMORY_DEVICE, chain->word);
-    braid_stream_destroy(chain->stream);
-    braid_device_close(chain->device);
-    check_nothing_is_left();
-}
-
 static void check_chain(int which, uint64_t cost_ns, braid_exec_options options, unsigned num_early)
 {
     struct chain chain = open_chain(which, cost_ns, &options);
     assert_int_equal(count_early(&chain), num_early);
     assert_true(run_in_order(&chain));
-    close_chain(&chain);
+    finish_standin();
 }
 
 static void text_and_source_start_early(void **state)
@@ -168,7 +155,7 @@ static void a_kernel_that_does_not_wait_is_seen(void **state)
     struct chain chain = open_chain(HASTY_TEXT, LONG_NS, &options);
     assert_int_equal(count_early(&chain), CHAIN - 1);
     assert_false(run_in_order(&chain));
-    close_chain(&chain);
+    finish_standin();
 }
 
 // The second of two kernels forgot to wait. It overtakes the first one if the driver launches it as
@@ -176,14 +163,11 @@ static void a_kernel_that_does_not_wait_is_seen(void **state)
 static bool is_overtaken(uint32_t blocks)
 {
     struct chain chain = { 0 };
-    braid_graph *graph;
-    void *memory;
     bool overtaken = false;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
-    check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
-    chain.word = memory;
-    check_ok(braid_graph_create(&graph));
+    chain.device = own_device("cuda");
+    chain.word = own_memory(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned));
+    braid_graph *graph = own_graph();
     braid_node node = { 0 };
     for (unsigned i = 0; i < 2; i++) {
         const braid_kernel_node launch = {
@@ -196,8 +180,7 @@ static bool is_overtaken(uint32_t blocks)
         check_ok(braid_graph_add_kernel(graph, &launch, &node));
     }
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER };
-    check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
-    braid_graph_destroy(graph);
+    chain.exec = own_exec(chain.device, graph, &options);
     assert_int_equal(count_early(&chain), 1);
     for (unsigned frame = 0; frame < FRAMES; frame++) {
         *chain.word = 0;
@@ -205,7 +188,7 @@ static bool is_overtaken(uint32_t blocks)
         check_ok(braid_exec_wait(chain.exec));
         overtaken |= *chain.word != 2;
     }
-    close_chain(&chain);
+    finish_standin();
     return overtaken;
 }
 
@@ -214,16 +197,13 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
 {
     (void)state;
     struct chain chain = { 0 };
-    braid_graph *graph;
-    void *memory;
     braid_node node;
     braid_resource grid;
     const unsigned number = 0;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
-    check_ok(braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, 64, &memory));
+    chain.device = own_device("cuda");
+    void *memory = own_memory(chain.device, BRAID_MEMORY_DEVICE, 64);
     chain.word = memory;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "grid", memory, 64, &grid));
     const braid_kernel_node first = { .kernel = &kernels[TEXT],
                                       BRAID_ARGS(BRAID_ARG(chain.word), BRAID_ARG(number)),
@@ -236,13 +216,11 @@ static void a_programmatic_kernel_that_reads_its_grid_starts_in_order(void **sta
     check_ok(braid_graph_add_kernel(graph, &second, &node));
     for (int mode = BRAID_MODE_STREAMS; mode <= BRAID_MODE_GRAPH; mode++) {
         const braid_exec_options options = { .mode = (braid_exec_mode)mode };
-        check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
+        chain.exec = own_exec(chain.device, graph, &options);
         assert_int_equal(count_early(&chain), 0);
-        braid_exec_destroy(chain.exec);
+        destroy_now(chain.exec);
     }
-    chain.exec = NULL;
-    braid_graph_destroy(graph);
-    close_chain(&chain);
+    finish_standin();
 }
 
 static void note(void *user, braid_status status, const char *message)
@@ -274,25 +252,19 @@ static void a_driver_may_refuse_the_changed_text(void **state)
 {
     (void)state;
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
-    reset_standin();
     for (int which = TEXT; which <= SOURCE; which++) {
         struct chain chain = { 0 };
-        braid_graph *graph;
-        void *memory;
-        check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &chain.device));
-        check_ok(braid_stream_create(chain.device, NULL, &chain.stream));
-        check_ok(
-            braid_memory_allocate(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned), &memory));
-        chain.word = memory;
+        chain.device = own_device("cuda");
+        chain.stream = own_stream(chain.device);
+        chain.word = own_memory(chain.device, BRAID_MEMORY_DEVICE, sizeof(unsigned));
         *chain.word = 0;
-        check_ok(braid_graph_create(&graph));
+        braid_graph *graph = own_graph();
         add_chain(&chain, graph, &kernels[which], LONG_NS);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuModuleLoadData:1=222"));
-        check_ok(braid_exec_create(chain.device, graph, &options, &chain.exec));
-        braid_graph_destroy(graph);
+        fail_calls("cuModuleLoadData:1=222");
+        chain.exec = own_exec(chain.device, graph, &options);
         assert_int_equal(count_early(&chain), 0);
         assert_true(run_in_order(&chain));
-        close_chain(&chain);
+        finish_standin();
         reset_standin();
     }
 }
@@ -393,18 +365,18 @@ static void text_that_must_stay_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_and_source_start_early),
-        cmocka_unit_test(bodies_of_loops_start_early),
-        cmocka_unit_test(an_option_turns_it_off),
-        cmocka_unit_test(other_text_stays_as_it_is),
-        cmocka_unit_test(a_kernel_that_does_not_wait_is_seen),
-        cmocka_unit_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),
-        cmocka_unit_test(a_text_with_an_unknown_instruction_is_loaded_as_it_is),
-        cmocka_unit_test(a_large_kernel_starts_as_blocks_end),
-        cmocka_unit_test(a_driver_may_refuse_the_changed_text),
-        cmocka_unit_test(kernels_that_write_wait_between_deciding_and_writing),
-        cmocka_unit_test(every_entry_of_the_text_is_changed_and_nothing_else),
-        cmocka_unit_test(text_that_must_stay_is_told),
+        standin_test(text_and_source_start_early),
+        standin_test(bodies_of_loops_start_early),
+        standin_test(an_option_turns_it_off),
+        standin_test(other_text_stays_as_it_is),
+        standin_test(a_kernel_that_does_not_wait_is_seen),
+        standin_test(a_programmatic_kernel_that_reads_its_grid_starts_in_order),
+        standin_test(a_text_with_an_unknown_instruction_is_loaded_as_it_is),
+        standin_test(a_large_kernel_starts_as_blocks_end),
+        standin_test(a_driver_may_refuse_the_changed_text),
+        standin_test(kernels_that_write_wait_between_deciding_and_writing),
+        standin_test(every_entry_of_the_text_is_changed_and_nothing_else),
+        standin_test(text_that_must_stay_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

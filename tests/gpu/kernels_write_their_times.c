@@ -105,7 +105,6 @@ static void check_order(const struct timed *timed)
 static void kernels_with_text_are_timed_inside_and_copies_around(void **state)
 {
     (void)state;
-    reset_standin();
     struct timed timed;
     open_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH);
     check_timed_by(&timed, 0, BRAID_TIMED_NOT); // no frame was run yet
@@ -127,7 +126,6 @@ static void kernels_with_text_are_timed_inside_and_copies_around(void **state)
 static void streams_are_timed_around(void **state)
 {
     (void)state;
-    reset_standin();
     struct timed timed;
     open_timed(&timed, &sum_kernel, BRAID_MODE_STREAMS);
     run_frames(&timed, kept);
@@ -152,14 +150,13 @@ static void take_log(void *user, braid_status status, const char *message)
 static void check_told_once_a_load(struct timed *timed)
 {
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
-    braid_exec *other = NULL;
     assert_int_equal(told.num, 1);
     assert_non_null(strstr(told.last, "timed around: kernel 'sum' cannot write its times: threads "
                                       "of it end while others meet at a barrier"));
-    check_ok(braid_exec_create(timed->frame.device, timed->graph, &options, &other));
+    braid_exec *other = own_exec(timed->frame.device, timed->graph, &options);
     assert_int_equal(told.num, 1);
     braid_exec_destroy(timed->exec);
-    braid_exec_destroy(other);
+    destroy_now(other);
     check_ok(braid_exec_create(timed->frame.device, timed->graph, &options, &timed->exec));
     assert_int_equal(told.num, 2);
 }
@@ -174,7 +171,6 @@ static void kernels_that_cannot_are_timed_around(void **state)
                                "{\n\t.reg .pred %p1;\n\t@%p1 ret;\n\tbar.sync 0;\n\tret;\n}\n";
     braid_kernel hasty = sum_kernel;
     hasty.cuda.data = text;
-    reset_standin();
     struct timed timed;
     braid_log_set(take_log, NULL);
     open_timed(&timed, &hasty, BRAID_MODE_GRAPH);
@@ -192,15 +188,11 @@ static void other_failures_are_failures(void **state)
 {
     (void)state;
     struct timed timed;
-    char rule[64];
-    reset_standin();
     long before = standin_calls("cuModuleGetFunction");
     open_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH);
     close_timed(&timed);
     // The last function that is found is the one that writes times.
-    snprintf(rule, sizeof(rule), "cuModuleGetFunction:%ld=999",
-             standin_calls("cuModuleGetFunction") - before);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls("cuModuleGetFunction:%ld=999", standin_calls("cuModuleGetFunction") - before);
     check_fails(make_timed(&timed, &sum_kernel, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR,
                 "finding 'sum'");
     reset_standin();
@@ -214,7 +206,7 @@ static bool is_made_with_loads_refused(const char *rule)
     check_ok(braid_graph_create(&timed.graph));
     const braid_fill fill = { .to = timed.frame.words, .value_bytes = 4, .num_values = 1 };
     check_ok(braid_graph_add_fill(timed.graph, &fill, &timed.nodes[0]));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls(rule);
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .profile = kept };
     braid_status status = braid_exec_create(timed.frame.device, timed.graph, &options, &timed.exec);
     if (status)
@@ -227,7 +219,6 @@ static bool is_made_with_loads_refused(const char *rule)
 static void a_driver_that_takes_no_text_keeps_no_times(void **state)
 {
     (void)state;
-    reset_standin();
     assert_false(is_made_with_loads_refused("cuModuleLoadData:1=222"));
     assert_false(is_made_with_loads_refused("cuModuleLoadData:2=222"));
     assert_true(is_made_with_loads_refused("cuModuleLoadData:3=222"));
@@ -272,7 +263,7 @@ static void calls_of_islands_are_timed_inside(void **state)
         }
         island_graph_check(&made, kept + 1);
         braid_exec_destroy(timed.exec);
-        island_graph_finish(&made, timed.frame.device);
+        destroy_owned();
         frame_finish(&timed.frame);
         check_nothing_is_left();
     }
@@ -382,16 +373,16 @@ static void texts_whose_threads_part_are_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_with_text_are_timed_inside_and_copies_around),
-        cmocka_unit_test(streams_are_timed_around),
-        cmocka_unit_test(kernels_that_cannot_are_timed_around),
-        cmocka_unit_test(other_failures_are_failures),
-        cmocka_unit_test(a_driver_that_takes_no_text_keeps_no_times),
-        cmocka_unit_test(calls_of_islands_are_timed_inside),
-        cmocka_unit_test(texts_keep_what_they_do),
-        cmocka_unit_test(text_that_ends_early_stays_as_wrong_as_it_is),
-        cmocka_unit_test(long_texts_are_looked_at_as_well),
-        cmocka_unit_test(texts_whose_threads_part_are_left_alone),
+        standin_test(kernels_with_text_are_timed_inside_and_copies_around),
+        standin_test(streams_are_timed_around),
+        standin_test(kernels_that_cannot_are_timed_around),
+        standin_test(other_failures_are_failures),
+        standin_test(a_driver_that_takes_no_text_keeps_no_times),
+        standin_test(calls_of_islands_are_timed_inside),
+        standin_test(texts_keep_what_they_do),
+        standin_test(text_that_ends_early_stays_as_wrong_as_it_is),
+        standin_test(long_texts_are_looked_at_as_well),
+        standin_test(texts_whose_threads_part_are_left_alone),
     };
     return cmocka_run_group_tests_name("kernels_write_their_times", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel asks of its launch reaches the driver, in both modes; what it asks too much is
-// named with the limit, and the device goes on working.
+// named with the limit, and the device goes on working. Arguments have the sizes of the kernel's
+// parameters.
 #include <string.h>
 
 #include "gpu/gpu_testing.h"
@@ -12,11 +13,15 @@ static const char image[] = ".version 7.0\n"
                             ".visible .entry asks()\n"
                             "{\n"
                             "    ret;\n"
+                            "}\n"
+                            ".visible .entry takes(.param .u64 count, .param .f32 scale)\n"
+                            "{\n"
+                            "    ret;\n"
                             "}\n";
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
                              void **args);
-BRAID_API kernel_function braid_standin_asks;
+BRAID_API kernel_function braid_standin_asks, braid_standin_takes;
 
 static int num_runs;
 
@@ -27,23 +32,29 @@ void braid_standin_asks(const unsigned grid[3], const unsigned block[3], unsigne
     num_runs++;
 }
 
+void braid_standin_takes(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                         void **args)
+{
+    (void)grid, (void)block, (void)shared_bytes, (void)args;
+    num_runs++;
+}
+
 static const braid_kernel asks = { .name = "asks", .cuda = { .data = image } };
+static const braid_kernel takes = { .name = "takes", .cuda = { .data = image } };
 
 static braid_device *open_device(void)
 {
-    braid_device *device;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    return device;
+    return own_device("cuda");
 }
 
 // The first failure of making and running the launch, in the mode.
 static braid_status run(braid_device *device, braid_kernel_node launch, braid_exec_mode mode)
 {
-    braid_graph *graph;
     braid_exec *exec = NULL;
-    launch.kernel = &asks;
-    check_ok(braid_graph_create(&graph));
+    if (!launch.kernel)
+        launch.kernel = &asks;
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     braid_status status =
         braid_exec_create(device, graph, &(braid_exec_options){ .mode = mode }, &exec);
@@ -52,7 +63,6 @@ static braid_status run(braid_device *device, braid_kernel_node launch, braid_ex
     if (!status)
         status = braid_exec_wait(exec);
     braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
@@ -80,8 +90,47 @@ static void limits_are_named(void **state)
         check_ok(run(device, (braid_kernel_node){ 0 }, BRAID_MODE_STREAMS));
         assert_int_equal(num_runs, 1);
     }
-    braid_device_close(device);
-    check_nothing_is_left();
+}
+
+static void arguments_of_another_size_are_refused(void **state)
+{
+    const uint64_t count = 1;
+    const float scale = 1;
+    const double wide = 1;
+    const int narrow = 1;
+    const struct {
+        braid_arg args[3];
+        size_t num;
+        const char *text;
+    } cases[] = {
+        { { BRAID_ARG(count), BRAID_ARG(wide) },
+          2,
+          "node 0 'given': argument 1 of kernel 'takes' has 4 bytes and is given 8" },
+        { { BRAID_ARG(narrow), BRAID_ARG(scale) },
+          2,
+          "node 0 'given': argument 0 of kernel 'takes' has 8 bytes and is given 4" },
+        { { BRAID_ARG(count) },
+          1,
+          "node 0 'given': kernel 'takes' takes 2 arguments and is given 1" },
+        { { BRAID_ARG(count), BRAID_ARG(scale), BRAID_ARG(scale) },
+          3,
+          "node 0 'given': kernel 'takes' takes 2 arguments and is given 3" },
+    };
+    (void)state;
+    braid_device *device = open_device();
+    braid_kernel_node node = { .node.name = "given", .kernel = &takes };
+    num_runs = 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        node.args = cases[i].args;
+        node.num_args = (uint32_t)cases[i].num;
+        check_fails(run(device, node, BRAID_MODE_STREAMS), BRAID_INVALID_ARGUMENT, cases[i].text);
+        check_fails(run(device, node, BRAID_MODE_GRAPH), BRAID_INVALID_ARGUMENT, cases[i].text);
+    }
+    assert_int_equal(num_runs, 0);
+    node.args = (const braid_arg[]){ BRAID_ARG(count), BRAID_ARG(scale) };
+    node.num_args = 2;
+    check_ok(run(device, node, BRAID_MODE_STREAMS));
+    assert_int_equal(num_runs, 1);
 }
 
 static void a_grid_is_a_multiple_of_its_cluster(void **state)
@@ -98,8 +147,6 @@ static void a_grid_is_a_multiple_of_its_cluster(void **state)
                 "grid 9x1x1 is no multiple of cluster 4x1x1");
     check_fails(run(device, wrong, BRAID_MODE_GRAPH), BRAID_DEVICE_ERROR, "asks");
     assert_int_equal(num_runs, 2);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
@@ -119,16 +166,15 @@ static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
     check_ok(run(device, (braid_kernel_node){ .priority = -1 }, BRAID_MODE_GRAPH));
     check_ok(run(device, (braid_kernel_node){ .grid.x = 2, .cluster.x = 2 }, BRAID_MODE_GRAPH));
     assert_int_equal(standin_calls("cuGraphKernelNodeSetAttribute"), before + 2);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_are_named),
-        cmocka_unit_test(a_grid_is_a_multiple_of_its_cluster),
-        cmocka_unit_test(only_launches_that_ask_for_more_go_the_longer_way),
+        standin_test(limits_are_named),
+        standin_test(arguments_of_another_size_are_refused),
+        standin_test(a_grid_is_a_multiple_of_its_cluster),
+        standin_test(only_launches_that_ask_for_more_go_the_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,15 +39,37 @@ static void take_log(void *user, braid_status status, const char *message)
     append(life->logged, sizeof(life->logged), message);
 }
 
-// What a device does not have is no failure of a driver call.
-static bool note(struct world *world, braid_status status)
+void life_begin(struct life *life)
 {
-    struct life *life = world->life;
+    life->num_failed = 0;
+    life->returned[0] = life->logged[0] = '\0';
+    braid_log_set(take_log, life);
+}
+
+void life_end(void)
+{
+    braid_log_set(NULL, NULL);
+}
+
+void life_before_destroying(struct life *life)
+{
+    if (life->before_destroying)
+        life->before_destroying(life);
+}
+
+// What is not ready yet is no failure of a driver call.
+bool life_note(struct life *life, braid_status status)
+{
     if (status == BRAID_OK || status == BRAID_NOT_READY)
         return true;
     life->num_failed++;
     append(life->returned, sizeof(life->returned), braid_error_message());
     return false;
+}
+
+static bool note(struct world *world, braid_status status)
+{
+    return life_note(world->life, status);
 }
 
 static void heal(const struct world *world)
@@ -356,9 +378,7 @@ static void leave_work_in_flight(struct world *world)
 void life_live(struct life *life)
 {
     struct world world = { .life = life };
-    life->num_failed = 0;
-    life->returned[0] = life->logged[0] = '\0';
-    braid_log_set(take_log, life);
+    life_begin(life);
     do_or_redo(&world, open_frame);
     world.in[0] = 3;
     world.in[1] = 9;
@@ -366,8 +386,7 @@ void life_live(struct life *life)
     use_events(&world);
     run_execs(&world);
     leave_work_in_flight(&world);
-    if (life->before_destroying)
-        life->before_destroying(life);
+    life_before_destroying(life);
     braid_event_destroy(world.start);
     braid_event_destroy(world.end);
     life_finish_loop(&world.loop);
@@ -377,11 +396,5 @@ void life_live(struct life *life)
     braid_exec_destroy(world.overlapping);
     braid_exec_destroy(world.wide);
     frame_finish(&world.frame);
-    braid_log_set(NULL, NULL);
-}
-
-// In the messages a name may end in its version.
-bool life_names(const char *messages, const char *function)
-{
-    return strstr(messages, function) != NULL;
+    life_end();
 }

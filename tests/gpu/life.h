@@ -24,7 +24,12 @@ struct life {
 // failed.
 void life_live(struct life *life);
 
-// Whether a message names one of the calls of this function.
-bool life_names(const char *messages, const char *function);
+// For lives of other kinds. Between begin and end, the log goes to the life.
+void life_begin(struct life *life);
+void life_end(void);
+// Notes the message of a status that is a failure; whether it is none.
+bool life_note(struct life *life, braid_status status);
+// Calls what the life has for it, if anything.
+void life_before_destroying(struct life *life);
 
 #endif

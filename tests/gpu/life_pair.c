@@ -19,32 +19,9 @@ struct pair {
     int num_host_calls;
 };
 
-static void append(char *text, size_t size, const char *line)
-{
-    size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s\n", line);
-}
-
-static void take_log(void *user, braid_status status, const char *message)
-{
-    struct life *life = user;
-    (void)status;
-    append(life->logged, sizeof(life->logged), message);
-}
-
-static void note(struct pair *pair, braid_status status)
-{
-    if (status == BRAID_OK)
-        return;
-    pair->life->num_failed++;
-    append(pair->life->returned, sizeof(pair->life->returned), braid_error_message());
-}
-
 static void do_or_redo(struct pair *pair, braid_status (*step)(struct pair *pair))
 {
-    braid_status status = step(pair);
-    note(pair, status);
-    if (status)
+    if (!life_note(pair->life, step(pair)))
         check_ok(step(pair));
 }
 
@@ -214,15 +191,13 @@ static void run(struct pair *pair)
     assert_int_equal(pair->out[0], 2 * (3 + 3 + 3) + 1);
     assert_int_equal(pair->out[1], 8);
     assert_int_equal(pair->out[2], 2 * 3 + 1);
-    note(pair, launch(pair)); // in flight while all is destroyed
+    life_note(pair->life, launch(pair)); // in flight while all is destroyed
 }
 
 void life_live_on_two(struct life *life)
 {
     struct pair pair = { .life = life };
-    life->num_failed = 0;
-    life->returned[0] = life->logged[0] = '\0';
-    braid_log_set(take_log, life);
+    life_begin(life);
     do_or_redo(&pair, open_first);
     do_or_redo(&pair, open_second);
     do_or_redo(&pair, make_group);
@@ -231,8 +206,7 @@ void life_live_on_two(struct life *life)
     do_or_redo(&pair, make_exec);
     do_or_redo(&pair, make_stream);
     run(&pair);
-    if (life->before_destroying)
-        life->before_destroying(life);
+    life_before_destroying(life);
     braid_exec_destroy(pair.exec);
     braid_stream_destroy(pair.stream);
     braid_memory_free(pair.devices[0], BRAID_MEMORY_DEVICE, pair.words[0]);
@@ -240,5 +214,5 @@ void life_live_on_two(struct life *life)
     braid_device_close(pair.group);
     (void)braid_device_close(pair.devices[0]);
     (void)braid_device_close(pair.devices[1]);
-    braid_log_set(NULL, NULL);
+    life_end();
 }

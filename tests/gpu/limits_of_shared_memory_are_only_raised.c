@@ -38,12 +38,10 @@ static braid_exec *create_exec(braid_device *device, const braid_kernel *kernel,
 {
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
     const braid_kernel_node launch = { .kernel = kernel, .shared_bytes = shared };
-    braid_graph *graph;
     braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &launch, NULL));
     check_ok(braid_exec_create(device, graph, &options, &exec));
-    braid_graph_destroy(graph);
     return exec;
 }
 
@@ -76,7 +74,6 @@ static void two_devices_may_share_a_function(void **state)
 {
     (void)state;
     struct own own;
-    reset_standin();
     load_own(&own);
     braid_device *first = open_device(), *second = open_device();
     braid_exec *small = create_exec(first, &own.kernel, SMALL);
@@ -89,14 +86,12 @@ static void two_devices_may_share_a_function(void **state)
     braid_device_close(first);
     braid_device_close(second);
     unload_own(&own);
-    check_nothing_is_left();
 }
 
 static void what_the_program_raised_stays_raised(void **state)
 {
     (void)state;
     struct own own;
-    reset_standin();
     load_own(&own);
     braid_device *device = open_device();
     braid_exec *exec = create_exec(device, &own.kernel, SMALL);
@@ -109,7 +104,6 @@ static void what_the_program_raised_stays_raised(void **state)
     braid_exec_destroy(exec);
     braid_device_close(device);
     unload_own(&own);
-    check_nothing_is_left();
 }
 
 struct racer {
@@ -158,18 +152,16 @@ static void run_race(void)
 static void two_threads_may_raise_it_at_once(void **state)
 {
     (void)state;
-    reset_standin();
     for (int i = 0; i < RACES; i++)
         run_race();
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_devices_may_share_a_function),
-        cmocka_unit_test(what_the_program_raised_stays_raised),
-        cmocka_unit_test(two_threads_may_raise_it_at_once),
+        standin_test(two_devices_may_share_a_function),
+        standin_test(what_the_program_raised_stays_raised),
+        standin_test(two_threads_may_raise_it_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

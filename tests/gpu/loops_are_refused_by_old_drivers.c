@@ -11,23 +11,19 @@
 static braid_status create(braid_device *device, braid_exec_mode mode, braid_exec **out_exec)
 {
     const braid_exec_options options = { .mode = mode };
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(
         braid_graph_begin_loop(graph, &(braid_loop){ .node.name = "again", .times = 2 }, NULL));
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, NULL));
     check_ok(braid_graph_end(graph));
     braid_status status = braid_exec_create(device, graph, &options, out_exec);
-    braid_graph_destroy(graph);
     return status;
 }
 
 static braid_device *open_device(void)
 {
-    braid_device *device;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    return device;
+    return own_device("cuda");
 }
 
 static void before_cuda_12_4(void **state)
@@ -45,8 +41,7 @@ static void before_cuda_12_4(void **state)
         gpu->version = version;
         check_ok(create(device, mode, &exec));
         braid_exec_destroy(exec);
-        check_ok(braid_device_close(device));
-        check_nothing_is_left();
+        finish_standin();
     }
 }
 
@@ -67,8 +62,6 @@ static void without_the_calls(void **state)
     check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
                 "needs graphs with conditions");
     gpu->api = api;
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
 }
 
 static void without_the_kernels(void **state)
@@ -76,10 +69,8 @@ static void without_the_kernels(void **state)
     (void)state;
     for (int nth = 1; nth <= 4; nth++) { // two start early, and others do without
         braid_device *device = open_device();
-        char rule[64];
         braid_exec *exec;
-        snprintf(rule, sizeof(rule), "cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+        fail_calls("cuModuleLoadData:%d=%d", nth, GPU_UNSUPPORTED_TEXT_VERSION);
         if (nth == 2 || nth == 3) {
             check_ok(create(device, BRAID_MODE_GRAPH, &exec));
             braid_exec_destroy(exec);
@@ -87,9 +78,8 @@ static void without_the_kernels(void **state)
             check_fails(create(device, BRAID_MODE_GRAPH, &exec), BRAID_UNSUPPORTED,
                         "needs graphs with conditions");
         }
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
-        check_ok(braid_device_close(device));
-        check_nothing_is_left();
+        fail_calls(NULL);
+        finish_standin();
     }
 }
 
@@ -101,9 +91,8 @@ static void check_unreadable(bool has_kernel)
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
     braid_device *device = open_device();
     braid_resource condition;
-    braid_graph *graph;
     braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "word", &word, sizeof(word), &condition));
     const braid_access writes = { condition, BRAID_WRITE };
     check_ok(braid_graph_begin_loop(
@@ -120,9 +109,7 @@ static void check_unreadable(bool has_kernel)
     check_ok(braid_graph_end(graph));
     check_fails(braid_exec_create(device, graph, &options, &exec), BRAID_UNSUPPORTED,
                 "loop 0 'again': the device reads its condition");
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
+    finish_standin();
 }
 
 static void a_condition_that_the_device_cannot_read(void **state)
@@ -140,37 +127,30 @@ static void values_that_a_body_cannot_take(void **state)
         const braid_exec_options options = { .mode = (braid_exec_mode)i,
                                              .islands = BRAID_ISLANDS_NEVER };
         braid_device *device = open_device();
-        void *word;
-        braid_graph *graph;
         braid_node fill;
-        braid_exec *exec;
-        check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &word));
-        check_ok(braid_graph_create(&graph));
+        void *word = own_memory(device, BRAID_MEMORY_DEVICE, 4);
+        braid_graph *graph = own_graph();
         check_ok(braid_graph_begin_loop(graph, &(braid_loop){ .times = 2 }, NULL));
         check_ok(braid_graph_add_fill(
             graph, &(braid_fill){ .to = word, .value_bytes = 4, .num_values = 1 }, &fill));
         check_ok(braid_graph_end(graph));
-        check_ok(braid_exec_create(device, graph, &options, &exec));
+        braid_exec *exec = own_exec(device, graph, &options);
         check_fails(braid_exec_set(exec, fill, BRAID_TARGET_ENABLED, 0, &(bool){ false }),
                     BRAID_UNSUPPORTED, "cannot change in a graph of the driver");
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
-        braid_exec_destroy(exec);
-        braid_graph_destroy(graph);
-        braid_memory_free(device, BRAID_MEMORY_DEVICE, word);
-        check_ok(braid_device_close(device));
-        check_nothing_is_left();
+        finish_standin();
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_cuda_12_4),
-        cmocka_unit_test(without_the_calls),
-        cmocka_unit_test(without_the_kernels),
-        cmocka_unit_test(a_condition_that_the_device_cannot_read),
-        cmocka_unit_test(values_that_a_body_cannot_take),
+        standin_test(before_cuda_12_4),
+        standin_test(without_the_calls),
+        standin_test(without_the_kernels),
+        standin_test(a_condition_that_the_device_cannot_read),
+        standin_test(values_that_a_body_cannot_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

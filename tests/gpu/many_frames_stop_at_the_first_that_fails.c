@@ -82,7 +82,7 @@ static void check_mode(braid_exec_mode mode, const char *failure)
     const braid_param_rows values = { pushes.value, rows, FRAMES };
     num_told = 0;
     braid_log_set(remember, NULL);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", failure));
+    fail_calls(failure);
     check_fails(braid_exec_launch_many(exec, NULL, FRAMES, &values, 1), BRAID_NO_MEMORY,
                 "frame 2 of 5: ");
     braid_log_set(NULL, NULL);
@@ -117,7 +117,7 @@ static void before_the_first_the_parameter_keeps_its_value(void **state)
     const unsigned rows[2] = { 10, 11 }, own = 99;
     const braid_param_rows values = { pushes.value, rows, 2 };
     check_ok(braid_exec_set_param(pushes.exec, pushes.value, &own));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuStreamIsCapturing:1=999"));
+    fail_calls("cuStreamIsCapturing:1=999");
     check_fails(braid_exec_launch_many(pushes.exec, NULL, 2, &values, 1), BRAID_DEVICE_ERROR,
                 "cuStreamIsCapturing");
     reset_standin();

@@ -76,14 +76,11 @@ static void add_loop(struct looped *looped, const struct shape *shape)
 static struct looped make(const struct shape *shape)
 {
     struct looped looped = { 0 };
-    void *memory;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &looped.device));
-    check_ok(braid_memory_allocate(looped.device, BRAID_MEMORY_DEVICE, 4 * NUM_WORDS, &memory));
-    looped.memory = memory;
-    check_ok(braid_memory_allocate(looped.device, BRAID_MEMORY_HOST, 4 * NUM_WORDS, &memory));
-    looped.read = memory;
-    check_ok(braid_graph_create(&looped.graph));
+    looped.device = own_device("cuda");
+    looped.memory = own_memory(looped.device, BRAID_MEMORY_DEVICE, 4 * NUM_WORDS);
+    looped.read = own_memory(looped.device, BRAID_MEMORY_HOST, 4 * NUM_WORDS);
+    looped.graph = own_graph();
     for (uint32_t i = 0; i < NUM_WORDS; i++) {
         check_ok(
             braid_graph_add_buffer(looped.graph, "word", looped.memory + i, 4, &looped.words[i]));
@@ -98,7 +95,7 @@ static struct looped make(const struct shape *shape)
     add_loop(&looped, shape);
     if (shape->around)
         check_ok(braid_graph_end(looped.graph));
-    check_ok(braid_exec_create(looped.device, looped.graph, &shape->options, &looped.exec));
+    looped.exec = own_exec(looped.device, looped.graph, &shape->options);
     return looped;
 }
 
@@ -108,16 +105,6 @@ static void run(struct looped *looped)
     check_ok(braid_exec_wait(looped->exec));
     check_ok(braid_stream_copy(looped->device, NULL, looped->read, looped->memory, 4 * NUM_WORDS));
     check_ok(braid_stream_synchronize(looped->device, NULL));
-}
-
-static void finish(struct looped *looped)
-{
-    braid_exec_destroy(looped->exec);
-    braid_graph_destroy(looped->graph);
-    braid_memory_free(looped->device, BRAID_MEMORY_HOST, looped->read);
-    braid_memory_free(looped->device, BRAID_MEMORY_DEVICE, looped->memory);
-    check_ok(braid_device_close(looped->device));
-    check_nothing_is_left();
 }
 
 // How many loops the driver was given.
@@ -158,7 +145,7 @@ static braid_exec_info run_shape(const struct shape *shape, uint64_t iterations)
         if (shape->options.profile)
             check_runs(&looped, (uint64_t)(frame + 1) * iterations);
     }
-    finish(&looped);
+    finish_standin();
     return info;
 }
 
@@ -256,7 +243,7 @@ static void nodes_and_bounds_inside_change(void **state)
     check_iterations(&looped, 10);
     check_ok(braid_exec_set(looped.exec, looped.step, BRAID_TARGET_ENABLED, 0, &on));
     check_iterations(&looped, 10);
-    finish(&looped);
+    finish_standin();
 }
 
 // The node that ends the loop has no runs while it is disabled.
@@ -274,7 +261,7 @@ static void disabled_nodes_inside_have_no_runs(void **state)
     check_ok(braid_exec_set(looped.exec, looped.step, BRAID_TARGET_ENABLED, 0, &on));
     check_iterations(&looped, 3);
     check_runs(&looped, 3);
-    finish(&looped);
+    finish_standin();
 }
 
 static void never_if_nobody_wants_islands(void **state)
@@ -308,26 +295,26 @@ static void wide_nodes_keep_the_loop_outside(void **state)
     assert_int_equal(info.num_islands, 0);
     check_reason(&looped, looped.step,
                  "not in an island: a node of its loop would take longer inside");
-    finish(&looped);
+    finish_standin();
     shape.grid = 1;
     looped = make(&shape);
     check_reason(&looped, looped.step, "in island 0, which is the loop 'until 0'");
     check_reason(&looped, looped.loop, "island 0, which is the loop 'until 0'");
-    finish(&looped);
+    finish_standin();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_lane),
-        cmocka_unit_test(several_lanes),
-        cmocka_unit_test(no_iteration_at_all),
-        cmocka_unit_test(inside_a_loop_of_the_drivers),
-        cmocka_unit_test(inside_the_kernel_of_another_loop),
-        cmocka_unit_test(nodes_and_bounds_inside_change),
-        cmocka_unit_test(disabled_nodes_inside_have_no_runs),
-        cmocka_unit_test(never_if_nobody_wants_islands),
-        cmocka_unit_test(wide_nodes_keep_the_loop_outside),
+        standin_test(one_lane),
+        standin_test(several_lanes),
+        standin_test(no_iteration_at_all),
+        standin_test(inside_a_loop_of_the_drivers),
+        standin_test(inside_the_kernel_of_another_loop),
+        standin_test(nodes_and_bounds_inside_change),
+        standin_test(disabled_nodes_inside_have_no_runs),
+        standin_test(never_if_nobody_wants_islands),
+        standin_test(wide_nodes_keep_the_loop_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,6 @@ static void an_adopted_context_stays_the_programs(void **state)
     start_program(&program);
     braid_device *named, *current;
     braid_device_info info;
-    void *memory;
     check_ok(braid_device_open(&(braid_device_options){ .context = program.context }, &named));
     check_ok(braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT },
                                &current)); // the one that is current
@@ -49,10 +48,10 @@ static void an_adopted_context_stays_the_programs(void **state)
     assert_string_equal(info.backend, "cuda");
     assert_int_equal(info.ordinal, 0);
     long retained = standin_calls("cuDevicePrimaryCtxRetain");
-    check_ok(braid_memory_allocate(current, BRAID_MEMORY_DEVICE, 256, &memory));
+    void *memory = own_memory(current, BRAID_MEMORY_DEVICE, 256);
     check_ok(braid_stream_fill(named, NULL, memory, 7, 1, 256)); // one context, two devices
     check_ok(braid_stream_synchronize(named, NULL));
-    braid_memory_free(current, BRAID_MEMORY_DEVICE, memory);
+    destroy_now(memory);
     assert_int_equal(standin_calls("cuDevicePrimaryCtxRetain"), retained);
     braid_device_close(named);
     braid_device_close(current);
@@ -63,14 +62,12 @@ static void without_a_current_context_there_is_none_to_adopt(void **state)
 {
     (void)state;
     braid_device *device = NULL;
-    reset_standin();
     assert_int_equal(cuInit(0), CUDA_SUCCESS);
     assert_int_equal(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
     check_fails(
         braid_device_open(&(braid_device_options){ .context = BRAID_CURRENT_CONTEXT }, &device),
         BRAID_INVALID_ARGUMENT, "no context to adopt");
     assert_null(device);
-    check_nothing_is_left();
 }
 
 static void wrapped_streams_order_work_and_stay(void **state)
@@ -81,13 +78,12 @@ static void wrapped_streams_order_work_and_stay(void **state)
     braid_device *device;
     braid_stream *theirs, *ours;
     braid_event *event;
-    void *words;
     uint32_t *host;
     check_ok(braid_device_open(&(braid_device_options){ .context = program.context }, &device));
     check_ok(braid_stream_wrap(device, program.stream, &theirs));
     check_ok(braid_stream_create(device, NULL, &ours));
     check_ok(braid_event_create(device, NULL, &event));
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 4, &words));
+    void *words = own_memory(device, BRAID_MEMORY_DEVICE, 4);
     check_ok(braid_memory_allocate(device, BRAID_MEMORY_HOST, 4, (void **)&host));
     check_ok(braid_event_query(event)); // never recorded
     check_ok(braid_stream_fill(device, theirs, words, 5, 4, 1));
@@ -102,7 +98,7 @@ static void wrapped_streams_order_work_and_stay(void **state)
     braid_stream_destroy(ours);
     braid_stream_destroy(theirs);
     braid_memory_free(device, BRAID_MEMORY_HOST, host);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
+    destroy_now(words);
     braid_device_close(device);
     end_program(&program);
 }
@@ -110,23 +106,21 @@ static void wrapped_streams_order_work_and_stay(void **state)
 static void the_cpu_has_nothing_to_wrap(void **state)
 {
     (void)state;
-    braid_device *device;
     braid_stream *stream = NULL;
     int something;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
+    braid_device *device = own_device("cpu");
     check_fails(braid_stream_wrap(device, &something, &stream), BRAID_UNSUPPORTED,
                 "no streams of a driver");
     assert_null(stream);
-    braid_device_close(device);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_adopted_context_stays_the_programs),
-        cmocka_unit_test(without_a_current_context_there_is_none_to_adopt),
-        cmocka_unit_test(wrapped_streams_order_work_and_stay),
-        cmocka_unit_test(the_cpu_has_nothing_to_wrap),
+        standin_test(an_adopted_context_stays_the_programs),
+        standin_test(without_a_current_context_there_is_none_to_adopt),
+        standin_test(wrapped_streams_order_work_and_stay),
+        standin_test(the_cpu_has_nothing_to_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

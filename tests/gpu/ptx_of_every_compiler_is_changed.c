@@ -235,6 +235,27 @@ static void changed_texts_are_assembled(void **state)
     }
 }
 
+extern const char braid_gpu_graph_branch_ptx[], braid_gpu_graph_keep_ptx[],
+    braid_gpu_graph_loop_begin_ptx[], braid_gpu_graph_loop_next_ptx[], braid_gpu_graph_stamp_ptx[],
+    braid_gpu_graph_tally_ptx[], braid_gpu_ptx_grid_ptx[], braid_gpu_ptx_notes_ptx[],
+    braid_gpu_ptx_prefetch_ptx[], braid_gpu_ptx_stamps_ptx[];
+
+// Whatever the builds make of the files, a text of Braid's own is one that stands by itself.
+static void texts_of_braid_are_assembled(void **state)
+{
+    (void)state;
+    static const char *const own[] = {
+        braid_gpu_graph_branch_ptx,    braid_gpu_graph_keep_ptx,  braid_gpu_graph_loop_begin_ptx,
+        braid_gpu_graph_loop_next_ptx, braid_gpu_graph_stamp_ptx, braid_gpu_graph_tally_ptx,
+        braid_gpu_ptx_grid_ptx,        braid_gpu_ptx_notes_ptx,   braid_gpu_ptx_prefetch_ptx,
+        braid_gpu_ptx_stamps_ptx,
+    };
+    if (!assembler)
+        skip_because("there is no ptxas");
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        ptx_assemble(assembler, "-c", strstr(own[i], ".entry"), own[i]);
+}
+
 // A part of a block meets by itself: its barrier has a count of threads, or a branch leads round
 // it.
 static void parts_of_a_block_meet_no_others_at_the_end(void **state)
@@ -287,6 +308,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(facts_are_told),
         cmocka_unit_test(texts_are_changed_or_left_alone),
         cmocka_unit_test(changed_texts_are_assembled),
+        cmocka_unit_test(texts_of_braid_are_assembled),
         cmocka_unit_test(parts_of_a_block_meet_no_others_at_the_end),
         cmocka_unit_test(an_unknown_instruction_is_named),
     };

@@ -29,13 +29,12 @@ static void note(void *user)
 
 static void open_changed(struct changed *changed, uint32_t num_frames)
 {
-    braid_graph *graph;
     braid_node *nodes = changed->nodes;
     *changed = (struct changed){ 0 };
     running = changed;
     reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &changed->device));
-    check_ok(braid_graph_create(&graph));
+    changed->device = own_device("cuda");
+    braid_graph *graph = own_graph();
     void *first = &changed->values[0];
     check_ok(braid_graph_add_parameter(graph, "value", sizeof(first), &changed->parameter));
     for (int i = 0; i < NUM_NODES; i++) {
@@ -50,12 +49,11 @@ static void open_changed(struct changed *changed, uint32_t num_frames)
     }
     const braid_exec_options options = { .mode = BRAID_MODE_GRAPH, .frames = num_frames };
     check_ok(braid_exec_create(changed->device, graph, &options, &changed->exec));
-    braid_graph_destroy(graph);
 }
 
 static void fail_by(const char *rule)
 {
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    fail_calls(rule);
 }
 
 static void set(const struct changed *changed, int value)
@@ -94,8 +92,7 @@ static void run_and_check(struct changed *changed, const int expected[NUM_NODES]
 static void finish_changed(struct changed *changed)
 {
     braid_exec_destroy(changed->exec);
-    check_ok(braid_device_close(changed->device));
-    check_nothing_is_left();
+    finish_standin();
 }
 
 // The nth node's call fails, and in the second launch the nth again: those before it have been
@@ -171,11 +168,10 @@ static void open_scratched(struct scratched *scratched, uint32_t num_frames)
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .frames = num_frames };
     struct frame *frame = &scratched->frame;
-    braid_graph *graph;
     braid_node *nodes = scratched->nodes;
     reset_standin();
     check_ok(frame_open(frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_scratch(graph, "scratch", 256, 256, &scratched->scratch));
     braid_resource buffer;
     check_ok(braid_graph_add_transient(graph, "buffer", 256, 256, &buffer));
@@ -199,7 +195,6 @@ static void open_scratched(struct scratched *scratched, uint32_t num_frames)
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
     }
     check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
-    braid_graph_destroy(graph);
     scratched->memory_bytes = memory_bytes(frame->exec);
 }
 
@@ -295,10 +290,9 @@ static void open_toggled(struct toggled *toggled, uint32_t num_frames)
                                          .islands = BRAID_ISLANDS_NEVER,
                                          .frames = num_frames };
     struct frame *frame = &toggled->frame;
-    braid_graph *graph;
     reset_standin();
     check_ok(frame_open(frame, "cuda"));
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     uint32_t *to = &frame->words[1];
     const uint32_t c = 7;
     const braid_kernel_node launch = {
@@ -308,7 +302,6 @@ static void open_toggled(struct toggled *toggled, uint32_t num_frames)
     };
     check_ok(braid_graph_add_kernel(graph, &launch, &toggled->node));
     check_ok(braid_exec_create(frame->device, graph, &options, &frame->exec));
-    braid_graph_destroy(graph);
 }
 
 // Whether the kernel runs in the next frame.
@@ -364,12 +357,12 @@ static void and_a_node_is_what_the_exec_says_when_it_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(and_then_reaches_all_nodes),
-        cmocka_unit_test(unless_it_is_replaced_by_then),
-        cmocka_unit_test(in_each_of_several_frames),
-        cmocka_unit_test(nor_does_a_node_write_to_freed_scratch),
-        cmocka_unit_test(nor_is_what_the_program_has_set_given_up),
-        cmocka_unit_test(and_a_node_is_what_the_exec_says_when_it_runs),
+        standin_test(and_then_reaches_all_nodes),
+        standin_test(unless_it_is_replaced_by_then),
+        standin_test(in_each_of_several_frames),
+        standin_test(nor_does_a_node_write_to_freed_scratch),
+        standin_test(nor_is_what_the_program_has_set_given_up),
+        standin_test(and_a_node_is_what_the_exec_says_when_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

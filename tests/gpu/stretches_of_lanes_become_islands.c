@@ -12,14 +12,6 @@
 
 enum { FRAMES = 6 };
 
-static braid_device *open_device(void)
-{
-    braid_device *device;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
-    return device;
-}
-
 static braid_exec_info info_of(const braid_exec *exec)
 {
     braid_exec_info info;
@@ -34,16 +26,15 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
                                   unsigned seed)
 {
     char text[16];
-    braid_exec *exec;
-    braid_device *device = open_device();
+    reset_standin();
+    braid_device *device = own_device("cuda");
     snprintf(text, sizeof(text), "%u", seed);
     assert_true(standin_configure("BRAID_STANDIN_SEED", text));
     island_graph_make(made, device);
-    check_ok(braid_exec_create(device, made->graph, &options, &exec));
+    braid_exec *exec = own_exec(device, made->graph, &options);
     check_ok(braid_schedule_verify(braid_exec_schedule(exec), made->graph));
-    braid_stream *stream = NULL;
-    if (options.frames > 1) // on the default stream they would not overlap
-        check_ok(braid_stream_create(device, NULL, &stream));
+    // On the default stream they would not overlap.
+    braid_stream *stream = options.frames > 1 ? own_stream(device) : NULL;
     for (int frame = 0; frame < FRAMES; frame++)
         check_ok(braid_exec_launch(exec, stream));
     check_ok(braid_exec_wait(exec));
@@ -52,11 +43,7 @@ static braid_exec_info run_random(struct island_graph *made, braid_exec_options 
     braid_schedule_info plan;
     braid_schedule_get_info(braid_exec_schedule(exec), &plan);
     num_lanes = plan.num_lanes;
-    braid_exec_destroy(exec);
-    braid_stream_destroy(stream);
-    island_graph_finish(made, device);
-    braid_device_close(device);
-    check_nothing_is_left();
+    finish_standin();
     return info;
 }
 
@@ -162,7 +149,7 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
     struct island_chain chain;
     braid_exec *exec;
     braid_placement placement;
-    island_chain_make(&chain, open_device(), &island_outsider);
+    island_chain_make(&chain, &island_outsider);
     check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
     const braid_schedule *schedule = braid_exec_schedule(exec);
     assert_int_equal(info_of(exec).num_islands, 2);
@@ -178,7 +165,6 @@ static void the_plan_says_what_is_inside_and_why_not(void **state)
     check_text(braid_exec_schedule(exec), chain.nodes[1],
                "not in an island: there are none on what it was planned for");
     braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 // What a parameter disables is a node of its own, and the plan says why.
@@ -186,14 +172,13 @@ static void what_a_parameter_disables_stays_outside(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec = NULL;
     braid_parameter steps;
-    island_chain_make(&chain, open_device(), &island_other);
+    island_chain_make(&chain, &island_other);
     check_ok(braid_graph_add_parameter(chain.graph, "steps", sizeof(uint32_t), &steps));
     check_ok(braid_graph_use_parameter(
         chain.graph, steps,
         &(braid_parameter_use){ .node = chain.nodes[2], .target = BRAID_TARGET_ENABLED }));
-    check_ok(braid_exec_create(chain.device, chain.graph, &all, &exec));
+    braid_exec *exec = own_exec(chain.device, chain.graph, &all);
     assert_int_equal(info_of(exec).num_islands, 2);
     check_text(braid_exec_schedule(exec), chain.nodes[2],
                "not in an island: a parameter changes its grid or disables it; "
@@ -205,17 +190,14 @@ static void what_a_parameter_disables_stays_outside(void **state)
     check_ok(braid_exec_wait(exec));
     for (uint32_t i = 0; i < ISLAND_CHAIN; i++)
         assert_int_equal(chain.ran[i], i == 2 ? 2 : 6);
-    braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 static void a_frame_in_flight_keeps_its_arguments(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec;
-    island_chain_make(&chain, open_device(), &island_other);
-    check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
+    island_chain_make(&chain, &island_other);
+    braid_exec *exec = own_exec(chain.device, chain.graph, NULL);
     assert_int_equal(info_of(exec).num_island_nodes, ISLAND_CHAIN);
     assert_true(standin_configure("BRAID_STANDIN_SLOW_US", "2000"));
     for (int frame = 0; frame < 3; frame++)
@@ -232,8 +214,6 @@ static void a_frame_in_flight_keeps_its_arguments(void **state)
         assert_int_equal(chain.ran[i], 3);
         assert_int_equal(chain.other[i], 2);
     }
-    braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 static void in_streams_mode_they_are_refused(void **state)
@@ -243,10 +223,9 @@ static void in_streams_mode_they_are_refused(void **state)
     braid_exec *exec;
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS,
                                          .islands = BRAID_ISLANDS_ALWAYS };
-    island_chain_make(&chain, open_device(), &island_other);
+    island_chain_make(&chain, &island_other);
     check_fails(braid_exec_create(chain.device, chain.graph, &options, &exec), BRAID_UNSUPPORTED,
                 "cuda:0 has no islands in streams mode");
-    island_chain_finish(&chain);
 }
 
 // Arguments that could not be handed over stand for the next launch.
@@ -254,32 +233,28 @@ static void a_launch_that_fails_forgets_no_argument(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec;
-    island_chain_make(&chain, open_device(), &island_other);
-    check_ok(braid_exec_create(chain.device, chain.graph, NULL, &exec));
+    island_chain_make(&chain, &island_other);
+    braid_exec *exec = own_exec(chain.device, chain.graph, NULL);
     check_ok(braid_exec_set_arg(exec, chain.nodes[3], 0, BRAID_ARG(chain.other)));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuGraphExecKernelNodeSetParams:1=2"));
+    fail_calls("cuGraphExecKernelNodeSetParams:1=2");
     check_fails(braid_exec_launch(exec, NULL), BRAID_NO_MEMORY, "'link a'");
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(chain.ran[0], 1);
     assert_int_equal(chain.ran[3], 0);
     assert_int_equal(chain.other[3], 1);
-    braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 static void a_given_schedule_keeps_its_lanes(void **state)
 {
     (void)state;
     struct island_chain chain;
-    braid_exec *exec;
     braid_schedule *schedule;
     braid_schedule_info given, used;
-    island_chain_make(&chain, open_device(), &island_other);
+    island_chain_make(&chain, &island_other);
     check_ok(braid_schedule_create(chain.graph, NULL, &schedule));
-    check_ok(braid_exec_create(chain.device, chain.graph,
-                               &(braid_exec_options){ .schedule = schedule }, &exec));
+    braid_exec *exec =
+        own_exec(chain.device, chain.graph, &(braid_exec_options){ .schedule = schedule });
     braid_schedule_get_info(schedule, &given);
     braid_schedule_get_info(braid_exec_schedule(exec), &used);
     assert_int_equal(given.num_islands, 0);
@@ -289,8 +264,6 @@ static void a_given_schedule_keeps_its_lanes(void **state)
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(chain.ran[ISLAND_CHAIN - 1], 1);
-    braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 // What only the compiler sees leaves the nodes as they were, unless islands were asked for.
@@ -300,7 +273,7 @@ static void what_cannot_be_compiled_stays_outside(void **state)
     struct island_chain chain;
     braid_exec *plain, *exec;
     braid_exec_options options = { .islands = BRAID_ISLANDS_NEVER };
-    island_chain_make(&chain, open_device(), &island_other);
+    island_chain_make(&chain, &island_other);
     check_ok(braid_exec_create(chain.device, chain.graph, &options, &plain)); // loads the kernels
     assert_int_equal(setenv("BRAID_STANDIN_NVRTC_FAIL", "nvrtcCompileProgram=6", 1), 0);
     options.islands = BRAID_ISLANDS_ALWAYS;
@@ -314,7 +287,6 @@ static void what_cannot_be_compiled_stays_outside(void **state)
     assert_int_equal(chain.ran[ISLAND_CHAIN - 1], 1);
     braid_exec_destroy(exec);
     braid_exec_destroy(plain);
-    island_chain_finish(&chain);
 }
 
 static atomic_bool may_trap;
@@ -332,11 +304,10 @@ static bool trap(unsigned node)
 static void check_fault(const char *expected, uint32_t num_in_flight)
 {
     struct island_chain chain;
-    braid_exec *exec;
     braid_exec_options options = all;
     options.frames = num_in_flight;
-    island_chain_make(&chain, open_device(), &island_outsider);
-    check_ok(braid_exec_create(chain.device, chain.graph, &options, &exec));
+    island_chain_make(&chain, &island_outsider);
+    braid_exec *exec = own_exec(chain.device, chain.graph, &options);
     check_ok(braid_exec_launch_many(exec, NULL, 3, NULL, 0));
     check_ok(braid_exec_wait(exec));
     assert_int_equal(chain.ran[ISLAND_CHAIN - 1], 3);
@@ -348,8 +319,6 @@ static void check_fault(const char *expected, uint32_t num_in_flight)
     check_fails(braid_exec_launch(exec, NULL), BRAID_DEVICE_ERROR, expected);
     island_fails = NULL;
     standin_forget_faults();
-    braid_exec_destroy(exec);
-    island_chain_finish(&chain);
 }
 
 // The running nodes of any frame in flight are named. What has ended is not named, and nothing
@@ -372,12 +341,12 @@ static void after_a_fault_the_running_nodes_are_named(void **state)
 }
 
 // A whole life with an island; false where nothing failed.
-static bool live_and_fail(const char *rule)
+static bool live_and_fail(const char *function, int nth)
 {
     struct island_chain chain;
     braid_exec *exec = NULL;
-    island_chain_make(&chain, open_device(), &island_outsider);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", rule));
+    island_chain_make(&chain, &island_outsider);
+    fail_calls("%s:%d=2", function, nth);
     braid_status status = braid_exec_create(chain.device, chain.graph, &all, &exec);
     if (!status)
         status = braid_exec_set_arg(exec, chain.nodes[0], 0, BRAID_ARG(chain.other));
@@ -385,7 +354,7 @@ static bool live_and_fail(const char *rule)
         status = braid_exec_launch(exec, NULL);
     if (!status)
         status = braid_exec_wait(exec);
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     if (!status)
         assert_int_equal(chain.other[0], 1);
     braid_exec_destroy(exec);
@@ -394,7 +363,7 @@ static bool live_and_fail(const char *rule)
     check_ok(braid_exec_wait(exec));
     assert_int_equal(info_of(exec).num_islands, 2);
     braid_exec_destroy(exec);
-    island_chain_finish(&chain);
+    finish_standin();
     return status != BRAID_OK;
 }
 
@@ -413,9 +382,7 @@ static void any_driver_call_may_fail(void **state)
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         bool failed = true;
         for (int nth = 1; failed; nth++) {
-            char rule[64];
-            snprintf(rule, sizeof(rule), "%s:%d=2", functions[i], nth);
-            failed = live_and_fail(rule);
+            failed = live_and_fail(functions[i], nth);
             num_failed += failed;
         }
     }
@@ -426,20 +393,20 @@ static void any_driver_call_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_order_is_kept_beside_ordinary_nodes),
-        cmocka_unit_test(frames_overlap_round_islands),
-        cmocka_unit_test(islands_are_made_where_they_pay),
-        cmocka_unit_test(short_nodes_are_one_lane_of_an_island),
-        cmocka_unit_test(a_narrow_graph_is_one_island_where_that_is_shorter),
-        cmocka_unit_test(the_plan_says_what_is_inside_and_why_not),
-        cmocka_unit_test(what_a_parameter_disables_stays_outside),
-        cmocka_unit_test(a_frame_in_flight_keeps_its_arguments),
-        cmocka_unit_test(in_streams_mode_they_are_refused),
-        cmocka_unit_test(a_launch_that_fails_forgets_no_argument),
-        cmocka_unit_test(a_given_schedule_keeps_its_lanes),
-        cmocka_unit_test(what_cannot_be_compiled_stays_outside),
-        cmocka_unit_test(after_a_fault_the_running_nodes_are_named),
-        cmocka_unit_test(any_driver_call_may_fail),
+        standin_test(every_order_is_kept_beside_ordinary_nodes),
+        standin_test(frames_overlap_round_islands),
+        standin_test(islands_are_made_where_they_pay),
+        standin_test(short_nodes_are_one_lane_of_an_island),
+        standin_test(a_narrow_graph_is_one_island_where_that_is_shorter),
+        standin_test(the_plan_says_what_is_inside_and_why_not),
+        standin_test(what_a_parameter_disables_stays_outside),
+        standin_test(a_frame_in_flight_keeps_its_arguments),
+        standin_test(in_streams_mode_they_are_refused),
+        standin_test(a_launch_that_fails_forgets_no_argument),
+        standin_test(a_given_schedule_keeps_its_lanes),
+        standin_test(what_cannot_be_compiled_stays_outside),
+        standin_test(after_a_fault_the_running_nodes_are_named),
+        standin_test(any_driver_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "support/check.h"
+#include "support/owner.h"
 #include <braid/braid.h>
 
 typedef const char *take_function(void);
@@ -53,9 +54,8 @@ static void check_heard(const char *expected)
 
 static braid_graph *make_graph(uint32_t *words)
 {
-    braid_graph *graph = NULL;
+    braid_graph *graph = own_graph();
     braid_node clear;
-    check_ok(braid_graph_create(&graph));
     check_ok(braid_graph_add_fill(
         graph,
         &(braid_fill){ .node.name = "clear", .to = words, .value_bytes = 4, .num_values = 4 },
@@ -69,41 +69,33 @@ static braid_graph *make_graph(uint32_t *words)
 
 static void check_graph(braid_device *device, const braid_graph *graph)
 {
-    braid_exec *exec = NULL;
-    check_ok(
-        braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_GRAPH }, &exec));
+    const braid_exec_options options = { .mode = BRAID_MODE_GRAPH };
+    braid_exec *exec = own_exec(device, graph, &options);
     check_heard("clear()mark()");
     check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame()");
-    braid_exec_destroy(exec);
 }
 
 static void frames_and_nodes_have_names(void **state)
 {
     (void)state;
-    braid_device *device = NULL;
-    braid_exec *exec = NULL;
-    void *words = NULL;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
-    check_ok(braid_memory_allocate(device, BRAID_MEMORY_DEVICE, 16, &words));
+    braid_device *device = own_device(backend);
+    void *words = own_memory(device, BRAID_MEMORY_DEVICE, 16);
     braid_graph *graph = make_graph(words);
     (void)take();
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
-                               &exec));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    braid_exec *exec = own_exec(device, graph, &options);
     for (int i = 0; i < 2; i++)
         check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame(clear()mark())braid frame(clear()mark())");
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     if (strcmp(backend, "hip") != 0) // which has no driver graphs
         check_graph(device, graph);
-    check_ok(braid_exec_create(
-        device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames = 2 }, &exec));
+    exec =
+        own_exec(device, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS, .frames = 2 });
     check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame(clear()mark())");
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_memory_free(device, BRAID_MEMORY_DEVICE, words);
-    check_ok(braid_device_close(device));
+    destroy_owned();
     assert_string_equal(get_domain(), has_domain ? "Braid" : "");
 }
 
@@ -120,60 +112,45 @@ static void a_frame_that_fails_ends_its_ranges(void **state)
     (void)state;
     static const char *const names[] = { "refuse", NULL };
     static const char *const heard[] = { "braid frame(refuse())", "braid frame(queue call())" };
-    braid_device *device = NULL;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = backend }, &device));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    braid_device *device = own_device(backend);
     for (int i = 0; i < 2; i++) {
-        braid_exec *exec = NULL;
-        braid_graph *graph = NULL;
-        check_ok(braid_graph_create(&graph));
+        braid_graph *graph = own_graph();
         check_ok(braid_graph_add_queue_call(
             graph, &(braid_queue_call){ .node.name = names[i], .call = refuse }, NULL));
-        check_ok(braid_exec_create(device, graph,
-                                   &(braid_exec_options){ .mode = BRAID_MODE_STREAMS }, &exec));
+        braid_exec *exec = own_exec(device, graph, &options);
         (void)take();
         assert_int_equal(braid_exec_launch(exec, NULL), BRAID_UNSUPPORTED);
         check_heard(heard[i]);
-        braid_exec_destroy(exec);
-        braid_graph_destroy(graph);
     }
-    check_ok(braid_device_close(device));
 }
 
 // A program of both vendors' devices, each of which has a tool that listens.
 static void two_tools_both_hear(void **state)
 {
     (void)state;
-    braid_device *first = NULL, *second = NULL;
-    braid_exec *exec = NULL;
-    void *words = NULL;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &first));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "hip" }, &second));
-    check_ok(braid_memory_allocate(first, BRAID_MEMORY_DEVICE, 16, &words));
-    braid_graph *graph = make_graph(words);
-    check_ok(braid_exec_create(first, graph, &(braid_exec_options){ .mode = BRAID_MODE_STREAMS },
-                               &exec));
+    const braid_exec_options options = { .mode = BRAID_MODE_STREAMS };
+    braid_device *first = own_device("cuda");
+    own_device("hip");
+    braid_graph *graph = make_graph(own_memory(first, BRAID_MEMORY_DEVICE, 16));
+    braid_exec *exec = own_exec(first, graph, &options);
     (void)take();
     check_ok(braid_exec_launch(exec, NULL));
     check_heard("braid frame(braid frame(clear(clear())mark(mark())))");
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    braid_memory_free(first, BRAID_MEMORY_DEVICE, words);
-    check_ok(braid_device_close(first));
-    check_ok(braid_device_close(second));
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_and_nodes_have_names),
-        cmocka_unit_test(a_frame_that_fails_ends_its_ranges),
+        owning_test(frames_and_nodes_have_names),
+        owning_test(a_frame_that_fails_ends_its_ranges),
     };
     if (argc != 3)
         return 2;
     set_up(argv[1], argv[2]);
     if (!take)
         return 2;
-    const struct CMUnitTest of_two[] = { cmocka_unit_test(two_tools_both_hear) };
+    const struct CMUnitTest of_two[] = { owning_test(two_tools_both_hear) };
     if (strcmp(argv[1], "both") == 0)
         return cmocka_run_group_tests_name("tools_hear_names", of_two, NULL, NULL);
     return cmocka_run_group_tests_name("tools_hear_names", tests, NULL, NULL);

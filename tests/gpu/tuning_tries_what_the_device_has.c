@@ -45,10 +45,9 @@ static braid_status tune(braid_device *device, braid_graph *graph, struct tried 
 
 static braid_graph *make_chain(const struct frame *frame)
 {
-    braid_graph *graph;
     braid_node node = { 0 };
     uint32_t *to = frame->words, c = 0;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     for (int i = 0; i < CHAIN; i++) {
         const braid_kernel_node launch = {
             .node = { .after = &node, .num_after = i > 0, .cost_ns = EARLY_NS },
@@ -65,43 +64,34 @@ static void early_starts_are_done_without_too(void **state)
     (void)state;
     struct frame frame = { 0 };
     struct tried tried;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     braid_graph *graph = make_chain(&frame);
     check_ok(tune(frame.device, graph, &tried));
     assert_int_equal(tried.num_not_early, 2); // one in each mode
     assert_int_equal(tried.num_blind, 0);     // what costs say is what is assumed without
     assert_true(tried.num > tried.num_not_early);
-    braid_graph_destroy(graph);
     frame_finish(&frame);
-    check_nothing_is_left();
 }
 
 static void islands_are_done_without_too(void **state)
 {
     (void)state;
-    braid_device *device;
     struct tried tried;
     struct island_graph made = { .seed = 1, .cost_ns = ISLAND_NS };
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
     check_ok(tune(device, made.graph, &tried));
     assert_true(tried.num_without_islands >= 1);
     assert_int_equal(tried.num_whole, 1);
     assert_int_equal(tried.num_blind, 2); // one in each mode
-    island_graph_finish(&made, device);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
 }
 
 static bool is_one_island(braid_device *device, const braid_graph *graph)
 {
-    braid_exec *exec;
     braid_exec_info info;
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_exec *exec = own_exec(device, graph, NULL);
     braid_exec_get_info(exec, &info);
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     return strstr(info.reason, "one island") != NULL;
 }
 
@@ -109,12 +99,10 @@ static bool is_one_island(braid_device *device, const braid_graph *graph)
 static void wide_kernels_are_no_island_by_themselves(void **state)
 {
     (void)state;
-    braid_device *device;
     braid_exec *exec;
     struct island_graph made = { .seed = 1, .most_blocks = 60, .cost_ns = 4000 };
-    reset_standin();
     assert_true(standin_configure("BRAID_STANDIN_MULTIPROCESSORS", "132"));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     island_graph_make(&made, device);
     assert_false(is_one_island(device, made.graph));
     braid_schedule_info nodes, whole;
@@ -126,21 +114,17 @@ static void wide_kernels_are_no_island_by_themselves(void **state)
     braid_schedule_get_info(braid_exec_schedule(exec), &whole);
     braid_exec_destroy(exec);
     assert_true(whole.expected_ns > nodes.expected_ns * 3 / 2);
-    island_graph_finish(&made, device);
-    check_ok(braid_device_close(device));
-    check_nothing_is_left();
 }
 
 static uint64_t measured_cost(const struct frame *frame, braid_graph *graph, const char *clock_ns)
 {
-    braid_exec *exec;
     braid_schedule *schedule;
     braid_placement placement;
     const braid_exec_options options = { .mode = BRAID_MODE_STREAMS, .profile = 3 };
     assert_true(standin_configure("BRAID_STANDIN_CLOCK_NS", clock_ns));
-    check_ok(braid_exec_create(frame->device, graph, &options, &exec));
+    braid_exec *exec = own_exec(frame->device, graph, &options);
     check_ok(braid_exec_measure(exec, graph, 0));
-    braid_exec_destroy(exec);
+    destroy_now(exec);
     check_ok(braid_schedule_create(graph, NULL, &schedule));
     check_ok(braid_schedule_get_placement(schedule, braid_graph_node(graph, 1), &placement));
     braid_schedule_destroy(schedule);
@@ -153,7 +137,6 @@ static void costs_are_no_shorter_than_times_can_tell(void **state)
 {
     (void)state;
     struct frame frame = { 0 };
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     braid_graph *graph = make_chain(&frame);
     assert_int_equal(measured_cost(&frame, graph, "100"), 500);
@@ -161,9 +144,7 @@ static void costs_are_no_shorter_than_times_can_tell(void **state)
     uint64_t longest_ns = measured_cost(&frame, graph, "30000");
     assert_true(longer_ns > 500);
     assert_int_equal(longest_ns - longer_ns, 20000);
-    braid_graph_destroy(graph);
     frame_finish(&frame);
-    check_nothing_is_left();
 }
 
 static void a_driver_that_fails_ends_it(void **state)
@@ -174,30 +155,27 @@ static void a_driver_that_fails_ends_it(void **state)
                                          "cuGraphLaunch:4=2", "cuLaunchKernel:2=2" };
     struct frame frame = { 0 };
     struct tried tried;
-    reset_standin();
     check_ok(frame_open(&frame, "cuda"));
     braid_graph *graph = make_chain(&frame);
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        assert_true(standin_configure("BRAID_STANDIN_FAIL", rules[i]));
+        fail_calls(rules[i]);
         check_fails(tune(frame.device, graph, &tried), BRAID_NO_MEMORY, "");
         assert_int_equal(tried.num, 0);
         reset_standin();
         check_ok(tune(frame.device, graph, &tried));
         assert_true(tried.num > 0);
     }
-    braid_graph_destroy(graph);
     frame_finish(&frame);
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(early_starts_are_done_without_too),
-        cmocka_unit_test(islands_are_done_without_too),
-        cmocka_unit_test(wide_kernels_are_no_island_by_themselves),
-        cmocka_unit_test(costs_are_no_shorter_than_times_can_tell),
-        cmocka_unit_test(a_driver_that_fails_ends_it),
+        standin_test(early_starts_are_done_without_too),
+        standin_test(islands_are_done_without_too),
+        standin_test(wide_kernels_are_no_island_by_themselves),
+        standin_test(costs_are_no_shorter_than_times_can_tell),
+        standin_test(a_driver_that_fails_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,15 +42,12 @@ static void live(braid_device *device, char *image, size_t size, const char *ent
 {
     snprintf(image, size, image_format, entry);
     const braid_kernel kernel = { .name = entry, .cuda = { .data = image } };
-    braid_graph *graph;
-    braid_exec *exec;
-    check_ok(braid_graph_create(&graph));
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_kernel(graph, &(braid_kernel_node){ .kernel = &kernel }, NULL));
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_exec *exec = own_exec(device, graph, NULL);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
+    destroy_now(exec);
 }
 
 static void another_image_at_the_same_address_is_loaded(void **state)
@@ -58,7 +55,6 @@ static void another_image_at_the_same_address_is_loaded(void **state)
     (void)state;
     braid_device *device;
     char image[200];
-    reset_standin();
     num_first = num_second = 0;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
     live(device, image, sizeof(image), "first");
@@ -66,23 +62,18 @@ static void another_image_at_the_same_address_is_loaded(void **state)
     braid_device_close(device);
     assert_int_equal(num_first, 1);
     assert_int_equal(num_second, 1);
-    check_nothing_is_left();
 }
 
 static void many_images_do_not_stay_loaded(void **state)
 {
     (void)state;
-    braid_device *device;
     static char images[MANY][200];
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     for (size_t i = 0; i < MANY; i++) {
         live(device, images[i], sizeof(images[i]), "first");
         if (standin_live("module") > MOST_KEPT)
             fail_msg("%ld modules are loaded after %zu images", standin_live("module"), i + 1);
     }
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static const braid_kernel in_source = { .name = "first",
@@ -109,11 +100,10 @@ static void execs_come_and_go(braid_device *device, const braid_exec_options *op
     braid_graph *graph = make_chain(1);
     long after_few = 0;
     for (int i = 0; i < EXECS; i++) {
-        braid_exec *exec;
-        check_ok(braid_exec_create(device, graph, options, &exec));
+        braid_exec *exec = own_exec(device, graph, options);
         check_ok(braid_exec_launch(exec, NULL));
         check_ok(braid_exec_wait(exec));
-        braid_exec_destroy(exec);
+        destroy_now(exec);
         after_few = i == FEW ? standin_live("memory") : after_few;
     }
     assert_int_equal(standin_live("memory"), after_few);
@@ -128,13 +118,9 @@ static void memory_of_execs_that_went_is_used_again(void **state)
         { .islands = BRAID_ISLANDS_WHOLE, .profile = 4 },
         { .mode = BRAID_MODE_GRAPH, .islands = BRAID_ISLANDS_NEVER, .profile = 4 },
     };
-    braid_device *device;
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         execs_come_and_go(device, &ways[i]);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 static const braid_exec_options whole = { .islands = BRAID_ISLANDS_WHOLE };
@@ -143,35 +129,31 @@ static const braid_exec_options whole = { .islands = BRAID_ISLANDS_WHOLE };
 static void memory_that_is_kept_goes_where_it_is_missing(void **state)
 {
     (void)state;
-    braid_device *device;
     braid_exec *exec;
     braid_graph *little = make_chain(1), *large = make_chain(100);
-    reset_standin();
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cuda" }, &device));
+    braid_device *device = own_device("cuda");
     check_ok(braid_exec_create(device, little, &whole, &exec));
     braid_exec_destroy(exec);
     long kept = standin_live("memory");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemAlloc:1=2"));
+    fail_calls("cuMemAlloc:1=2");
     check_ok(braid_exec_create(device, large, &whole, &exec));
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", "cuMemAlloc:1+=2"));
+    fail_calls("cuMemAlloc:1+=2");
     braid_exec *none = NULL;
     check_fails(braid_exec_create(device, large, &whole, &none), BRAID_NO_MEMORY, "cuMemAlloc");
-    assert_true(standin_configure("BRAID_STANDIN_FAIL", NULL));
+    fail_calls(NULL);
     assert_true(standin_live("memory") <= kept + 1);
     braid_exec_destroy(exec);
     braid_graph_destroy(little);
     braid_graph_destroy(large);
-    braid_device_close(device);
-    check_nothing_is_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_image_at_the_same_address_is_loaded),
-        cmocka_unit_test(many_images_do_not_stay_loaded),
-        cmocka_unit_test(memory_of_execs_that_went_is_used_again),
-        cmocka_unit_test(memory_that_is_kept_goes_where_it_is_missing),
+        standin_test(another_image_at_the_same_address_is_loaded),
+        standin_test(many_images_do_not_stay_loaded),
+        standin_test(memory_of_execs_that_went_is_used_again),
+        standin_test(memory_that_is_kept_goes_where_it_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "graph/graph_state.h"
 #include "graph/links.h"
 #include "support/check.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 
 static braid_graph *graph_of(void **state)
 {
@@ -250,13 +250,13 @@ static bool conflict(const braid_graph *graph, uint32_t from, uint32_t to)
 static void add_random_node(braid_graph *graph, struct random *random,
                             const braid_resource *resources, uint32_t num_resources)
 {
-    braid_access accesses[4];
-    uint32_t num = random_below(random, 4);
-    for (uint32_t i = 0; i < num; i++)
-        accesses[i] = (braid_access){ resources[random_below(random, num_resources)],
-                                      (braid_access_mode)(1 + random_below(random, 5)) };
+    const struct random_shape shape = { .accesses = 3,
+                                        .num_resources = num_resources,
+                                        .num_modes = 5 };
+    struct random_choice choice;
+    random_choose(random, &shape, NULL, 0, resources, &choice);
     uint32_t num_nodes = (uint32_t)braid_graph_num_nodes(graph);
-    braid_empty empty = { .node.accesses = accesses, .node.num_accesses = num };
+    braid_empty empty = { choice.options };
     // A prelude now and then, of any main node so far: it stands where that node stands.
     if (num_nodes && random_chance(random, 25)) {
         uint32_t main = graph_nodes(graph)[random_below(random, num_nodes)].main;

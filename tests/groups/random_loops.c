@@ -3,6 +3,7 @@
 // do one after the other. BRAID_TEST_SEED=N runs one.
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "groups/loop_cases.h"
 #include "groups/words.h"
@@ -11,60 +12,40 @@
 
 enum { NUM_PROGRAMS = 100 };
 
-struct built {
+struct placed {
     struct words words;
-    braid_node regions[NUM_REGIONS];
-    uint32_t depth, place; // where the region or statement at hand is: one names it, for all
+    struct random *random;
+    uint32_t place; // where the region or statement at hand is: one names it, for all
 };
 
 // At times the planner chooses.
-static uint32_t choose_place(const struct built *built, struct random *random)
+static braid_node add_statement(struct built *built, const struct statement *it, uint32_t depth)
 {
-    return random_chance(random, 50) ? BRAID_PLACE(random_below(random, built->words.last + 1)) : 0;
-}
-
-static void add_step(struct built *built, const struct statement *it)
-{
-    struct words *words = &built->words;
+    struct placed *placed = built->user;
+    struct words *words = &placed->words;
+    if (!depth)
+        placed->place = random_chance(placed->random, 50)
+                            ? BRAID_PLACE(random_below(placed->random, words->last + 1))
+                            : 0;
+    uint32_t place = placed->place;
+    if (it->kind == LOOP || it->kind == IF)
+        return (braid_node){ 0 };
+    if (depth)
+        placed->place = 0;
     if (it->kind == SCALE)
-        words_add_axpy(words, it->to, it->from, it->factor, it->addend, built->place);
-    else if (it->kind == ADD)
-        words_add_add(words, it->to, it->from, it->other, built->place);
-    else if (it->kind == FILL)
-        words_add_fill(words, it->to, it->addend, built->place);
-    else
-        words_add_copy(words, it->to, it->from, built->place);
-    if (built->depth)
-        built->place = 0;
+        return words_add_axpy(words, it->to, it->from, it->factor, it->addend, place);
+    if (it->kind == ADD)
+        return words_add_add(words, it->to, it->from, it->other, place);
+    if (it->kind == FILL)
+        return words_add_fill(words, it->to, it->addend, place);
+    return words_add_copy(words, it->to, it->from, place);
 }
 
-static void add_statement(struct built *built, const struct statement *it)
-{
-    braid_graph *graph = built->words.graph;
-    braid_resource word = built->words.resources[it->to];
-    braid_node *region = &built->regions[it->region];
-    braid_loop how = it->how;
-    if (it->has_condition)
-        how.condition = word;
-    if (it->kind == LOOP)
-        check_ok(braid_graph_begin_loop(graph, &how, region));
-    else if (it->kind == IF)
-        check_ok(braid_graph_begin_if(graph, &(braid_if){ .condition = word }, region));
-    else if (it->kind == ELSE)
-        check_ok(braid_graph_else(graph));
-    else if (it->kind == END)
-        check_ok(braid_graph_end(graph));
-    else
-        add_step(built, it);
-    built->depth += it->kind == LOOP || it->kind == IF;
-    built->depth -= it->kind == END;
-}
-
-static void check_program(const struct built *built, braid_exec *exec,
+static void check_program(const struct built *built, const struct words *words, braid_exec *exec,
                           const struct memory *expected, uint64_t seed)
 {
     for (uint32_t i = 0; i < NUM_ALL; i++) {
-        uint32_t found = words_read(&built->words, i);
+        uint32_t found = words_read(words, i);
         if (found != expected->words[i])
             fail_msg("seed %" PRIu64 ": word %u is %u, not %u", seed, i, found, expected->words[i]);
     }
@@ -86,20 +67,20 @@ static void run_program(struct field *field, uint64_t seed)
     struct memory expected = written_run(&written);
     // The counters of loops are transient in half of the programs.
     uint32_t num_kept = seed % 2 ? NUM_ALL : NUM_WORDS;
-    struct built built = { .words = words_begin_some(field, NUM_ALL, WORDS_BY_TURNS, num_kept) };
+    struct placed placed = { words_begin_some(field, NUM_ALL, WORDS_BY_TURNS, num_kept), &random,
+                             0 };
+    struct words *words = &placed.words;
+    struct built built = { .graph = words->graph, .add = add_statement, .user = &placed };
+    memcpy(built.words, words->resources, sizeof(built.words));
     for (uint32_t i = num_kept; i < NUM_ALL; i++)
         expected.words[i] = 0;
-    for (uint32_t i = 0; i < written.num; i++) {
-        if (!built.depth)
-            built.place = choose_place(&built, &random);
-        add_statement(&built, &written.statements[i]);
-    }
-    braid_exec *exec = words_make_exec(&built.words);
+    written_build(&written, &built);
+    braid_exec *exec = words_make_exec(words);
     if (exec) {
-        words_run(&built.words, exec);
-        check_program(&built, exec, &expected, seed);
+        words_run(words, exec);
+        check_program(&built, words, exec, &expected, seed);
     }
-    words_end(&built.words, exec);
+    words_end(words, exec);
 }
 
 void random_loops_on_devices_run_as_written(void **state)

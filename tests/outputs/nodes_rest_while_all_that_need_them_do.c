@@ -106,7 +106,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct field *field = *state;
-    braid_graph_destroy(field->frame.graph);
+    destroy_now(field->frame.graph);
     braid_stream_destroy(field->stream);
     check_ok(braid_device_close(field->device));
     return 0;
@@ -444,7 +444,7 @@ static void frames_without_nodes_have_times(void **state)
         assert_int_equal(timings.num_frames, 2);
         braid_exec_destroy(exec);
     }
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 static void times_of_nodes_left_out_are_none(void **state)

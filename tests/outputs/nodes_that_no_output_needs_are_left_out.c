@@ -6,6 +6,7 @@
 #include <braid/tune.h>
 
 #include "planner/plan_testing.h"
+#include "support/owner.h"
 
 static void do_nothing(void *user)
 {
@@ -49,7 +50,7 @@ static bool runs(const braid_graph *graph, braid_node node)
         has_step |= info.steps[i].kind != BRAID_STEP_RECORD &&
                     info.steps[i].kind != BRAID_STEP_WAIT && info.steps[i].node == node.index;
     assert_int_equal(has_step, placement_of(schedule, node).lane != BRAID_NO_LANE);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
     return has_step;
 }
 
@@ -81,12 +82,12 @@ static void only_what_outputs_need_is_planned(void **state)
     check_explains(schedule, count, count, "left out: no output of the graph needs its results");
     check_explains(schedule, blur, average,
                    "average is left out: no output of the graph needs its results");
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
 
     check_ok(braid_graph_set_output(graph, mean));
     check_ok(braid_graph_set_output(graph, mean)); // once more is as once
     assert_true(runs(graph, count) && runs(graph, average) && runs(graph, blur));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // Nobody knows what a node is for that declares no result. Edges may stand for data.
@@ -106,7 +107,7 @@ static void effects_and_edges_keep_nodes(void **state)
     assert_false(runs(graph, before) || runs(graph, join)); // an empty node has no effect
     new_edge(graph, before, draw);
     assert_true(runs(graph, before));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // An exclusive access may change what it locks.
@@ -121,7 +122,7 @@ static void exclusive_changes_reach_an_output(void **state)
     assert_true(!runs(graph, first) && runs(graph, second));
     check_ok(braid_graph_set_output(graph, list));
     assert_true(runs(graph, first) && runs(graph, second));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // Lists of the plan name nodes by their index in the graph, and resources of it.
@@ -141,8 +142,8 @@ static void serialisations_are_told_of_nodes_that_stay(void **state)
     assert_int_equal(num_serialised(schedule, first, second, BRAID_SERIALISED_BY_RESOURCE, "lock"),
                      1);
     check_explains(schedule, first, second, "serialised by lock (held by first, held by second)");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
 }
 
 static void bundles_stay_or_go_as_a_whole(void **state)
@@ -160,7 +161,7 @@ static void bundles_stay_or_go_as_a_whole(void **state)
     assert_false(runs(graph, lost) || runs(graph, prelude));
     check_ok(braid_graph_set_output(graph, other));
     assert_true(runs(graph, prelude));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // Frames follow each other: what the next one reads before it writes is needed.
@@ -183,7 +184,7 @@ static void later_frames_need_nodes(void **state)
     assert_false(runs(graph, lost));
     check_ok(braid_graph_set_output(graph, before));
     assert_true(runs(graph, lost));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // A loop or a branch is one node from outside.
@@ -213,11 +214,11 @@ static void regions_stay_or_go_as_a_whole(void **state)
     assert_int_not_equal(placement_of(schedule, kept_step).lane, BRAID_NO_LANE);
     assert_int_not_equal(placement_of(schedule, side_step).lane, BRAID_NO_LANE);
     assert_int_equal(placement_of(schedule, lost_step).lane, BRAID_NO_LANE);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
     assert_true(runs(graph, before) && runs(graph, kept) && !runs(graph, lost));
     check_ok(braid_graph_set_output(graph, other));
     assert_true(runs(graph, lost));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // All of a graph may be left out.
@@ -232,8 +233,8 @@ static void a_plan_may_be_empty(void **state)
     braid_schedule *schedule = plan_with(graph, NULL);
     assert_int_equal(info_of(schedule).limit, BRAID_LIMITED_BY_NOTHING);
     assert_int_equal(info_of(schedule).num_lanes, 0);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
 }
 
 // A file of costs serves a graph with any outputs.
@@ -247,7 +248,7 @@ static void outputs_leave_the_digest_as_it_is(void **state)
     check_ok(braid_graph_set_output(graph, b));
     check_ok(braid_graph_set_output(graph, a));
     assert_int_equal(braid_graph_digest(graph), without);
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // Outputs are drawn in the order of resources, each once.
@@ -266,7 +267,7 @@ static void the_order_of_outputs_does_not_matter(void **state)
         assert_non_null(file);
         check_ok(braid_graph_write_dot(graph, file));
         fclose(file);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     assert_string_equal(text[0], text[1]);
     assert_non_null(strstr(text[0], "outputs=\"0 1\""));
@@ -286,7 +287,7 @@ static void no_version_hides_another(void **state)
     braid_node mend = call(graph, "mend", past, BRAID_WRITE, NO_RESOURCE, 0);
     check_ok(braid_graph_set_output(graph, image));
     assert_true(runs(graph, draw) && runs(graph, write) && runs(graph, mend));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // An arm that does not run leaves all as it was.
@@ -303,7 +304,7 @@ static void no_arm_hides_an_earlier_result(void **state)
     check_ok(braid_graph_end(graph));
     check_ok(braid_graph_set_output(graph, image));
     assert_true(runs(graph, draw));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 static void an_output_may_be_a_part_of_a_buffer(void **state)
@@ -320,7 +321,7 @@ static void an_output_may_be_a_part_of_a_buffer(void **state)
     assert_true(!runs(graph, clear) && runs(graph, write_left) && !runs(graph, add_right));
     check_ok(braid_graph_set_output(graph, right));
     assert_true(runs(graph, clear) && runs(graph, add_right));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // While a parameter disables a writer, the output has what was there before.
@@ -338,7 +339,7 @@ static void what_may_not_be_written_does_not_hide_what_was(void **state)
     check_ok(braid_graph_use_parameter(
         graph, draws, &(braid_parameter_use){ .node = second, .target = BRAID_TARGET_ENABLED }));
     assert_true(runs(graph, first) && runs(graph, second));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 // As many small ones as are packed by time, and large ones of nodes that are left out.
@@ -347,8 +348,6 @@ static void what_is_left_out_takes_no_memory(void **state)
     (void)state;
     enum { NUM = 4200, NUM_LEFT_OUT = 10, BYTES = 4096, LARGE = 1 << 20 };
     braid_graph *graph = new_graph();
-    braid_device *device;
-    braid_exec *exec;
     braid_exec_info info;
     braid_resource image = buffer(graph, "image"), before = NO_RESOURCE;
     for (int i = 0; i < NUM; i++) {
@@ -360,16 +359,14 @@ static void what_is_left_out_takes_no_memory(void **state)
         call(graph, "left out", transient(graph, "large", LARGE), BRAID_WRITE, NO_RESOURCE, 0);
     call(graph, "draw", image, BRAID_WRITE, before, BRAID_READ);
     check_ok(braid_graph_set_output(graph, image));
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_exec_create(device, graph, NULL, &exec));
+    braid_device *device = own_device("cpu");
+    braid_exec *exec = own_exec(device, graph, NULL);
     braid_exec_get_info(exec, &info);
     assert_true(info.transient_bytes >= 2 * BYTES && info.transient_bytes < LARGE);
     assert_int_equal(info.unshared_transient_bytes, (uint64_t)NUM * BYTES);
     check_ok(braid_exec_launch(exec, NULL));
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
-    check_ok(braid_device_close(device));
-    braid_graph_destroy(graph);
+    destroy_now(graph);
 }
 
 static void wrong_outputs_are_refused(void **state)
@@ -385,29 +382,29 @@ static void wrong_outputs_are_refused(void **state)
     check_fails(braid_graph_set_output(graph, buffer(other, "far")), BRAID_INVALID_ARGUMENT,
                 "is not a resource of this graph");
     check_fails(braid_graph_set_output(NULL, scratch), BRAID_INVALID_ARGUMENT, "graph");
-    braid_graph_destroy(other);
-    braid_graph_destroy(graph);
+    destroy_now(other);
+    destroy_now(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_outputs_need_is_planned),
-        cmocka_unit_test(effects_and_edges_keep_nodes),
-        cmocka_unit_test(exclusive_changes_reach_an_output),
-        cmocka_unit_test(serialisations_are_told_of_nodes_that_stay),
-        cmocka_unit_test(bundles_stay_or_go_as_a_whole),
-        cmocka_unit_test(later_frames_need_nodes),
-        cmocka_unit_test(no_version_hides_another),
-        cmocka_unit_test(no_arm_hides_an_earlier_result),
-        cmocka_unit_test(regions_stay_or_go_as_a_whole),
-        cmocka_unit_test(a_plan_may_be_empty),
-        cmocka_unit_test(outputs_leave_the_digest_as_it_is),
-        cmocka_unit_test(the_order_of_outputs_does_not_matter),
-        cmocka_unit_test(an_output_may_be_a_part_of_a_buffer),
-        cmocka_unit_test(what_may_not_be_written_does_not_hide_what_was),
-        cmocka_unit_test(what_is_left_out_takes_no_memory),
-        cmocka_unit_test(wrong_outputs_are_refused),
+        owning_test(only_what_outputs_need_is_planned),
+        owning_test(effects_and_edges_keep_nodes),
+        owning_test(exclusive_changes_reach_an_output),
+        owning_test(serialisations_are_told_of_nodes_that_stay),
+        owning_test(bundles_stay_or_go_as_a_whole),
+        owning_test(later_frames_need_nodes),
+        owning_test(no_version_hides_another),
+        owning_test(no_arm_hides_an_earlier_result),
+        owning_test(regions_stay_or_go_as_a_whole),
+        owning_test(a_plan_may_be_empty),
+        owning_test(outputs_leave_the_digest_as_it_is),
+        owning_test(the_order_of_outputs_does_not_matter),
+        owning_test(an_output_may_be_a_part_of_a_buffer),
+        owning_test(what_may_not_be_written_does_not_hide_what_was),
+        owning_test(what_is_left_out_takes_no_memory),
+        owning_test(wrong_outputs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void begin_run(struct run *run, braid_device *device, uint64_t seed, bool
 static void end_run(struct run *run)
 {
     braid_exec_destroy(run->exec);
-    braid_graph_destroy(run->graph);
+    destroy_now(run->graph);
 }
 
 // By the bits of a number.
@@ -108,7 +108,7 @@ static void outputs_are_those_of_the_whole_frame(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_are_those_of_the_whole_frame),
+        owning_test(outputs_are_those_of_the_whole_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

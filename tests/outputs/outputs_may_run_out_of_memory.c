@@ -35,7 +35,7 @@ static void declaring(void **state)
         braid_status status = declare(&model, graph);
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -56,7 +56,7 @@ static void planning_and_proving(void **state)
             assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
             braid_schedule_destroy(schedule);
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -75,7 +75,6 @@ static void drawing(void **state)
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         fclose(file);
     }
-    braid_graph_destroy(graph);
 }
 
 static void making_execs(void **state)
@@ -96,7 +95,7 @@ static void making_execs(void **state)
             assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
             braid_exec_destroy(exec);
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     check_ok(braid_device_close(device));
 }
@@ -104,10 +103,10 @@ static void making_execs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(declaring),
-        cmocka_unit_test(planning_and_proving),
-        cmocka_unit_test(drawing),
-        cmocka_unit_test(making_execs),
+        owning_test(declaring),
+        owning_test(planning_and_proving),
+        owning_test(drawing),
+        owning_test(making_execs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,8 @@ static void random_plans_have_what_a_walk_back_needs(void **state)
             num_left_out += lane == BRAID_NO_LANE;
             num_kept += lane != BRAID_NO_LANE;
         }
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
     assert_true(num_left_out > 1000 && num_kept > 1000);
 }
@@ -46,8 +46,8 @@ static void plans_for_devices_leave_out_the_same(void **state)
         assert_int_equal(info_of(schedule).num_left_out, num);
         assert_int_equal(info_of(schedule).num_places, 2);
         num_left_out += num;
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
     assert_true(num_left_out > 100);
 }
@@ -85,7 +85,7 @@ static void no_node_more_can_be_left_out(void **state)
             }
             braid_culled_finish(&culled);
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     assert_true(num_refused > 1000);
 }
@@ -128,7 +128,6 @@ static void conditions_are_needed(void **state)
     check_fails(braid_verify_left_out(graph, culled.graph), BRAID_INTERNAL,
                 "leaves out node 0 'decide', which node 1 'if' needs");
     braid_culled_finish(&culled);
-    braid_graph_destroy(graph);
 }
 
 // A plan of the whole graph is no plan of one with outputs, nor the other way round.
@@ -153,7 +152,7 @@ static void a_plan_runs_all_that_stays_and_no_more(void **state)
         }
         braid_schedule_destroy(whole);
         braid_schedule_destroy(part);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     assert_true(num_refused > 20);
 }
@@ -161,11 +160,11 @@ static void a_plan_runs_all_that_stays_and_no_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_plans_have_what_a_walk_back_needs),
-        cmocka_unit_test(plans_for_devices_leave_out_the_same),
-        cmocka_unit_test(no_node_more_can_be_left_out),
-        cmocka_unit_test(conditions_are_needed),
-        cmocka_unit_test(a_plan_runs_all_that_stays_and_no_more),
+        owning_test(random_plans_have_what_a_walk_back_needs),
+        owning_test(plans_for_devices_leave_out_the_same),
+        owning_test(no_node_more_can_be_left_out),
+        owning_test(conditions_are_needed),
+        owning_test(a_plan_runs_all_that_stays_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where parameters let nodes rest, nodes of bodies run, and a node that others count on keeps its
-// blocks.
+// blocks. A node whose only reader has no block rests.
 #include <stdatomic.h>
 
 #include <braid/braid.h>
@@ -90,6 +90,37 @@ static void nodes_of_bodies_run(void **state)
     end(&world, exec);
 }
 
+static void what_a_kernel_without_a_block_reads_rests(void **state)
+{
+    const braid_kernel kernel = { .name = "add", .cpu = do_nothing };
+    struct world world;
+    braid_resource layer;
+    braid_node add;
+    braid_parameter width;
+    braid_exec *exec;
+    atomic_uint num_layers = 0;
+    (void)state;
+    begin(&world);
+    check_ok(braid_graph_add_buffer(world.graph, "layer", NULL, 16, &layer));
+    add_call(&world, &num_layers, (braid_access){ layer, BRAID_WRITE }, (braid_access){ 0 });
+    const braid_kernel_node node = {
+        .kernel = &kernel,
+        BRAID_ACCESSES({ layer, BRAID_READ }, { world.image, BRAID_READ_WRITE }),
+    };
+    check_ok(braid_graph_add_kernel(world.graph, &node, &add));
+    check_ok(braid_graph_add_parameter(world.graph, "width", 4, &width));
+    check_ok(braid_graph_use_parameter(
+        world.graph, width, &(braid_parameter_use){ .node = add, .target = BRAID_TARGET_GRID_X }));
+    check_ok(braid_exec_create(world.device, world.graph, NULL, &exec));
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ok(braid_exec_set_param(exec, width, &i));
+        check_ok(braid_exec_launch(exec, NULL));
+        check_ok(braid_exec_wait(exec));
+        assert_int_equal(num_layers, i);
+    }
+    end(&world, exec);
+}
+
 // What it overwrites is not made, so a grid without a block would show what is not there.
 static void a_node_that_overwrites_keeps_its_blocks(void **state)
 {
@@ -114,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_of_bodies_run),
+        cmocka_unit_test(what_a_kernel_without_a_block_reads_rests),
         cmocka_unit_test(a_node_that_overwrites_keeps_its_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

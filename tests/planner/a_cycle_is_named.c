@@ -21,7 +21,6 @@ static void explicit_edges(void **state)
     new_node(graph, "after", 1, mix, NO_NODE);
     new_edge(graph, mix, load);
     check_cycle(graph, "cycle: 1 'load' -> 2 'blur' -> 3 'mix' -> 1 'load'");
-    braid_graph_destroy(graph);
 }
 
 static void an_edge_from_a_resource_is_told(void **state)
@@ -33,7 +32,6 @@ static void an_edge_from_a_resource_is_told(void **state)
     braid_node blur = new_user(graph, "blur", image, BRAID_READ, NO_RESOURCE, 0);
     new_edge(graph, blur, load);
     check_cycle(graph, "cycle: 0 'load' -> 1 'blur' -> 0 'load' (0 'load' -> 1 'blur' by 'image')");
-    braid_graph_destroy(graph);
 }
 
 static void a_bundle_can_close_a_cycle(void **state)
@@ -48,7 +46,6 @@ static void a_bundle_can_close_a_cycle(void **state)
     check_cycle(
         graph,
         "cycle: 0 'loop' -> 2 'other' -> 0 'loop' (0 'loop' is a bundle: 1 'clear' 0 'loop')");
-    braid_graph_destroy(graph);
 }
 
 static void an_edge_against_a_bundle_is_told(void **state)
@@ -61,7 +58,6 @@ static void an_edge_against_a_bundle_is_told(void **state)
     new_edge(graph, loop, clear);
     check_cycle(graph, "cycle: 0 'loop' -> 1 'clear' -> 0 'loop' (in the bundle of 0 'loop', 1 "
                        "'clear' runs before 0 'loop')");
-    braid_graph_destroy(graph);
 }
 
 static void a_hint_can_close_a_cycle(void **state)
@@ -77,7 +73,6 @@ static void a_hint_can_close_a_cycle(void **state)
     check_cycle(
         graph,
         "cycle: 0 'first' -> 1 'second' -> 0 'first' (0 'first' -> 1 'second' by lane hint 3)");
-    braid_graph_destroy(graph);
 }
 
 static void a_long_cycle_is_cut(void **state)
@@ -92,18 +87,17 @@ static void a_long_cycle_is_cut(void **state)
     check_cycle(graph, "cycle: 0 'first' -> 1 'link'");
     check_cycle(graph, "more) -> 993 'link'");
     check_cycle(graph, "1000 'link' -> 0 'first'");
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(explicit_edges),
-        cmocka_unit_test(an_edge_from_a_resource_is_told),
-        cmocka_unit_test(a_bundle_can_close_a_cycle),
-        cmocka_unit_test(an_edge_against_a_bundle_is_told),
-        cmocka_unit_test(a_hint_can_close_a_cycle),
-        cmocka_unit_test(a_long_cycle_is_cut),
+        owning_test(explicit_edges),
+        owning_test(an_edge_from_a_resource_is_told),
+        owning_test(a_bundle_can_close_a_cycle),
+        owning_test(an_edge_against_a_bundle_is_told),
+        owning_test(a_hint_can_close_a_cycle),
+        owning_test(a_long_cycle_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,12 +43,10 @@ static void what_cannot_be_better_is_found_soon(void **state)
     assert_true(info.arena_bytes > info.bound_bytes + info.bound_bytes / 50);
     assert_in_range(num, 1000, 10000000);
     braid_memory_plan_finish(&plan);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_cannot_be_better_is_found_soon) };
+    const struct CMUnitTest tests[] = { owning_test(what_cannot_be_better_is_found_soon) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

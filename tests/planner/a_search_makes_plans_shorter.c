@@ -17,7 +17,6 @@ static void what_list_scheduling_misses_is_found(void **state)
     braid_schedule_info info = plan_info(graph, options);
     assert_int_equal(info.makespan_ns, 6);
     assert_int_equal(info.num_lanes, 2);
-    braid_graph_destroy(graph);
 }
 
 // Node 1 may start at once, and must not: node 2 and node 3 want both lanes right after node 0.
@@ -36,7 +35,6 @@ static void a_lane_stays_idle_beside_a_ready_node_where_that_gains(void **state)
     new_edge(graph, nodes[4], nodes[5]);
     braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
     assert_int_equal(plan_info(graph, options).makespan_ns, 74);
-    braid_graph_destroy(graph);
 }
 
 struct waiting {
@@ -75,7 +73,7 @@ static void nodes_go_where_waits_are_spared(void **state)
         braid_schedule_options options = { .max_lanes = 2, .fixed_lanes = true };
         options.costs.wait_ns = cases[k].wait_ns;
         assert_int_equal(plan_info(graph, options).makespan_ns, cases[k].makespan_ns);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -93,7 +91,7 @@ static void many_lanes_that_cost_are_left(void **state)
         uint64_t before_ns = plan_info(graph, options).makespan_ns;
         options.max_lanes = 112;
         assert_true(plan_info(graph, options).makespan_ns <= before_ns);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -139,9 +137,9 @@ static void plans_are_the_same_again_and_waits_the_fewest(void **state)
         braid_schedule_info info = info_of(found);
         assert_int_equal(info.num_waits, minimum_waits(found, num_nodes, from, to, num_edges));
         check_same(found, again);
-        braid_schedule_destroy(found);
-        braid_schedule_destroy(again);
-        braid_graph_destroy(graph);
+        destroy_now(found);
+        destroy_now(again);
+        destroy_now(graph);
     }
 }
 
@@ -163,8 +161,8 @@ static void bundles_and_hints_are_kept(void **state)
             check_ok(braid_graph_set_cost(graph, loop, 1 + random_below(&random, 100)));
         }
         braid_schedule_options options = random_options(&random);
-        braid_schedule_destroy(plan_with(graph, &options));
-        braid_graph_destroy(graph);
+        destroy_now(plan_with(graph, &options));
+        destroy_now(graph);
     }
 }
 
@@ -190,20 +188,20 @@ static void a_lane_is_chosen_for_what_comes_behind(void **state)
             options.costs.wait_ns = 49;
             assert_int_equal(plan_info(graph, options).makespan_ns, 58 + behind);
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_list_scheduling_misses_is_found),
-        cmocka_unit_test(a_lane_stays_idle_beside_a_ready_node_where_that_gains),
-        cmocka_unit_test(many_lanes_that_cost_are_left),
-        cmocka_unit_test(nodes_go_where_waits_are_spared),
-        cmocka_unit_test(a_lane_is_chosen_for_what_comes_behind),
-        cmocka_unit_test(plans_are_the_same_again_and_waits_the_fewest),
-        cmocka_unit_test(bundles_and_hints_are_kept),
+        owning_test(what_list_scheduling_misses_is_found),
+        owning_test(a_lane_stays_idle_beside_a_ready_node_where_that_gains),
+        owning_test(many_lanes_that_cost_are_left),
+        owning_test(nodes_go_where_waits_are_spared),
+        owning_test(a_lane_is_chosen_for_what_comes_behind),
+        owning_test(plans_are_the_same_again_and_waits_the_fewest),
+        owning_test(bundles_and_hints_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,8 +75,6 @@ static void a_loop_has_what_it_may_leave_as_it_was(void **state)
         assert_int_equal(info.copies[i].to, i < 2);
     for (uint32_t i = 0; i < NUM_NODES; i++)
         assert_int_equal(placement_of(schedule, bodies.nodes[i]).place, i >= LOOP && i <= SET);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(bodies.graph);
 }
 
 // A loop of 4 * 1008 ns takes 1008 ns on a device that is four times as fast. Its cost is scaled
@@ -103,8 +101,6 @@ static void a_loop_runs_where_the_frame_is_shortest(void **state)
         braid_placement there = placement_of(schedule, copy);
         assert_int_equal(there.end_ns - there.start_ns, 100);
     }
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(bodies.graph);
 }
 
 // A lane hint in a body means a lane of the body.
@@ -123,8 +119,6 @@ static void hints_inside_bind_nothing_outside(void **state)
     braid_node elsewhere = add_user(graph, &user);
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
     assert_int_equal(placement_of(schedule, elsewhere).place, 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Edges across the border of a loop are those of its node. Those inside may go against the order of
@@ -149,8 +143,6 @@ static void edges_lead_into_a_loop(void **state)
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
     assert_true(placement_of(schedule, before).end_ns <= placement_of(schedule, second).start_ns);
     assert_true(placement_of(schedule, second).end_ns <= placement_of(schedule, first).start_ns);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_loop_that_no_output_needs_is_nowhere(void **state)
@@ -166,8 +158,6 @@ static void a_loop_that_no_output_needs_is_nowhere(void **state)
     braid_schedule *schedule = plan_on_devices(bodies.graph, 2, 1);
     assert_int_equal(info_of(schedule).num_copies, 2);
     assert_int_equal(placement_of(schedule, bodies.nodes[LOOP]).lane, BRAID_NO_LANE);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(bodies.graph);
 }
 
 static void planning_may_run_out_of_memory(void **state)
@@ -185,7 +175,6 @@ static void planning_may_run_out_of_memory(void **state)
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         braid_schedule_destroy(schedule);
     }
-    braid_graph_destroy(bodies.graph);
 }
 
 // ---- plans that are wrong ----
@@ -271,21 +260,21 @@ static void a_wrong_plan_is_told_what_is_wrong(void **state)
         braid_schedule *schedule = plan_on_devices(bodies.graph, 2, 1);
         lies[i].lie(schedule->placed);
         check_fails(braid_schedule_verify(schedule, bodies.graph), BRAID_INTERNAL, lies[i].text);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(bodies.graph);
+        destroy_now(schedule);
+        destroy_now(bodies.graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loop_has_what_it_may_leave_as_it_was),
-        cmocka_unit_test(a_loop_runs_where_the_frame_is_shortest),
-        cmocka_unit_test(hints_inside_bind_nothing_outside),
-        cmocka_unit_test(edges_lead_into_a_loop),
-        cmocka_unit_test(a_loop_that_no_output_needs_is_nowhere),
-        cmocka_unit_test(planning_may_run_out_of_memory),
-        cmocka_unit_test(a_wrong_plan_is_told_what_is_wrong),
+        owning_test(a_loop_has_what_it_may_leave_as_it_was),
+        owning_test(a_loop_runs_where_the_frame_is_shortest),
+        owning_test(hints_inside_bind_nothing_outside),
+        owning_test(edges_lead_into_a_loop),
+        owning_test(a_loop_that_no_output_needs_is_nowhere),
+        owning_test(planning_may_run_out_of_memory),
+        owning_test(a_wrong_plan_is_told_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,19 +18,14 @@ static braid_graph *make_graph(struct random *random)
 {
     braid_graph *graph = new_graph();
     braid_node nodes[most_nodes], prelude;
-    uint32_t num = 5 + random_below(random, most_nodes - 5), width = 2 + random_below(random, 24);
+    uint32_t num = 5 + random_below(random, most_nodes - 5);
+    const struct random_shape shape = { .edges = 3,
+                                        .reach = 2 + random_below(random, 24),
+                                        .most_ns = 1000 };
     for (uint32_t i = 0; i < num; i++) {
-        braid_node after[3];
-        size_t num_after = 0;
-        for (uint32_t j = random_below(random, 4); j && i; j--) {
-            uint32_t back = 1 + random_below(random, width);
-            if (back <= i)
-                after[num_after++] = nodes[i - back];
-        }
-        const braid_kernel_node launch = { .kernel = &kernel,
-                                           .node = { .after = after,
-                                                     .num_after = num_after,
-                                                     .cost_ns = 1 + random_below(random, 1000) } };
+        struct random_choice choice;
+        random_choose(random, &shape, nodes, i, NULL, &choice);
+        const braid_kernel_node launch = { .kernel = &kernel, .node = choice.options };
         check_ok(braid_graph_add_kernel(graph, &launch, &nodes[i]));
         const braid_kernel_node before = { .kernel = &kernel,
                                            .node = { .prelude_of = nodes[i],
@@ -56,14 +51,14 @@ static void more_lanes_make_none_longer(void **state)
                          (unsigned long)length_ns, lanes, (unsigned long)before_ns);
             before_ns = length_ns;
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_lanes_make_none_longer),
+        owning_test(more_lanes_make_none_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

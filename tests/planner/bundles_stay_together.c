@@ -57,8 +57,8 @@ static void nothing_comes_between(void **state)
                 assert_true(runs_next(schedule, order[k - 1], order[k]));
             }
         }
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -73,15 +73,13 @@ static void their_order_is_explained(void **state)
     braid_schedule *schedule = plan_on(graph, 2);
     check_explains(schedule, clear, gather, "clear runs before gather in the bundle of loop");
     check_explains(schedule, gather, clear, "clear runs before gather in the bundle of loop");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_comes_between),
-        cmocka_unit_test(their_order_is_explained),
+        owning_test(nothing_comes_between),
+        owning_test(their_order_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

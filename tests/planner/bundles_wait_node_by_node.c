@@ -42,8 +42,6 @@ static void loops_overlap_whose_preludes_do_not(void **state)
     check_explains(schedule, loops[0], loops[1],
                    "free; their bundles are serialised by pool (held by gen A of loop A, held by "
                    "gen B of loop B)");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // The loop waits long after its prelude has run, for whom others wait.
@@ -59,8 +57,6 @@ static void others_wait_for_the_prelude_alone(void **state)
     assert_int_equal(placement_of(schedule, prelude).start_ns, 0);
     assert_int_equal(placement_of(schedule, other).start_ns, 5);
     assert_int_equal(info_of(schedule).makespan_ns, 110);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // There is other work for the lane on which the prelude would wait.
@@ -76,8 +72,6 @@ static void a_bundle_holds_no_lane_that_others_need(void **state)
     assert_int_equal(placement_of(schedule, loop).start_ns, 100);
     assert_in_range(placement_of(schedule, prelude).end_ns, 5, 100);
     assert_int_equal(info_of(schedule).makespan_ns, 300);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // A bundle may start early and hold its lane idle, or late: here "early" is 30 shorter, since the
@@ -94,8 +88,6 @@ static void a_bundle_starts_early_where_others_gain(void **state)
     braid_schedule *schedule = plan_on(graph, 3);
     assert_int_equal(placement_of(schedule, user).start_ns, 40);
     assert_int_equal(info_of(schedule).makespan_ns, 170);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // The last loop's turn comes when its prelude need not wait, 20 before what the loop waits for has
@@ -114,8 +106,6 @@ static void a_bundle_starts_so_that_its_last_node_need_not_wait(void **state)
     braid_schedule *schedule = plan_on(graph, 2);
     assert_int_equal(placement_of(schedule, list).lane, placement_of(schedule, middle).lane);
     assert_int_equal(info_of(schedule).makespan_ns, 120);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // The wait takes 20 after an end at 70, and the loop stands 90 behind the start of its bundle.
@@ -135,8 +125,6 @@ static void a_wait_of_a_later_node_delays_no_start(void **state)
     assert_int_equal(info_of(schedule).num_lanes, 2);
     assert_int_equal(placement_of(schedule, loop).start_ns, 90);
     assert_int_equal(info_of(schedule).makespan_ns, 160);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 struct bundled {
@@ -223,8 +211,8 @@ static void waits_are_the_fewest(void **state)
                          minimum_waits(schedule, bundled.num_nodes, bundled.from, bundled.to,
                                        bundled.num_edges));
         check_times(&bundled, schedule);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(bundled.graph);
+        destroy_now(schedule);
+        destroy_now(bundled.graph);
     }
 }
 
@@ -244,8 +232,8 @@ static void every_way_of_planning_takes_bundles(void **state)
         };
         braid_schedule *schedule = plan_with(bundled.graph, &options);
         assert_true(info_of(schedule).makespan_ns >= info_of(schedule).bound_ns);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(bundled.graph);
+        destroy_now(schedule);
+        destroy_now(bundled.graph);
     }
 }
 
@@ -260,21 +248,20 @@ static void bundles_that_need_each_other_are_a_cycle(void **state)
     new_edge(graph, costly_prelude(graph, b, 1), a);
     braid_schedule *schedule;
     assert_int_equal(braid_schedule_create(graph, NULL, &schedule), BRAID_CYCLE);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_overlap_whose_preludes_do_not),
-        cmocka_unit_test(others_wait_for_the_prelude_alone),
-        cmocka_unit_test(a_bundle_holds_no_lane_that_others_need),
-        cmocka_unit_test(a_bundle_starts_early_where_others_gain),
-        cmocka_unit_test(a_bundle_starts_so_that_its_last_node_need_not_wait),
-        cmocka_unit_test(a_wait_of_a_later_node_delays_no_start),
-        cmocka_unit_test(waits_are_the_fewest),
-        cmocka_unit_test(every_way_of_planning_takes_bundles),
-        cmocka_unit_test(bundles_that_need_each_other_are_a_cycle),
+        owning_test(loops_overlap_whose_preludes_do_not),
+        owning_test(others_wait_for_the_prelude_alone),
+        owning_test(a_bundle_holds_no_lane_that_others_need),
+        owning_test(a_bundle_starts_early_where_others_gain),
+        owning_test(a_bundle_starts_so_that_its_last_node_need_not_wait),
+        owning_test(a_wait_of_a_later_node_delays_no_start),
+        owning_test(waits_are_the_fewest),
+        owning_test(every_way_of_planning_takes_bundles),
+        owning_test(bundles_that_need_each_other_are_a_cycle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static braid_schedule_info plan_for_two(braid_graph *graph, braid_schedule_optio
     options.costs = (braid_cost_model){ .node_ns = 1, .wait_ns = 1, .max_concurrent = 2 };
     braid_schedule *schedule = plan_with(graph, &options);
     braid_schedule_info info = info_of(schedule);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
     return info;
 }
 
@@ -46,7 +46,7 @@ static void calls_that_block_run_beside_all_others(void **state)
         assert_int_equal(info.num_lanes, 6);
         assert_in_range(info.makespan_ns, blocking ? 1000000 : 3000000,
                         blocking ? 1001000 : 3001000);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -61,7 +61,6 @@ static void others_stay_as_many_as_may_run(void **state)
     braid_schedule_info info = plan_for_two(graph, (braid_schedule_options){ 0 });
     assert_in_range(info.makespan_ns, 3000000, 3001000);
     assert_in_range(info.num_lanes, 3, 5);
-    braid_graph_destroy(graph);
 }
 
 static void a_bundle_that_also_computes_takes_a_place(void **state)
@@ -77,7 +76,6 @@ static void a_bundle_that_also_computes_takes_a_place(void **state)
     }
     assert_in_range(plan_for_two(graph, (braid_schedule_options){ 0 }).makespan_ns, 2000000,
                     2001000);
-    braid_graph_destroy(graph);
 }
 
 static void lanes_that_were_asked_for_stay_as_many(void **state)
@@ -90,17 +88,15 @@ static void lanes_that_were_asked_for_stay_as_many(void **state)
     braid_schedule *schedule = plan_with(graph, &options);
     assert_int_equal(info_of(schedule).num_lanes, 2);
     assert_int_equal(info_of(schedule).bound_ns, 2000000);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_that_block_run_beside_all_others),
-        cmocka_unit_test(others_stay_as_many_as_may_run),
-        cmocka_unit_test(a_bundle_that_also_computes_takes_a_place),
-        cmocka_unit_test(lanes_that_were_asked_for_stay_as_many),
+        owning_test(calls_that_block_run_beside_all_others),
+        owning_test(others_stay_as_many_as_may_run),
+        owning_test(a_bundle_that_also_computes_takes_a_place),
+        owning_test(lanes_that_were_asked_for_stay_as_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

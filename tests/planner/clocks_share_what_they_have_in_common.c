@@ -154,8 +154,6 @@ static void faults_are_found_on_many_lanes(void **state)
         }
         assert_true(num_removed > 300);
     }
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static braid_graph *fork_join(uint32_t width)
@@ -183,8 +181,6 @@ static void memory_follows_what_is_known(void **state)
     uint64_t before = failing_memory_num_bytes();
     check_ok(braid_schedule_verify(schedule, graph));
     assert_true(failing_memory_num_bytes() - before < WIDTH * (uint64_t)300);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void clocks_go_with_their_last_use(void **state)
@@ -200,8 +196,6 @@ static void clocks_go_with_their_last_use(void **state)
     uint64_t before = failing_memory_num_bytes();
     check_ok(braid_schedule_verify(schedule, graph));
     assert_true(failing_memory_num_bytes() - before < WIDTH * LAYERS * (uint64_t)100);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void too_many_lanes_for_list_scheduling_are_named(void **state)
@@ -212,17 +206,16 @@ static void too_many_lanes_for_list_scheduling_are_named(void **state)
     braid_schedule *schedule = NULL;
     check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_NO_MEMORY, "12500 lanes");
     assert_null(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clocks_say_what_plain_rows_say),
-        cmocka_unit_test(faults_are_found_on_many_lanes),
-        cmocka_unit_test(memory_follows_what_is_known),
-        cmocka_unit_test(clocks_go_with_their_last_use),
-        cmocka_unit_test(too_many_lanes_for_list_scheduling_are_named),
+        owning_test(clocks_say_what_plain_rows_say),
+        owning_test(faults_are_found_on_many_lanes),
+        owning_test(memory_follows_what_is_known),
+        owning_test(clocks_go_with_their_last_use),
+        owning_test(too_many_lanes_for_list_scheduling_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,15 @@ static void hinted_nodes_keep_lane_and_order(void **state)
         braid_graph *graph = new_graph();
         uint32_t num = 1 + random_below(&random, 60), num_hints = 1 + random_below(&random, 8);
         uint32_t hints[60];
+        braid_node nodes[60];
+        const struct random_shape shape = {
+            .edges = 1, .hinted = 80, .num_hints = num_hints, .most_ns = 50
+        };
         for (uint32_t i = 0; i < num; i++) {
-            braid_node after = NO_NODE;
-            if (i && random_chance(&random, 60))
-                after = braid_graph_node(graph, random_below(&random, i));
-            hints[i] = random_below(&random, num_hints + 1);
-            new_hinted(graph, hints[i], 1 + random_below(&random, 50), after);
+            struct random_choice choice;
+            random_choose(&random, &shape, nodes, i, NULL, &choice);
+            hints[i] = choice.options.lane_hint;
+            check_ok(braid_graph_add_empty(graph, &(braid_empty){ choice.options }, &nodes[i]));
         }
         braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 6) };
         options.fixed_lanes = true;
@@ -38,8 +41,8 @@ static void hinted_nodes_keep_lane_and_order(void **state)
                 before = i;
             }
         }
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -54,8 +57,6 @@ static void the_plan_says_that_a_hint_serialised(void **state)
     assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_HINT, NULL), 1);
     assert_int_equal(info_of(schedule).num_serialisations, 1);
     check_explains(schedule, a, b, "serialised by lane hint 5");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_unit_that_waits_for_its_lane_is_told(void **state)
@@ -72,8 +73,6 @@ static void a_unit_that_waits_for_its_lane_is_told(void **state)
     assert_int_equal(placement_of(schedule, second).lane, placement_of(schedule, first).lane);
     assert_int_equal(placement_of(schedule, second).start_ns, placement_of(schedule, guest).end_ns);
     assert_int_equal(num_serialised(schedule, guest, second, BRAID_SERIALISED_BY_HINT, NULL), 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // With a lane for all, a heavy node that nothing but an edge ties to a hinted one leaves the lane
@@ -90,17 +89,15 @@ static void a_wide_plan_puts_no_free_node_between_hinted_ones(void **state)
     assert_int_equal(placement_of(schedule, first).lane, placement_of(schedule, second).lane);
     assert_int_not_equal(placement_of(schedule, heavy).lane, placement_of(schedule, second).lane);
     assert_int_equal(placement_of(schedule, second).start_ns, 10);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hinted_nodes_keep_lane_and_order),
-        cmocka_unit_test(the_plan_says_that_a_hint_serialised),
-        cmocka_unit_test(a_unit_that_waits_for_its_lane_is_told),
-        cmocka_unit_test(a_wide_plan_puts_no_free_node_between_hinted_ones),
+        owning_test(hinted_nodes_keep_lane_and_order),
+        owning_test(the_plan_says_that_a_hint_serialised),
+        owning_test(a_unit_that_waits_for_its_lane_is_told),
+        owning_test(a_wide_plan_puts_no_free_node_between_hinted_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,8 +36,8 @@ static uint64_t count(uint32_t num_preludes)
     assert_int_equal(info_of(schedule).num_waits, 1);
     check_explains(schedule, last, main, "empty runs before main in the bundle of main");
     uint64_t num = num_blocks;
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
     return num;
 }
 
@@ -54,6 +54,6 @@ static void work_grows_as_the_bundle_does(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(work_grows_as_the_bundle_does) };
+    const struct CMUnitTest tests[] = { owning_test(work_grows_as_the_bundle_does) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

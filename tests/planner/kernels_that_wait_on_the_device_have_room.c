@@ -45,8 +45,8 @@ static void check_chain(const struct plan_early_node *nodes, uint32_t num,
         num_expected += expected[i] != PLAN_NOT_EARLY;
     }
     assert_int_equal(num_early, num_expected);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
 }
 
 static struct plan_early_node with_share(uint32_t share)
@@ -103,8 +103,8 @@ static void lanes_share_the_room(void **state)
         assert_int_equal(nodes[2].early, i ? PLAN_EARLY_AT_END : PLAN_EARLY_AT_BEGIN);
         assert_int_equal(nodes[4].early, PLAN_EARLY_AT_END);
         assert_int_equal(num_early, 6);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -127,12 +127,12 @@ static void a_kernel_that_tells_decides_when_the_next_one_starts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_wait_together_while_they_fit),
-        cmocka_unit_test(a_kernel_that_fills_the_device_is_launched_as_blocks_end),
-        cmocka_unit_test(only_so_many_kernels_wait),
-        cmocka_unit_test(lanes_share_the_room),
-        cmocka_unit_test(a_kernel_that_cannot_wait_starts_in_order),
-        cmocka_unit_test(a_kernel_that_tells_decides_when_the_next_one_starts),
+        owning_test(kernels_wait_together_while_they_fit),
+        owning_test(a_kernel_that_fills_the_device_is_launched_as_blocks_end),
+        owning_test(only_so_many_kernels_wait),
+        owning_test(lanes_share_the_room),
+        owning_test(a_kernel_that_cannot_wait_starts_in_order),
+        owning_test(a_kernel_that_tells_decides_when_the_next_one_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,8 @@ static void rectangles_without_edges(void **state)
         braid_schedule *schedule = plan_on(graph, lanes);
         assert_int_equal(info_of(schedule).bound_ns, 5000);
         assert_true(info_of(schedule).makespan_ns <= 5100);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -87,8 +87,8 @@ static void rectangles_with_edges(void **state)
             assert_true(makespan * lanes <= 5000 * (2 * lanes - 1));
             sum += makespan;
             num++;
-            braid_schedule_destroy(schedule);
-            braid_graph_destroy(graph);
+            destroy_now(schedule);
+            destroy_now(graph);
         }
     }
     printf("summary: rectangles: makespan / optimum %.4f in the mean of %u\n",
@@ -112,16 +112,14 @@ static void a_wide_layer_after_a_wide_layer(void **state)
     braid_schedule *schedule = plan_on(graph, 4);
     assert_int_equal(info_of(schedule).makespan_ns, 21);
     assert_int_equal(info_of(schedule).num_waits, 6);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rectangles_without_edges),
-        cmocka_unit_test(rectangles_with_edges),
-        cmocka_unit_test(a_wide_layer_after_a_wide_layer),
+        owning_test(rectangles_without_edges),
+        owning_test(rectangles_with_edges),
+        owning_test(a_wide_layer_after_a_wide_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,11 +34,10 @@ static void fewer_lanes_are_taken_unless_fixed(void **state)
     options.fixed_lanes = true;
     assert_int_equal(braid_schedule_create(graph, &options, &schedule), BRAID_NO_MEMORY);
     assert_non_null(strstr(braid_error_message(), "18000 lanes"));
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(fewer_lanes_are_taken_unless_fixed) };
+    const struct CMUnitTest tests[] = { owning_test(fewer_lanes_are_taken_unless_fixed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,6 @@ static void lanes_that_are_free_are_used(void **state)
     assert_int_equal(plan_info(graph, (braid_schedule_options){ .max_lanes = 3 }).num_lanes, 3);
     // Five lanes are no faster than three: some lane has two chains in either case.
     assert_int_equal(plan_info(graph, (braid_schedule_options){ .max_lanes = 5 }).num_lanes, 5);
-    braid_graph_destroy(graph);
 }
 
 // Numbers that are neither a power of two nor half as much again.
@@ -24,7 +23,7 @@ static void every_small_number_of_lanes_is_tried(void **state)
         braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
         assert_int_equal(info.num_lanes, num);
         assert_int_equal(info.makespan_ns, info.bound_ns);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -39,7 +38,6 @@ static void a_tie_takes_the_fewest(void **state)
     braid_schedule_info info = plan_info(graph, (braid_schedule_options){ 0 });
     assert_int_equal(info.num_lanes, 2);
     assert_int_equal(info.makespan_ns, 40);
-    braid_graph_destroy(graph);
 }
 
 static void a_small_gain_is_not_worth_a_lane(void **state)
@@ -53,7 +51,6 @@ static void a_small_gain_is_not_worth_a_lane(void **state)
     assert_int_equal(info.num_waits, 0);
     info = plan_info(graph, (braid_schedule_options){ .max_lanes = 8, .fixed_lanes = true });
     assert_int_equal(info.num_lanes, 2);
-    braid_graph_destroy(graph);
 }
 
 static void two_lanes_are_taken_for_a_few_percent(void **state)
@@ -62,7 +59,6 @@ static void two_lanes_are_taken_for_a_few_percent(void **state)
     braid_graph *graph = chains(1, 100, 100);
     new_node(graph, NULL, 300, NO_NODE, NO_NODE);
     assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 2);
-    braid_graph_destroy(graph);
 }
 
 // If there are 16 chains, 9 to 15 lanes run no more at a time than 8 in the end.
@@ -75,8 +71,6 @@ static void a_gain_behind_numbers_that_gain_nothing_is_found(void **state)
     assert_int_equal(info.makespan_ns, 50);
     braid_graph *seven = chains(7, 5, 10);
     assert_int_equal(plan_info(seven, (braid_schedule_options){ 0 }).num_lanes, 7);
-    braid_graph_destroy(seven);
-    braid_graph_destroy(graph);
 }
 
 // Anomalies of list scheduling: what fewer lanes do better is taken from them.
@@ -103,7 +97,7 @@ static void more_lanes_never_make_a_longer_plan(void **state)
             assert_true(length <= best + (options.costs.issue_ns ? best / 59 : 0));
             best = length < best ? length : best;
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -129,7 +123,7 @@ static void more_lanes_never_make_a_longer_plan_of_a_wide_graph(void **state)
             assert_true(length <= best);
             best = length;
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -158,7 +152,6 @@ static void more_lanes_never_make_a_longer_plan_of_a_dense_graph(void **state)
         assert_true(length <= best);
         best = length;
     }
-    braid_graph_destroy(graph);
 }
 
 // With a lane for all as well.
@@ -175,13 +168,12 @@ static void no_plan_is_shorter_than_its_bound(void **state)
         options.costs.wait_ns = random_below(&random, 30);
         braid_schedule_info info = plan_info(graph, options);
         assert_true(info.makespan_ns >= info.bound_ns);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     braid_graph *graph = chains(4, 5, 10);
     braid_schedule_options two = wide_plan();
     two.costs.max_concurrent = 2;
     assert_int_equal(plan_info(graph, two).makespan_ns, 100);
-    braid_graph_destroy(graph);
 }
 
 static void models_beyond_the_clock_are_refused(void **state)
@@ -199,7 +191,6 @@ static void models_beyond_the_clock_are_refused(void **state)
         braid_schedule_options options = { .costs = models[i] };
         assert_int_equal(braid_schedule_create(graph, &options, &schedule), BRAID_INVALID_ARGUMENT);
     }
-    braid_graph_destroy(graph);
 }
 
 static void unbounded_host_call(void *user)
@@ -233,11 +224,9 @@ static void unknown_costs_are_planned_to_run_side_by_side(void **state)
     assert_int_equal(info_of(schedule).makespan_ns, 1000000 + 2 * 3000);
     for (int i = 0; i < 2; i++)
         assert_int_equal(placement_of(schedule, calls[i]).start_ns, 0);
-    braid_schedule_destroy(schedule);
     for (uint32_t i = 0; i < 9; i++)
         check_ok(braid_graph_set_cost(graph, braid_graph_node(graph, i), 10));
     assert_int_equal(plan_info(graph, options).num_guessed, 0);
-    braid_graph_destroy(graph);
 }
 
 static void work_shorter_than_a_wait_stays_on_one_lane(void **state)
@@ -254,7 +243,6 @@ static void work_shorter_than_a_wait_stays_on_one_lane(void **state)
     braid_cost_model dear = { .node_ns = 5, .wait_ns = 200, .root_ns = 500 };
     assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = dear }).num_lanes, 1);
     assert_int_equal(plan_info(graph, (braid_schedule_options){ 0 }).num_lanes, 2);
-    braid_graph_destroy(graph);
 }
 
 static void roots_of_lanes_cost_time(void **state)
@@ -265,7 +253,6 @@ static void roots_of_lanes_cost_time(void **state)
     braid_schedule_info info = plan_info(graph, (braid_schedule_options){ .costs = model });
     assert_int_equal(info.num_lanes, 8); // 8 lanes: 8 x 1000 + 7 x 1000
     assert_int_equal(info.makespan_ns, 15000);
-    braid_graph_destroy(graph);
 }
 
 static void a_device_that_runs_few_at_once_gets_few_lanes(void **state)
@@ -280,7 +267,6 @@ static void a_device_that_runs_few_at_once_gets_few_lanes(void **state)
     info = plan_info(
         graph, (braid_schedule_options){ .costs = model, .max_lanes = 16, .fixed_lanes = true });
     assert_int_equal(info.makespan_ns, 32000);
-    braid_graph_destroy(graph);
 }
 
 // `width` chains of kernels with that many blocks of 256 threads.
@@ -325,7 +311,7 @@ static void kernels_that_fill_the_device_get_few_lanes(void **state)
         fixed.max_lanes = 8;
         fixed.fixed_lanes = true;
         assert_int_equal(plan_info(graph, fixed).makespan_ns, cases[i].makespan_ns);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -339,8 +325,6 @@ static void kernels_that_fill_the_device_start_behind_each_other_on_two_lanes(vo
     braid_graph *chain = chains(1, 100, 1000);
     new_node(chain, NULL, 1900, NO_NODE, NO_NODE);
     assert_int_equal(plan_info(chain, (braid_schedule_options){ .costs = model }).num_lanes, 1);
-    braid_graph_destroy(chain);
-    braid_graph_destroy(graph);
 }
 
 static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state)
@@ -360,7 +344,6 @@ static void nodes_that_can_only_be_started_one_by_one_get_few_lanes(void **state
     // The option stands above the prediction.
     const braid_schedule_options fixed = { .costs = model, .max_lanes = 16, .fixed_lanes = true };
     assert_int_equal(plan_info(graph, fixed).num_lanes, 16);
-    braid_graph_destroy(graph);
 }
 
 static void waits_take_time_also_where_they_delay_nothing(void **state)
@@ -379,7 +362,6 @@ static void waits_take_time_also_where_they_delay_nothing(void **state)
     assert_true(info.num_waits > 100);
     options.costs.issue_wait_ns = 50;
     assert_int_equal(plan_info(graph, options).num_lanes, 1);
-    braid_graph_destroy(graph);
 }
 
 static void the_predicted_makespan_charges_nodes_and_waits(void **state)
@@ -399,7 +381,6 @@ static void the_predicted_makespan_charges_nodes_and_waits(void **state)
     assert_int_equal(info.critical_path_ns, 3020);
     // top, wait, right, then bottom on the lane of the later one.
     assert_int_equal(info.makespan_ns, 1000 + 100 + 1000 + 10 + 1000 + 7);
-    braid_graph_destroy(graph);
 }
 
 static void unknown_costs_are_the_default(void **state)
@@ -420,7 +401,6 @@ static void unknown_costs_are_the_default(void **state)
     braid_cost_model model = { .default_cost_ns = 500 };
     // A node without work costs next to nothing whatever the default.
     assert_int_equal(plan_info(graph, (braid_schedule_options){ .costs = model }).work_ns, 571);
-    braid_graph_destroy(graph);
 }
 
 static void an_empty_graph_has_an_empty_plan(void **state)
@@ -432,35 +412,33 @@ static void an_empty_graph_has_an_empty_plan(void **state)
     assert_int_equal(info_of(schedule).num_critical, 0);
     assert_int_equal(info_of(schedule).num_lanes, 0);
     assert_int_equal(info_of(schedule).makespan_ns, 0);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_that_are_free_are_used),
-        cmocka_unit_test(every_small_number_of_lanes_is_tried),
-        cmocka_unit_test(a_tie_takes_the_fewest),
-        cmocka_unit_test(a_small_gain_is_not_worth_a_lane),
-        cmocka_unit_test(two_lanes_are_taken_for_a_few_percent),
-        cmocka_unit_test(a_gain_behind_numbers_that_gain_nothing_is_found),
-        cmocka_unit_test(more_lanes_never_make_a_longer_plan),
-        cmocka_unit_test(more_lanes_never_make_a_longer_plan_of_a_wide_graph),
-        cmocka_unit_test(more_lanes_never_make_a_longer_plan_of_a_dense_graph),
-        cmocka_unit_test(no_plan_is_shorter_than_its_bound),
-        cmocka_unit_test(models_beyond_the_clock_are_refused),
-        cmocka_unit_test(unknown_costs_are_planned_to_run_side_by_side),
-        cmocka_unit_test(work_shorter_than_a_wait_stays_on_one_lane),
-        cmocka_unit_test(roots_of_lanes_cost_time),
-        cmocka_unit_test(a_device_that_runs_few_at_once_gets_few_lanes),
-        cmocka_unit_test(kernels_that_fill_the_device_get_few_lanes),
-        cmocka_unit_test(kernels_that_fill_the_device_start_behind_each_other_on_two_lanes),
-        cmocka_unit_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
-        cmocka_unit_test(waits_take_time_also_where_they_delay_nothing),
-        cmocka_unit_test(the_predicted_makespan_charges_nodes_and_waits),
-        cmocka_unit_test(unknown_costs_are_the_default),
-        cmocka_unit_test(an_empty_graph_has_an_empty_plan),
+        owning_test(lanes_that_are_free_are_used),
+        owning_test(every_small_number_of_lanes_is_tried),
+        owning_test(a_tie_takes_the_fewest),
+        owning_test(a_small_gain_is_not_worth_a_lane),
+        owning_test(two_lanes_are_taken_for_a_few_percent),
+        owning_test(a_gain_behind_numbers_that_gain_nothing_is_found),
+        owning_test(more_lanes_never_make_a_longer_plan),
+        owning_test(more_lanes_never_make_a_longer_plan_of_a_wide_graph),
+        owning_test(more_lanes_never_make_a_longer_plan_of_a_dense_graph),
+        owning_test(no_plan_is_shorter_than_its_bound),
+        owning_test(models_beyond_the_clock_are_refused),
+        owning_test(unknown_costs_are_planned_to_run_side_by_side),
+        owning_test(work_shorter_than_a_wait_stays_on_one_lane),
+        owning_test(roots_of_lanes_cost_time),
+        owning_test(a_device_that_runs_few_at_once_gets_few_lanes),
+        owning_test(kernels_that_fill_the_device_get_few_lanes),
+        owning_test(kernels_that_fill_the_device_start_behind_each_other_on_two_lanes),
+        owning_test(nodes_that_can_only_be_started_one_by_one_get_few_lanes),
+        owning_test(waits_take_time_also_where_they_delay_nothing),
+        owning_test(the_predicted_makespan_charges_nodes_and_waits),
+        owning_test(unknown_costs_are_the_default),
+        owning_test(an_empty_graph_has_an_empty_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,8 @@ static uint64_t count(uint32_t num_loops)
     }
     braid_schedule *schedule = plan_on(graph, 1); // proves it too
     uint64_t num = num_blocks;
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
     return num;
 }
 
@@ -55,6 +55,6 @@ static void work_grows_as_the_number_of_loops_does(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(work_grows_as_the_number_of_loops_does) };
+    const struct CMUnitTest tests[] = { owning_test(work_grows_as_the_number_of_loops_does) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

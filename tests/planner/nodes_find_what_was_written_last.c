@@ -259,8 +259,8 @@ static void random_graphs_leave_what_they_leave_on_one(void **state)
         check_placed_faults(schedule, graph);
         check_copies_are_in_time(schedule, graph);
         num_copies += info_of(schedule).num_copies;
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
     assert_true(num_copies > 250);
 }
@@ -268,7 +268,7 @@ static void random_graphs_leave_what_they_leave_on_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_graphs_leave_what_they_leave_on_one),
+        owning_test(random_graphs_leave_what_they_leave_on_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

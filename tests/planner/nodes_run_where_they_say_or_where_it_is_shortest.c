@@ -55,8 +55,6 @@ static void a_copy_is_made_once_and_goes_home(void **state)
     // 10, an edge of none, 100 + 1000 ns for the copy, 50 to the other device, 10.
     assert_int_equal(placement_of(schedule, reads).start_ns, 10 + 1100 + 50);
     assert_int_equal(info_of(schedule).num_copies, 2);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void check_drawn(const braid_schedule *schedule, braid_drawing form,
@@ -94,8 +92,6 @@ static void drawings_show_devices_and_copies(void **state)
     check_drawn(schedule, BRAID_DRAWING_TRACE,
                 (const char *const[3]){ "device 1, lane", "copy of" });
     check_explains(schedule, first, reads, "ordered through copy of velocity to device 1");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // A part that is written elsewhere is copied, and no more.
@@ -115,8 +111,6 @@ static void parts_are_copied_alone(void **state)
     braid_planned_copy first = copy_at(schedule, 0), second = copy_at(schedule, 1);
     assert_true(first.offset == 0 && first.bytes == 400 && first.from == 0 && first.to == 1);
     assert_true(second.offset == 400 && second.bytes == 600 && second.from == 1 && second.to == 0);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Twelve nodes of 1000 ns with an output each.
@@ -142,8 +136,6 @@ static void work_is_shared_out_by_speed(void **state)
     assert_int_equal(info_of(schedule).makespan_ns, 4800);
     assert_int_equal(info_of(schedule).one_place_ns, 16 * 400);
     assert_int_equal(info_of(schedule).num_copies, 0);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // A chain whose data is dear to move stays together; by itself it runs on the faster device.
@@ -163,8 +155,6 @@ static void a_chain_stays_together(void **state)
     assert_int_equal(info_of(schedule).makespan_ns, 500);
     assert_int_equal(info_of(schedule).num_lanes, 1);
     assert_int_equal(place_of(schedule, braid_graph_node(graph, 0)), 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void no_plan_is_longer_than_on_one_device(void **state)
@@ -189,8 +179,8 @@ static void no_plan_is_longer_than_on_one_device(void **state)
         braid_schedule *schedule = plan_on_devices(graph, num_places, 1 + (uint32_t)round % 2);
         assert_true(info_of(schedule).one_place_ns > 0);
         assert_true(info_of(schedule).makespan_ns <= info_of(schedule).one_place_ns);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -213,7 +203,6 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
     assert_int_equal(place_of(schedule, listed), 1);
     assert_int_equal(place_of(schedule, anywhere), 0);
     assert_int_equal(info_of(schedule).num_copies, 0);
-    braid_schedule_destroy(schedule);
     user = (struct user){ "astray",       10, BRAID_PLACE(0),    { fixed },
                           { BRAID_READ }, 1,  .by_pointer = true };
     add_user(graph, &user);
@@ -221,7 +210,6 @@ static void memory_that_must_stay_keeps_its_nodes(void **state)
     const braid_schedule_options options = { .places = &model };
     check_fails(braid_schedule_create(graph, &options, &schedule), BRAID_INVALID_ARGUMENT,
                 "cannot be on device 1, where 'fixed' is");
-    braid_graph_destroy(graph);
 }
 
 // The address of one part of a buffer leads to no other part, which the node then has a pointer to.
@@ -247,8 +235,6 @@ static void a_call_without_accesses_follows_its_loop(void **state)
     braid_schedule *schedule = plan_on_devices(graph, 2, 1);
     assert_int_equal(place_of(schedule, named), 1);
     assert_int_equal(place_of(schedule, call), 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void do_nothing(const braid_blocks *blocks, void *const *args)
@@ -293,7 +279,7 @@ static void the_address_of_a_part_is_of_no_other_part(void **state)
         else
             check_fails(status, BRAID_INVALID_ARGUMENT, "cannot be on device 0, where 'field");
         braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -330,7 +316,6 @@ static void wrong_places_are_refused(void **state)
     assert_int_equal(info_of(schedule).num_places, 1);
     assert_int_equal(place_of(schedule, main), 0);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void hints_share_a_device(void **state)
@@ -347,12 +332,10 @@ static void hints_share_a_device(void **state)
         assert_int_equal(place_of(schedule, braid_graph_node(graph, i)), 1);
     add_user(graph, &(struct user){
                         .name = "apart", .cost_ns = 100, .lane_hint = 1, .place = BRAID_PLACE(0) });
-    braid_schedule_destroy(schedule);
     const braid_place_model model = { .num_places = 2 };
     check_fails(
         braid_schedule_create(graph, &(braid_schedule_options){ .places = &model }, &schedule),
         BRAID_INVALID_ARGUMENT, "cannot be on one device");
-    braid_graph_destroy(graph);
 }
 
 static void chains_and_searches_know_places(void **state)
@@ -372,9 +355,8 @@ static void chains_and_searches_know_places(void **state)
         braid_schedule_options options = i ? (braid_schedule_options){ 0 } : wide_plan();
         options.places = &model;
         options.costs.wait_ns = 5;
-        braid_schedule_destroy(plan_with(graph, &options));
+        destroy_now(plan_with(graph, &options));
     }
-    braid_graph_destroy(graph);
 }
 
 // Wide graphs with all that makes the planner try again.
@@ -398,9 +380,8 @@ static void no_device_has_more_lanes_than_allowed(void **state)
         for (int i = 0; i < 2; i++)
             assert_true((uint32_t)__builtin_popcountll(lanes[i]) <= most);
         assert_true(info_of(schedule).makespan_ns >= info_of(schedule).bound_ns);
-        braid_schedule_destroy(schedule);
+        destroy_now(schedule);
     }
-    braid_graph_destroy(graph);
 }
 
 static void running_out_of_memory_leaks_nothing(void **state)
@@ -427,26 +408,25 @@ static void running_out_of_memory_leaks_nothing(void **state)
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
         braid_schedule_destroy(schedule);
     }
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_is_made_once_and_goes_home),
-        cmocka_unit_test(drawings_show_devices_and_copies),
-        cmocka_unit_test(parts_are_copied_alone),
-        cmocka_unit_test(work_is_shared_out_by_speed),
-        cmocka_unit_test(a_chain_stays_together),
-        cmocka_unit_test(no_plan_is_longer_than_on_one_device),
-        cmocka_unit_test(memory_that_must_stay_keeps_its_nodes),
-        cmocka_unit_test(a_call_without_accesses_follows_its_loop),
-        cmocka_unit_test(the_address_of_a_part_is_of_no_other_part),
-        cmocka_unit_test(wrong_places_are_refused),
-        cmocka_unit_test(hints_share_a_device),
-        cmocka_unit_test(chains_and_searches_know_places),
-        cmocka_unit_test(no_device_has_more_lanes_than_allowed),
-        cmocka_unit_test(running_out_of_memory_leaks_nothing),
+        owning_test(a_copy_is_made_once_and_goes_home),
+        owning_test(drawings_show_devices_and_copies),
+        owning_test(parts_are_copied_alone),
+        owning_test(work_is_shared_out_by_speed),
+        owning_test(a_chain_stays_together),
+        owning_test(no_plan_is_longer_than_on_one_device),
+        owning_test(memory_that_must_stay_keeps_its_nodes),
+        owning_test(a_call_without_accesses_follows_its_loop),
+        owning_test(the_address_of_a_part_is_of_no_other_part),
+        owning_test(wrong_places_are_refused),
+        owning_test(hints_share_a_device),
+        owning_test(chains_and_searches_know_places),
+        owning_test(no_device_has_more_lanes_than_allowed),
+        owning_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

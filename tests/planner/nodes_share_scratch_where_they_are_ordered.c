@@ -26,15 +26,15 @@ static void nodes_share_scratch_where_they_are_ordered(void **state)
         assert_int_equal(info.arena_bytes, lanes * 1024);
         assert_int_equal(info.unshared_bytes, 3 * 1024);
         braid_memory_plan_finish(&plan);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_share_scratch_where_they_are_ordered),
+        owning_test(nodes_share_scratch_where_they_are_ordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,7 @@
 
 braid_graph *new_graph(void)
 {
-    braid_graph *graph;
-    check_ok(braid_graph_create(&graph));
-    return graph;
+    return own_graph();
 }
 
 braid_resource new_resource(braid_graph *graph, const char *name)
@@ -98,8 +96,7 @@ void new_edge(braid_graph *graph, braid_node from, braid_node to)
 
 braid_schedule *plan_with(const braid_graph *graph, const braid_schedule_options *options)
 {
-    braid_schedule *schedule;
-    check_ok(braid_schedule_create(graph, options, &schedule));
+    braid_schedule *schedule = own_schedule(graph, options);
     check_ok(braid_schedule_verify(schedule, graph));
     return schedule;
 }
@@ -121,7 +118,7 @@ braid_schedule_info plan_info(const braid_graph *graph, braid_schedule_options o
 {
     braid_schedule *schedule = plan_with(graph, &options);
     braid_schedule_info info = info_of(schedule);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
     return info;
 }
 
@@ -180,15 +177,18 @@ braid_graph *random_graph(struct random *random, uint32_t most, uint32_t *out_nu
 {
     braid_graph *graph = new_graph();
     uint32_t num_nodes = 1 + random_below(random, most);
-    uint32_t reach = 1 + random_below(random, num_nodes); // how far back edges may go
+    const struct random_shape shape = {
+        .edges = 4, .reach = 1 + random_below(random, num_nodes), .repeats = true, .most_ns = 100
+    };
     size_t num_edges = 0;
     for (uint32_t i = 0; i < num_nodes; i++) {
-        new_node(graph, NULL, 1 + random_below(random, 100), NO_NODE, NO_NODE);
-        for (uint32_t k = random_below(random, 5); i > 0 && k > 0; k--) {
-            from[num_edges] = i - 1 - random_below(random, i < reach ? i : reach);
+        struct random_choice choice;
+        random_choose(random, &shape, NULL, i, NULL, &choice);
+        new_node(graph, NULL, choice.options.cost_ns, NO_NODE, NO_NODE);
+        for (size_t k = 0; k < choice.options.num_after; k++) {
+            from[num_edges] = choice.after[k].index;
             to[num_edges] = i;
-            new_edge(graph, braid_graph_node(graph, from[num_edges]), braid_graph_node(graph, i));
-            num_edges++;
+            new_edge(graph, braid_graph_node(graph, from[num_edges++]), braid_graph_node(graph, i));
         }
     }
     *out_num_nodes = num_nodes;

@@ -9,7 +9,8 @@
 
 #include "plan/memory/memory_plan.h"
 #include "support/check.h"
-#include "support/random.h"
+#include "support/owner.h"
+#include "support/random_choice.h"
 #include "support/wide_plan.h"
 
 braid_graph *new_graph(void);

@@ -10,7 +10,7 @@
 #include "islands/plan_inside.h"
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 
 enum { NUM_NODES = 60, NUM_GRAPHS = 200 };
 
@@ -41,15 +41,13 @@ static struct made make_random(struct random *random, uint64_t cost_ns, uint32_t
     struct made made = { .graph = new_graph() };
     braid_node nodes[NUM_NODES];
     for (uint32_t i = 0; i < NUM_NODES; i++) {
-        braid_node after[2];
-        size_t num = 0;
-        for (uint32_t k = 0; k < 2 && i > 0; k++) {
-            if (random_chance(random, 60))
-                after[num++] = nodes[i - 1 - random_below(random, i < 4 ? i : 4)];
-        }
+        struct random_choice choice;
+        random_choose(random, &(struct random_shape){ .edges = 2, .reach = 4 }, nodes, i, NULL,
+                      &choice);
+        choice.options.cost_ns = cost_ns;
         made.is_outside[i] = random_chance(random, percent_outside);
         const braid_kernel_node launch = {
-            .node = { .after = after, .num_after = num, .cost_ns = cost_ns },
+            .node = choice.options,
             .kernel = made.is_outside[i] ? &without : &with_source,
         };
         check_ok(braid_graph_add_kernel(made.graph, &launch, &nodes[i]));
@@ -59,12 +57,10 @@ static struct made make_random(struct random *random, uint64_t cost_ns, uint32_t
 
 static braid_schedule *plan(const braid_graph *graph, uint32_t lanes, const braid_cost_model *costs)
 {
-    braid_schedule *schedule;
     const braid_schedule_options options = { .max_lanes = lanes,
                                              .fixed_lanes = true,
                                              .costs = *costs };
-    check_ok(braid_schedule_create(graph, &options, &schedule));
-    return schedule;
+    return own_schedule(graph, &options);
 }
 
 // Whether a wait or a record stands between two neighbours of a lane.
@@ -113,8 +109,8 @@ static void stretches_are_as_long_as_they_can_be(void **state)
         if (schedule->info.num_islands)
             check_stretches(schedule, &made);
         num_islands += schedule->info.num_islands;
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(made.graph);
+        destroy_now(schedule);
+        destroy_now(made.graph);
     }
     print_message("summary: %u islands in %d graphs\n", num_islands, NUM_GRAPHS);
     assert_true(num_islands > NUM_GRAPHS);
@@ -130,8 +126,6 @@ static void times_are_those_with_islands(void **state)
     assert_int_equal(schedule->info.num_islands, 1);
     assert_int_equal(schedule->info.num_island_nodes, NUM_NODES);
     assert_int_equal(schedule->info.makespan_ns, NUM_NODES * 1000 + (NUM_NODES - 1) * 100);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(made.graph);
 }
 
 // Blocks run on a lane, and on a chain of four groups.
@@ -175,8 +169,8 @@ static uint32_t count_islands(uint64_t cost_ns, const braid_cost_model *costs)
     struct made made = make_random(&random, cost_ns, 0);
     braid_schedule *schedule = plan(made.graph, 1, costs);
     uint32_t num = schedule->info.num_islands;
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(made.graph);
+    destroy_now(schedule);
+    destroy_now(made.graph);
     return num;
 }
 
@@ -220,8 +214,8 @@ static uint32_t count_wide(uint32_t blocks, uint32_t threads, uint64_t cost_ns,
     braid_schedule *schedule = plan(graph, 1, costs);
     uint32_t num = schedule->info.num_islands;
     check_ok(braid_schedule_verify(schedule, graph));
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
     return num;
 }
 
@@ -270,8 +264,8 @@ static void other_divisions_are_seen(void **state)
             num++;
         }
         check_ok(braid_schedule_verify(schedule, made.graph));
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(made.graph);
+        destroy_now(schedule);
+        destroy_now(made.graph);
     }
     print_message("summary: %u faults planted\n", num);
     assert_true(num > 30);
@@ -304,8 +298,8 @@ static uint64_t length_of_loop(const braid_kernel *kernel, uint64_t inner, uint3
         schedule->division.island_of[node.index] = PLAN_NONE;
         check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, "not in the island");
     }
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
     return placement.end_ns - placement.start_ns;
 }
 
@@ -324,8 +318,6 @@ static void a_loop_that_is_one_kernel_never_takes_less_than_its_calls(void **sta
     check_ok(braid_plan_islands->divide(schedule, graph, &costs));
     assert_int_equal(schedule->info.num_islands, 1);
     assert_int_equal(schedule->info.makespan_ns, 10 * 2000);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_loop_that_is_one_kernel_is_expected_to_be_shorter(void **state)
@@ -361,8 +353,8 @@ static uint32_t islands_of_loops(uint32_t num_lanes, uint32_t num_inside)
     if (num_islands > 1)
         assert_non_null(strstr(reason, "too many nodes, arguments or loops inside"));
     check_ok(braid_schedule_verify(schedule, graph));
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
     return num_islands;
 }
 
@@ -379,16 +371,16 @@ static void a_loop_with_too_many_steps_for_its_lanes_is_not_one_kernel(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stretches_are_as_long_as_they_can_be),
-        cmocka_unit_test(times_are_those_with_islands),
-        cmocka_unit_test(blocks_run_in_turn),
-        cmocka_unit_test(groups_are_whole_warps),
-        cmocka_unit_test(none_are_made_that_do_not_pay),
-        cmocka_unit_test(wide_kernels_stay_outside),
-        cmocka_unit_test(other_divisions_are_seen),
-        cmocka_unit_test(a_loop_that_is_one_kernel_is_expected_to_be_shorter),
-        cmocka_unit_test(a_loop_that_is_one_kernel_never_takes_less_than_its_calls),
-        cmocka_unit_test(a_loop_with_too_many_steps_for_its_lanes_is_not_one_kernel),
+        owning_test(stretches_are_as_long_as_they_can_be),
+        owning_test(times_are_those_with_islands),
+        owning_test(blocks_run_in_turn),
+        owning_test(groups_are_whole_warps),
+        owning_test(none_are_made_that_do_not_pay),
+        owning_test(wide_kernels_stay_outside),
+        owning_test(other_divisions_are_seen),
+        owning_test(a_loop_that_is_one_kernel_is_expected_to_be_shorter),
+        owning_test(a_loop_that_is_one_kernel_never_takes_less_than_its_calls),
+        owning_test(a_loop_with_too_many_steps_for_its_lanes_is_not_one_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

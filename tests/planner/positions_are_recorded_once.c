@@ -55,13 +55,13 @@ static void on_random_graphs(void **state)
             options = wide_plan();
         braid_schedule *schedule = plan_with(graph, &options);
         check_positions(schedule);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(on_random_graphs) };
+    const struct CMUnitTest tests[] = { owning_test(on_random_graphs) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

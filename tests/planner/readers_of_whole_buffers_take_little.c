@@ -21,10 +21,8 @@ static void memory_is_for_nodes_and_ranges(void **state)
         new_user(graph, NULL, buffer, BRAID_READ, NO_RESOURCE, 0);
     new_user(graph, "last", range, BRAID_WRITE, NO_RESOURCE, 0);
     uint64_t before = failing_memory_num_bytes();
-    braid_schedule *schedule = plan_on(graph, 2); // and proves it
+    plan_on(graph, 2); // and proves it
     assert_true(failing_memory_num_bytes() - before < 1000 * (uint64_t)(RANGES + READERS));
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Runs the last of two nodes beside the first, on a lane of its own; the proof must name them.
@@ -39,7 +37,7 @@ static void finds_a_missing_order(const braid_graph *graph, const char *text)
     copy.program.num_lanes = 2;
     steps[copy.program.num_ops - 1].lane = 1;
     check_fails(braid_schedule_verify(&copy, graph), BRAID_INTERNAL, text);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
 }
 
 static void missing_orders_are_found(void **state)
@@ -63,15 +61,15 @@ static void missing_orders_are_found(void **state)
         new_user(graph, "first", parts[cases[i].first], cases[i].first_mode, NO_RESOURCE, 0);
         new_user(graph, "last", parts[cases[i].last], cases[i].last_mode, NO_RESOURCE, 0);
         finds_a_missing_order(graph, "node 1 'last' start before node 0 'first'");
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_for_nodes_and_ranges),
-        cmocka_unit_test(missing_orders_are_found),
+        owning_test(memory_is_for_nodes_and_ranges),
+        owning_test(missing_orders_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

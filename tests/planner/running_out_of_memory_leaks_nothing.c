@@ -53,7 +53,6 @@ static void planning(void **state)
     plan_until_it_works(graph, &(braid_schedule_options){ .max_lanes = 3, .costs.wait_ns = 5 });
     const braid_schedule_options all = wide_plan();
     plan_until_it_works(graph, &all);
-    braid_graph_destroy(graph);
 }
 
 static void a_cycle(void **state)
@@ -71,7 +70,6 @@ static void a_cycle(void **state)
         assert_null(schedule);
     }
     assert_int_equal(status, BRAID_CYCLE);
-    braid_graph_destroy(graph);
 }
 
 static void proving_and_explaining(void **state)
@@ -95,16 +93,14 @@ static void proving_and_explaining(void **state)
         failed = failing_memory_disarm();
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
     }
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planning),
-        cmocka_unit_test(a_cycle),
-        cmocka_unit_test(proving_and_explaining),
+        owning_test(planning),
+        owning_test(a_cycle),
+        owning_test(proving_and_explaining),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

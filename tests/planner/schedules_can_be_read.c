@@ -26,8 +26,8 @@ static void a_critical_path_is_a_heaviest_path(void **state)
         }
         assert_int_equal(sum, info_of(schedule).critical_path_ns);
         assert_true(info_of(schedule).bound_ns >= sum);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -45,13 +45,10 @@ static void a_lack_of_lanes_is_told(void **state)
     check_explains(schedule, b, c, "share lane 1: no lane was idle");
     check_explains(schedule, a, c, "free");
     check_explains(schedule, a, a, "not in an island: there are none on what it was planned for");
-    braid_schedule_destroy(schedule);
     // With a lane for each nothing is lost.
     schedule = plan_on(graph, 3);
     assert_int_equal(info_of(schedule).num_serialisations, 0);
     check_explains(schedule, b, c, "free");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void orders_are_explained(void **state)
@@ -69,8 +66,6 @@ static void orders_are_explained(void **state)
     const braid_node ends[] = { a, d };
     check_ok(braid_schedule_explain(schedule, ends, 2, line, sizeof(line)));
     assert_string_equal(line, "ordered thr"); // cut to fit
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void names_break_no_line(void **state)
@@ -82,8 +77,6 @@ static void names_break_no_line(void **state)
     braid_node b = new_user(graph, "c\x7f", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
     braid_schedule *schedule = plan_on(graph, 2);
     check_explains(schedule, a, b, "serialised by list of all (held by a b, held by c )");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void an_order_of_the_plan_alone_is_explained(void **state)
@@ -103,8 +96,6 @@ static void an_order_of_the_plan_alone_is_explained(void **state)
         assert_true(strcmp(line, "free") == 0);
     else
         assert_string_equal(line, "ordered by the plan alone, through guest (lane 0)");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void bad_questions_are_refused(void **state)
@@ -134,9 +125,6 @@ static void bad_questions_are_refused(void **state)
     check_fails(braid_schedule_create(NULL, NULL, &none), BRAID_INVALID_ARGUMENT, "graph is NULL");
     assert_null(none);
     braid_schedule_destroy(NULL);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
-    braid_graph_destroy(other);
 }
 
 static void times_beyond_64_bits_are_refused(void **state)
@@ -148,7 +136,6 @@ static void times_beyond_64_bits_are_refused(void **state)
     braid_schedule *schedule = NULL;
     check_fails(braid_schedule_create(graph, NULL, &schedule), BRAID_INVALID_ARGUMENT, "2^63");
     assert_null(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_schedule_outlives_its_graph(void **state)
@@ -159,10 +146,8 @@ static void a_schedule_outlives_its_graph(void **state)
     braid_node a = new_user(graph, "first", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
     braid_node b = new_user(graph, "second", list, BRAID_EXCLUSIVE, NO_RESOURCE, 0);
     braid_schedule *schedule = plan_on(graph, 2);
-    braid_graph_destroy(graph);
     check_explains(schedule, a, b, "serialised by list (held by first, held by second)");
     assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_RESOURCE, "list"), 1);
-    braid_schedule_destroy(schedule);
 }
 
 // A lane is idle, but what would run there has a dear wait before it.
@@ -181,8 +166,6 @@ static void a_queue_is_told_as_what_a_wait_costs(void **state)
     assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_WAIT_COST, NULL), 1);
     assert_int_equal(info_of(schedule).num_serialisations, 1);
     check_explains(schedule, a, b, "share lane 0: on another it would wait and start no earlier");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void all_have_the_cause(const braid_graph *graph, const braid_schedule_options *options,
@@ -194,7 +177,7 @@ static void all_have_the_cause(const braid_graph *graph, const braid_schedule_op
     assert_int_equal(num, 3);
     for (uint32_t i = 0; i < num; i++)
         assert_int_equal(info_of(schedule).serialisations[i].cause, cause);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
 }
 
 static void a_limit_of_concurrent_nodes_is_told(void **state)
@@ -208,22 +191,21 @@ static void a_limit_of_concurrent_nodes_is_told(void **state)
     all_have_the_cause(graph, &options, BRAID_SERIALISED_BY_MAX_CONCURRENT);
     options.costs.max_concurrent = 3; // the lanes are no more
     all_have_the_cause(graph, &options, BRAID_SERIALISED_BY_LANES);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_critical_path_is_a_heaviest_path),
-        cmocka_unit_test(a_lack_of_lanes_is_told),
-        cmocka_unit_test(orders_are_explained),
-        cmocka_unit_test(names_break_no_line),
-        cmocka_unit_test(an_order_of_the_plan_alone_is_explained),
-        cmocka_unit_test(bad_questions_are_refused),
-        cmocka_unit_test(times_beyond_64_bits_are_refused),
-        cmocka_unit_test(a_schedule_outlives_its_graph),
-        cmocka_unit_test(a_queue_is_told_as_what_a_wait_costs),
-        cmocka_unit_test(a_limit_of_concurrent_nodes_is_told),
+        owning_test(a_critical_path_is_a_heaviest_path),
+        owning_test(a_lack_of_lanes_is_told),
+        owning_test(orders_are_explained),
+        owning_test(names_break_no_line),
+        owning_test(an_order_of_the_plan_alone_is_explained),
+        owning_test(bad_questions_are_refused),
+        owning_test(times_beyond_64_bits_are_refused),
+        owning_test(a_schedule_outlives_its_graph),
+        owning_test(a_queue_is_told_as_what_a_wait_costs),
+        owning_test(a_limit_of_concurrent_nodes_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,6 @@ static void one_list_serialises(void **state)
     assert_int_equal(
         num_serialised(schedule, p2g.main, g2p.clear, BRAID_SERIALISED_BY_RESOURCE, "list:ptr"), 1);
     assert_int_equal(info_of(schedule).num_serialisations, 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void distinct_lists_overlap(void **state)
@@ -54,8 +52,6 @@ static void distinct_lists_overlap(void **state)
     assert_int_equal(info_of(schedule).num_waits, 0);
     assert_int_equal(info_of(schedule).num_serialisations, 0);
     check_explains(schedule, a.main, b.main, "free");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // The preludes that share it, and they alone: the rest of the loops overlaps.
@@ -79,8 +75,6 @@ static void a_shared_ancestor_serialises_what_uses_it(void **state)
     assert_int_equal(num_serialised(schedule, a.generate_ancestor, b.clear_ancestor,
                                     BRAID_SERIALISED_BY_RESOURCE, "list:pointer"),
                      1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void data_flow_is_not_called_serialised(void **state)
@@ -97,8 +91,6 @@ static void data_flow_is_not_called_serialised(void **state)
                    "ordered by data in image (written by load, read by blur)");
     check_explains(schedule, load, mix, "ordered through blur");
     assert_int_equal(info_of(schedule).num_serialisations, 0);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void overwriting_what_another_reads_serialises(void **state)
@@ -115,8 +107,6 @@ static void overwriting_what_another_reads_serialises(void **state)
     assert_int_equal(num_serialised(schedule, show, load, BRAID_SERIALISED_BY_RESOURCE, "image"),
                      1);
     assert_int_equal(info_of(schedule).num_serialisations, 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void an_exclusive_resource_serialises(void **state)
@@ -129,8 +119,6 @@ static void an_exclusive_resource_serialises(void **state)
     braid_schedule *schedule = plan_on(graph, 2);
     check_explains(schedule, a, b, "serialised by scratch (held by a, held by b)");
     assert_int_equal(num_serialised(schedule, a, b, BRAID_SERIALISED_BY_RESOURCE, "scratch"), 1);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void ranges_that_do_not_overlap_are_free(void **state)
@@ -151,8 +139,6 @@ static void ranges_that_do_not_overlap_are_free(void **state)
     assert_int_equal(placement_of(schedule, b).start_ns, 0);
     assert_int_equal(placement_of(schedule, c).start_ns, 1);
     assert_int_equal(info_of(schedule).num_serialisations, 2);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Two nodes that write buffers at the given places; what planning that comes to.
@@ -170,7 +156,7 @@ static braid_status plan_two_buffers(const char *one, size_t one_bytes, const ch
     braid_schedule *schedule = NULL;
     braid_status status = braid_schedule_create(graph, NULL, &schedule);
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(graph);
     return status;
 }
 
@@ -190,14 +176,14 @@ static void buffers_that_share_bytes_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_list_serialises),
-        cmocka_unit_test(distinct_lists_overlap),
-        cmocka_unit_test(a_shared_ancestor_serialises_what_uses_it),
-        cmocka_unit_test(data_flow_is_not_called_serialised),
-        cmocka_unit_test(overwriting_what_another_reads_serialises),
-        cmocka_unit_test(an_exclusive_resource_serialises),
-        cmocka_unit_test(ranges_that_do_not_overlap_are_free),
-        cmocka_unit_test(buffers_that_share_bytes_are_refused),
+        owning_test(one_list_serialises),
+        owning_test(distinct_lists_overlap),
+        owning_test(a_shared_ancestor_serialises_what_uses_it),
+        owning_test(data_flow_is_not_called_serialised),
+        owning_test(overwriting_what_another_reads_serialises),
+        owning_test(an_exclusive_resource_serialises),
+        owning_test(ranges_that_do_not_overlap_are_free),
+        owning_test(buffers_that_share_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static uint64_t planned_ns(const struct small *small, uint32_t num_lanes)
     braid_schedule_options options = { .max_lanes = num_lanes, .fixed_lanes = true };
     options.costs = small->model;
     uint64_t makespan_ns = plan_info(graph, options).makespan_ns;
-    braid_graph_destroy(graph);
+    destroy_now(graph);
     return makespan_ns;
 }
 
@@ -128,8 +128,8 @@ static void steps_alone_would_miss_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_plan_is_shorter),
-        cmocka_unit_test(steps_alone_would_miss_it),
+        owning_test(no_plan_is_shorter),
+        owning_test(steps_alone_would_miss_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

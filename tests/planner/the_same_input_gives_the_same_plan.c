@@ -35,10 +35,10 @@ static void planning_twice(void **state)
         braid_schedule_options options = { .max_lanes = 1 + random_below(&random, 8) };
         braid_schedule *a = plan_with(graph, &options), *b = plan_with(other, &options);
         check_same_steps(a, b);
-        braid_schedule_destroy(a);
-        braid_schedule_destroy(b);
-        braid_graph_destroy(graph);
-        braid_graph_destroy(other);
+        destroy_now(a);
+        destroy_now(b);
+        destroy_now(graph);
+        destroy_now(other);
     }
 }
 
@@ -87,18 +87,18 @@ static void relabelling_changes_nothing(void **state)
             assert_int_equal(x.lane, y.lane);
             assert_int_equal(x.start_ns, y.start_ns);
         }
-        braid_schedule_destroy(a);
-        braid_schedule_destroy(b);
-        braid_graph_destroy(graph);
-        braid_graph_destroy(other);
+        destroy_now(a);
+        destroy_now(b);
+        destroy_now(graph);
+        destroy_now(other);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planning_twice),
-        cmocka_unit_test(relabelling_changes_nothing),
+        owning_test(planning_twice),
+        owning_test(relabelling_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

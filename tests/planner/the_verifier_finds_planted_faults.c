@@ -78,8 +78,8 @@ static void every_wait_of_a_minimal_plan_is_needed(void **state)
             free(copy.program.ops);
             removed++;
         }
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
     assert_true(removed > 500);
 }
@@ -94,8 +94,6 @@ static void a_wait_for_another_node_is_found(void **state)
     copy.program.ops[wait].node = 0;
     fails_naming(&copy, graph, "is then not recorded");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_wait_before_its_record_is_found(void **state)
@@ -108,8 +106,6 @@ static void a_wait_before_its_record_is_found(void **state)
               find_step(schedule, BRAID_STEP_RECORD, 0));
     fails_naming(&copy, graph, "is then not recorded");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_node_that_runs_never_or_twice_is_found(void **state)
@@ -124,8 +120,6 @@ static void a_node_that_runs_never_or_twice_is_found(void **state)
     copy.program.ops[3].node = 1;
     fails_naming(&copy, graph, "node 1 'left' twice");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_wrong_order_on_a_lane_is_found(void **state)
@@ -137,8 +131,6 @@ static void a_wrong_order_on_a_lane_is_found(void **state)
     move_step(&copy, 3, 1);
     fails_naming(&copy, graph, "node 3 'bottom' start before node 1 'left'");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_position_recorded_again_is_found(void **state)
@@ -163,8 +155,6 @@ static void a_position_recorded_again_is_found(void **state)
                 find_step(schedule, BRAID_STEP_WAIT, 0));
     fails_naming(&copy, graph, "records position 0 twice");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void conflicting_accesses_without_a_wait_are_found(void **state)
@@ -197,8 +187,8 @@ static void conflicting_accesses_without_a_wait_are_found(void **state)
         move_step(&copy, 0, 1);
         fails_naming(&copy, graph, "node 1 'b' start before node 0 'a'");
         free(copy.program.ops);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -215,8 +205,6 @@ static void a_split_bundle_is_found(void **state)
     move_step(&copy, 2, 1); // prelude, guest, main
     fails_naming(&copy, graph, "in the midst of a bundle");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_broken_hint_is_found(void **state)
@@ -237,8 +225,6 @@ static void a_broken_hint_is_found(void **state)
     move_step(&copy, 0, 1);
     fails_naming(&copy, graph, "their lane hint");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void nonsense_is_found(void **state)
@@ -253,8 +239,6 @@ static void nonsense_is_found(void **state)
     copy.program.ops[0].node = 4;
     fails_naming(&copy, graph, "no such node");
     free(copy.program.ops);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void another_graph_is_refused(void **state)
@@ -265,25 +249,22 @@ static void another_graph_is_refused(void **state)
     check_fails(braid_schedule_verify(schedule, other), BRAID_INVALID_ARGUMENT, "another graph");
     new_edge(graph, braid_graph_node(graph, 0), braid_graph_node(graph, 3));
     check_fails(braid_schedule_verify(schedule, graph), BRAID_INVALID_ARGUMENT, "changed");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
-    braid_graph_destroy(other);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wait_of_a_minimal_plan_is_needed),
-        cmocka_unit_test(a_wait_for_another_node_is_found),
-        cmocka_unit_test(a_wait_before_its_record_is_found),
-        cmocka_unit_test(a_node_that_runs_never_or_twice_is_found),
-        cmocka_unit_test(a_wrong_order_on_a_lane_is_found),
-        cmocka_unit_test(a_position_recorded_again_is_found),
-        cmocka_unit_test(conflicting_accesses_without_a_wait_are_found),
-        cmocka_unit_test(a_split_bundle_is_found),
-        cmocka_unit_test(a_broken_hint_is_found),
-        cmocka_unit_test(nonsense_is_found),
-        cmocka_unit_test(another_graph_is_refused),
+        owning_test(every_wait_of_a_minimal_plan_is_needed),
+        owning_test(a_wait_for_another_node_is_found),
+        owning_test(a_wait_before_its_record_is_found),
+        owning_test(a_node_that_runs_never_or_twice_is_found),
+        owning_test(a_wrong_order_on_a_lane_is_found),
+        owning_test(a_position_recorded_again_is_found),
+        owning_test(conflicting_accesses_without_a_wait_are_found),
+        owning_test(a_split_bundle_is_found),
+        owning_test(a_broken_hint_is_found),
+        owning_test(nonsense_is_found),
+        owning_test(another_graph_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static braid_graph *with_outputs(const struct corpus_graph *corpus)
     }
     free(first);
     free(preds);
-    braid_schedule_destroy(order);
+    destroy_now(order);
     braid_graph_destroy(plain);
     free(outputs);
     free(accesses);
@@ -100,8 +100,8 @@ static void entangled_buffers_are_squeezed(void **state)
         assert_memory_equal(plan.offsets, again.offsets, plan.num_resources * sizeof(uint64_t));
         braid_memory_plan_finish(&plan);
         braid_memory_plan_finish(&again);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -165,8 +165,6 @@ static void many_buffers_are_packed_where_the_plan_orders_them(void **state)
     assert_true(unasked <= bound + bound / 2);
     free(offsets);
     braid_lifetimes_finish(&lifetimes);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void the_corpus_is_packed_close_to_the_bound(void **state)
@@ -203,9 +201,9 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
                 num_one_lane++;
             }
             braid_memory_plan_finish(&plan);
-            braid_schedule_destroy(schedule);
+            destroy_now(schedule);
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     print_message(
         "summary: memory: %u plans, arena / unshared %.3f in the mean; on one lane arena / bound "
@@ -219,9 +217,9 @@ static void the_corpus_is_packed_close_to_the_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_buffers_are_packed_where_the_plan_orders_them),
-        cmocka_unit_test(entangled_buffers_are_squeezed),
-        cmocka_unit_test(the_corpus_is_packed_close_to_the_bound),
+        owning_test(many_buffers_are_packed_where_the_plan_orders_them),
+        owning_test(entangled_buffers_are_squeezed),
+        owning_test(the_corpus_is_packed_close_to_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

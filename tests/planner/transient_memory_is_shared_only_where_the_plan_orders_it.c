@@ -30,8 +30,6 @@ static void a_chain_takes_two_buffers(void **state)
     assert_int_equal(plan.offsets[x.index], plan.offsets[z.index]);
     assert_int_not_equal(plan.offsets[x.index], plan.offsets[y.index]);
     braid_memory_plan_finish(&plan);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Two chains that no wait orders may be alive at once, on two lanes; on one lane they are not.
@@ -54,8 +52,8 @@ static void only_lanes_and_waits_let_buffers_share(void **state)
         else
             assert_true(plan.info.arena_bytes == plan.info.bound_bytes);
         braid_memory_plan_finish(&plan);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -76,8 +74,6 @@ static void ranges_lie_in_their_buffer_and_alignment_is_kept(void **state)
     assert_int_equal(plan.info.alignment, 4096);
     assert_true(plan.offsets[unused.index] == MEMORY_NONE);
     braid_memory_plan_finish(&plan);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void a_buffer_that_is_read_first_is_refused_by_name(void **state)
@@ -95,8 +91,8 @@ static void a_buffer_that_is_read_first_is_refused_by_name(void **state)
                     "'velocity'");
         check_fails(braid_memory_plan_create(schedule, graph, false, &plan), BRAID_INVALID_ARGUMENT,
                     "'hasty'");
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -125,8 +121,8 @@ static void preludes_write_before_their_main_node_reads(void **state)
         struct memory_plan plan = memory_of(schedule, graph);
         assert_int_equal(plan.info.arena_bytes, 256);
         braid_memory_plan_finish(&plan);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -145,8 +141,6 @@ static void a_prelude_that_reads_first_is_refused_in_a_loop(void **state)
     struct memory_plan plan;
     check_fails(braid_memory_plan_create(schedule, graph, false, &plan), BRAID_INVALID_ARGUMENT,
                 "'loop' reads it before any node writes it");
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 static void bad_buffers_are_refused(void **state)
@@ -163,7 +157,6 @@ static void bad_buffers_are_refused(void **state)
     check_fails(braid_graph_add_transient(graph, "x", UINT64_MAX, 0, &out), BRAID_INVALID_ARGUMENT,
                 "2^48");
     assert_int_equal(out.index, 7);
-    braid_graph_destroy(graph);
 }
 
 // The proof does not trust the packing: memory that is shared without order, comes back, lies
@@ -194,9 +187,8 @@ static void planted_faults_are_found(void **state)
         plan.offsets[y.index] = kept;
         check_ok(verify_memory(&plan, schedule, graph));
         braid_memory_plan_finish(&plan);
-        braid_schedule_destroy(schedule);
+        destroy_now(schedule);
     }
-    braid_graph_destroy(graph);
 }
 
 // x is used, then y in the same bytes, then x again, all on one lane: order alone is not enough.
@@ -216,8 +208,6 @@ static void memory_that_comes_back_is_found(void **state)
     plan.offsets[y.index] = plan.offsets[x.index] = 0;
     check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL, "before and after it");
     braid_memory_plan_finish(&plan);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // y and z come after x, in its bytes, and side by side: the latest that had the bytes counts.
@@ -240,8 +230,6 @@ static void the_latest_user_of_bytes_counts(void **state)
     plan.offsets[z.index] = 0;
     check_fails(verify_memory(&plan, schedule, graph), BRAID_INTERNAL, "may still be in use");
     braid_memory_plan_finish(&plan);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 enum { most_nodes = 14 };
@@ -363,8 +351,8 @@ static void the_arena_is_no_smaller_than_the_heaviest_set_alive_at_once(void **s
                                 comes_before(&flow, before, b, a));
             }
         braid_memory_plan_finish(&plan);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(flow.graph);
+        destroy_now(schedule);
+        destroy_now(flow.graph);
     }
 }
 
@@ -393,25 +381,23 @@ static void running_out_of_memory_leaves_nothing_behind(void **state)
         assert_int_equal(status, failed ? BRAID_NO_MEMORY : BRAID_OK);
     }
     braid_memory_plan_finish(&kept);
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(flow.graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chain_takes_two_buffers),
-        cmocka_unit_test(only_lanes_and_waits_let_buffers_share),
-        cmocka_unit_test(ranges_lie_in_their_buffer_and_alignment_is_kept),
-        cmocka_unit_test(a_buffer_that_is_read_first_is_refused_by_name),
-        cmocka_unit_test(preludes_write_before_their_main_node_reads),
-        cmocka_unit_test(a_prelude_that_reads_first_is_refused_in_a_loop),
-        cmocka_unit_test(bad_buffers_are_refused),
-        cmocka_unit_test(planted_faults_are_found),
-        cmocka_unit_test(memory_that_comes_back_is_found),
-        cmocka_unit_test(the_latest_user_of_bytes_counts),
-        cmocka_unit_test(the_arena_is_no_smaller_than_the_heaviest_set_alive_at_once),
-        cmocka_unit_test(running_out_of_memory_leaves_nothing_behind),
+        owning_test(a_chain_takes_two_buffers),
+        owning_test(only_lanes_and_waits_let_buffers_share),
+        owning_test(ranges_lie_in_their_buffer_and_alignment_is_kept),
+        owning_test(a_buffer_that_is_read_first_is_refused_by_name),
+        owning_test(preludes_write_before_their_main_node_reads),
+        owning_test(a_prelude_that_reads_first_is_refused_in_a_loop),
+        owning_test(bad_buffers_are_refused),
+        owning_test(planted_faults_are_found),
+        owning_test(memory_that_comes_back_is_found),
+        owning_test(the_latest_user_of_bytes_counts),
+        owning_test(the_arena_is_no_smaller_than_the_heaviest_set_alive_at_once),
+        owning_test(running_out_of_memory_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,8 +32,8 @@ static uint32_t lanes_of(braid_graph *graph, braid_cost_model model)
     braid_schedule_options options = { .costs = model };
     braid_schedule *schedule = plan_with(graph, &options);
     uint32_t num_lanes = info_of(schedule).num_lanes;
-    braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
+    destroy_now(schedule);
+    destroy_now(graph);
     return num_lanes;
 }
 
@@ -116,16 +116,15 @@ static void a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain(void **
     options.costs.root_ns = 0;
     options.costs.issue_ns = 1000;
     assert_int_equal(plan_info(graph, options).num_lanes, 2);
-    braid_graph_destroy(graph);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_as_may_run_at_once),
-        cmocka_unit_test(lanes_that_cost_much_are_not_taken),
-        cmocka_unit_test(big_graphs_follow_the_same_rule),
-        cmocka_unit_test(a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain),
+        owning_test(as_many_as_may_run_at_once),
+        owning_test(lanes_that_cost_much_are_not_taken),
+        owning_test(big_graphs_follow_the_same_rule),
+        owning_test(a_device_that_orders_lanes_itself_gets_a_lane_for_each_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

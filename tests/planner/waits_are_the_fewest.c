@@ -7,7 +7,7 @@ static uint64_t waits_on(const braid_graph *graph, uint32_t lanes)
 {
     braid_schedule *schedule = plan_on(graph, lanes);
     uint64_t waits = info_of(schedule).num_waits;
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
     return waits;
 }
 
@@ -28,8 +28,8 @@ static void random_graphs_match_brute_force(void **state)
         braid_schedule *schedule = plan_with(graph, &options);
         assert_int_equal(info_of(schedule).num_waits,
                          minimum_waits(schedule, num_nodes, from, to, num_edges));
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -45,7 +45,6 @@ static void a_chain_needs_none_at_any_number_of_lanes(void **state)
     }
     for (uint32_t lanes = 1; lanes <= 16; lanes++)
         assert_int_equal(waits_on(graph, lanes), 0);
-    braid_graph_destroy(graph);
 }
 
 static void one_lane_needs_none(void **state)
@@ -62,8 +61,8 @@ static void one_lane_needs_none(void **state)
         assert_int_equal(info.num_records, 0);
         assert_int_equal(info.num_records, 0);
         assert_int_equal(info.makespan_ns, info.work_ns);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
@@ -76,7 +75,6 @@ static void independent_chains_need_none(void **state)
     for (int i = 0; i < 400; i++)
         last[i % 4] = new_node(graph, NULL, 10, last[i % 4], NO_NODE);
     assert_int_equal(waits_on(graph, 4), 0);
-    braid_graph_destroy(graph);
 }
 
 static bool reaches(uint32_t from, uint32_t to, const uint32_t *edge_from, const uint32_t *edge_to,
@@ -110,7 +108,7 @@ static void an_implied_edge_never_adds_a_wait(void **state)
             added++;
             assert_int_equal(waits_on(graph, lanes), before);
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
     assert_true(added > 1000);
 }
@@ -140,20 +138,20 @@ static void lanes_for_all_never_join_free_nodes(void **state)
                 assert_memory_equal(line, "ordered ", 8);
             }
         }
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_graphs_match_brute_force),
-        cmocka_unit_test(a_chain_needs_none_at_any_number_of_lanes),
-        cmocka_unit_test(one_lane_needs_none),
-        cmocka_unit_test(independent_chains_need_none),
-        cmocka_unit_test(an_implied_edge_never_adds_a_wait),
-        cmocka_unit_test(lanes_for_all_never_join_free_nodes),
+        owning_test(random_graphs_match_brute_force),
+        owning_test(a_chain_needs_none_at_any_number_of_lanes),
+        owning_test(one_lane_needs_none),
+        owning_test(independent_chains_need_none),
+        owning_test(an_implied_edge_never_adds_a_wait),
+        owning_test(lanes_for_all_never_join_free_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

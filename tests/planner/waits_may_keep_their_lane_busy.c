@@ -59,7 +59,6 @@ static void a_wait_that_is_long_over_takes_its_time(void **state)
     assert_int_equal(start_of(schedule, late), 10 + 5);
     assert_int_equal(start_of(schedule, waits_long), 515 + 20); // it looks meanwhile
     braid_schedule_destroy(schedule);
-    braid_graph_destroy(graph);
 }
 
 // Two lanes save little of short nodes that need each other's all the time.
@@ -76,7 +75,6 @@ static void lanes_are_fewer_where_waits_keep_them_busy(void **state)
                                              .costs = { .node_ns = 5, .wait_ns = 5 } };
     assert_true(info_inside(graph, options, 0).num_lanes > 1);
     assert_int_equal(info_inside(graph, options, 250).num_lanes, 1);
-    braid_graph_destroy(graph);
 }
 
 // The same nodes in the same places are timed anew, with few lanes and with all.
@@ -97,7 +95,7 @@ static void every_plan_counts_it(void **state)
         check_ok(braid_plan_find_times(schedule, &options.costs, 40));
         assert_int_equal(schedule->info.makespan_ns, makespan_ns);
         braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
@@ -120,17 +118,17 @@ static void more_lanes_never_give_a_longer_plan(void **state)
             assert_true(makespan <= before);
             before = makespan;
         }
-        braid_graph_destroy(graph);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_that_is_long_over_takes_its_time),
-        cmocka_unit_test(lanes_are_fewer_where_waits_keep_them_busy),
-        cmocka_unit_test(every_plan_counts_it),
-        cmocka_unit_test(more_lanes_never_give_a_longer_plan),
+        owning_test(a_wait_that_is_long_over_takes_its_time),
+        owning_test(lanes_are_fewer_where_waits_keep_them_busy),
+        owning_test(every_plan_counts_it),
+        owning_test(more_lanes_never_give_a_longer_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

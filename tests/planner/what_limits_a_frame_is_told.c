@@ -29,7 +29,6 @@ static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
     check_ok(braid_schedule_explain(schedule, NULL, 0, text, sizeof(text)));
     assert_string_equal(text, "limited by launch cost: starting 441 nodes and 0 waits one after "
                               "another takes 1.05 times as long as running them");
-    braid_schedule_destroy(schedule);
     // By the formula for devices that start nodes, lanes would gain a fifth.
     options.costs.host_issues = 0;
     assert_true(plan_info(graph, options).num_lanes > 1);
@@ -40,7 +39,6 @@ static void a_host_that_starts_nodes_slowly_gets_one_lane(void **state)
     info = plan_info(graph, options);
     assert_int_equal(info.num_lanes, 3);
     assert_int_equal(info.limit, BRAID_LIMITED_BY_CRITICAL_PATH);
-    braid_graph_destroy(graph);
 }
 
 static void check_limit(const braid_graph *graph, const braid_schedule_options *options,
@@ -51,7 +49,7 @@ static void check_limit(const braid_graph *graph, const braid_schedule_options *
     assert_int_equal(info_of(schedule).limit, limit);
     check_ok(braid_schedule_explain(schedule, NULL, 0, found, sizeof(found)));
     assert_string_equal(found, text);
-    braid_schedule_destroy(schedule);
+    destroy_now(schedule);
 }
 
 static void what_limits_a_frame_is_told(void **state)
@@ -60,25 +58,20 @@ static void what_limits_a_frame_is_told(void **state)
     const braid_schedule_options two = { .max_lanes = 2, .fixed_lanes = true };
     braid_graph *graph = new_graph();
     check_limit(graph, &two, BRAID_LIMITED_BY_NOTHING, "limited by nothing: there are no nodes");
-    braid_graph_destroy(graph);
     graph = chains(1, 10, 100);
     check_limit(graph, &two, BRAID_LIMITED_BY_CRITICAL_PATH,
                 "limited by the critical path: its 10 nodes, one after another, take 100.0 % of "
                 "the frame");
-    braid_graph_destroy(graph);
     graph = chains(1, 1, 100);
     check_limit(graph, &two, BRAID_LIMITED_BY_CRITICAL_PATH,
                 "limited by the critical path: its one node takes 100.0 % of the frame");
-    braid_graph_destroy(graph);
     graph = chains(4, 10, 100);
     check_limit(graph, &two, BRAID_LIMITED_BY_LANES,
                 "limited by 2 lanes: busy 100.0 % of the frame");
-    braid_graph_destroy(graph);
     graph = chains(3, 1, 100);
     check_limit(graph, &two, BRAID_LIMITED_BY_PATH_AND_LANES,
                 "limited by critical path (50.0 % of the frame) and lanes (busy 75.0 % of it) "
                 "together");
-    braid_graph_destroy(graph);
 }
 
 // One that is installed, or one that is made in a folder. False: neither.
@@ -125,10 +118,10 @@ static void decimals_are_rounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_that_starts_nodes_slowly_gets_one_lane),
-        cmocka_unit_test(what_limits_a_frame_is_told),
-        cmocka_unit_test(numbers_have_a_point_in_every_locale),
-        cmocka_unit_test(decimals_are_rounded),
+        owning_test(a_host_that_starts_nodes_slowly_gets_one_lane),
+        owning_test(what_limits_a_frame_is_told),
+        owning_test(numbers_have_a_point_in_every_locale),
+        owning_test(decimals_are_rounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,15 +228,15 @@ static void a_wrong_plan_is_told_what_is_wrong(void **state)
         assert_int_equal(info_of(schedule).num_copies, 2);
         lies[i].lie(schedule->placed);
         check_fails(braid_schedule_verify(schedule, graph), BRAID_INTERNAL, lies[i].text);
-        braid_schedule_destroy(schedule);
-        braid_graph_destroy(graph);
+        destroy_now(schedule);
+        destroy_now(graph);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_plan_is_told_what_is_wrong),
+        owning_test(a_wrong_plan_is_told_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

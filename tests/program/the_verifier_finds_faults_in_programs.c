@@ -5,7 +5,7 @@
 
 #include "exec/exec.h"
 #include "support/check.h"
-#include "support/random.h"
+#include "support/random_choice.h"
 #include "verify/verify_program.h"
 
 enum { NUM_GRAPHS = 300, MAX_NODES = 40 };
@@ -23,14 +23,14 @@ static braid_graph *make_graph(struct random *random, uint32_t num_empty)
     uint32_t num_nodes = 2 + random_below(random, MAX_NODES - 2);
     check_ok(braid_graph_create(&graph));
     for (uint32_t i = 0; i < num_nodes; i++) {
+        struct random_choice choice;
+        random_choose(random, &(struct random_shape){ .edges = 2 }, nodes, i, NULL, &choice);
+        choice.options.cost_ns = 1000;
         if (random_below(random, 10) < num_empty)
-            check_ok(braid_graph_add_empty(graph, &(braid_empty){ 0 }, &nodes[i]));
+            check_ok(braid_graph_add_empty(graph, &(braid_empty){ choice.options }, &nodes[i]));
         else
-            check_ok(braid_graph_add_host_call(
-                graph, &(braid_host_call){ .call = nothing, .node.cost_ns = 1000 }, &nodes[i]));
-        for (uint32_t k = 0; i > 0 && k < 2; k++)
-            if (random_below(random, 2))
-                (void)!braid_graph_add_edge(graph, nodes[random_below(random, i)], nodes[i]);
+            check_ok(braid_graph_add_host_call(graph, &(braid_host_call){ choice.options, nothing },
+                                               &nodes[i]));
     }
     return graph;
 }

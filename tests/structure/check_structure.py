@@ -48,12 +48,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PUBLIC = re.compile(r"^\s*#\s*include\s+<(?!braid/)([^>]+)>", re.MULTILINE)
 PLAIN_GETENV = re.compile(r"\bgetenv\b")
 C_FILES = (".c", ".h", ".cpp", ".hpp")
+DEVICE_FILES = (".cu", ".ptx")
 TEXT_FILES = C_FILES + (".py", ".sh", ".build", ".md", ".txt", ".1", ".map")
 SCRIPTS = ("run", ".ci/run")
 LONGEST_FILE = {"src/": 1000, "addons/": 1000, "examples/sparse_mpm/": 500, "examples/ranks/": 500, "examples/": 120,
                 "": 500}  # lines, by where it is
 LONGEST_README = 25  # for a folder of src/ or addons/
-NAMED_FILE = re.compile(r"`([\w./-]+\.(?:c|h|py|map|md))`")
+NAMED_FILE = re.compile(r"`([\w./-]+\.(?:c|h|cu|ptx|py|map|md))`")
 FORMATTER = "clang-format-14"  # other versions format some lines differently
 
 
@@ -74,6 +75,11 @@ def walk(root):
         folders[:] = [name for name in folders if not name.startswith((".git", "build"))]
         for name in files:
             yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def is_source(name):
+    """A source of C, or one of the library for devices. Other PTX is from compilers."""
+    return name.endswith(C_FILES) or (name.startswith(("src/", "addons/")) and name.endswith(DEVICE_FILES))
 
 
 def read(root, name):
@@ -173,7 +179,7 @@ def check_environment(root, names):
 
 def check_whitespace(root, names):
     for name in names:
-        if not name.endswith(TEXT_FILES) and name not in SCRIPTS:
+        if not is_source(name) and not name.endswith(TEXT_FILES) and name not in SCRIPTS:
             continue
         text = read(root, name)
         if text and not text.endswith("\n"):
@@ -189,19 +195,19 @@ def check_whitespace(root, names):
 
 def check_licence_lines(root, names):
     for name in names:
-        if not name.endswith(C_FILES + (".py", ".sh")) and name not in SCRIPTS:
+        if not is_source(name) and not name.endswith((".py", ".sh")) and name not in SCRIPTS:
             continue
         head = read(root, name).split("\n", 2)[:2]
-        if name.endswith(C_FILES):
+        if is_source(name):
             head = head[:1]
         if not any("SPDX-License-Identifier: Apache-2.0" in line for line in head):
             yield f"{name}: no SPDX line at the top"
 
 
 def check_purpose(root, names):
-    """After the licence each C file says in a comment what it is for."""
+    """After the licence each source says in a comment what it is for."""
     for name in names:
-        if name.endswith(C_FILES):
+        if is_source(name):
             lines = read(root, name).split("\n")
             if len(lines) < 2 or not lines[1].startswith("// "):
                 yield f"{name}: the second line does not say what the file is for"
@@ -226,7 +232,7 @@ def check_readmes(root, names):
 
 def check_length(root, names):
     for name in names:
-        if name.endswith(C_FILES):
+        if is_source(name):
             number = len(read(root, name).splitlines())
             most = next(most for where, most in LONGEST_FILE.items() if name.startswith(where))
             if number > most:
@@ -234,7 +240,7 @@ def check_length(root, names):
 
 
 def check_format(root, names):
-    sources = [name for name in names if name.endswith(C_FILES)]
+    sources = [name for name in names if is_source(name) and not name.endswith(".ptx")]
     run = subprocess.run([FORMATTER, "--dry-run", "--ferror-limit=3", *sources], cwd=root,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return [line for line in run.stdout.splitlines() if "warning:" in line or "error:" in line]
@@ -247,7 +253,7 @@ CHECKS = [
     ("the environment is read by secure_getenv", check_environment),
     ("no tabs, no trailing space, a newline at the end", check_whitespace),
     ("every source has its licence line", check_licence_lines),
-    ("every C file says what it is for", check_purpose),
+    ("every source says what it is for", check_purpose),
     ("every folder of the library has a short README that names files which exist", check_readmes),
     ("no file of the library is over 1,000 lines, and no other over 500", check_length),
     ("clang-format changes nothing", check_format),

@@ -33,15 +33,15 @@ CLAUSES = {
 }
 
 # Comments of all languages of the tree, by the end of the file's name.
-MARKS = {(".c", ".h", ".cpp", ".hpp", ".cu"): "//", (".py", ".pyi", ".sh", ".build", ".map", ".yml"): "#"}
+MARKS = {(".c", ".h", ".cpp", ".hpp", ".cu", ".ptx"): "//", (".py", ".pyi", ".sh", ".build", ".map", ".yml"): "#"}
 SCRIPTS = ("run", ".ci/run")
 QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 # A comment that begins so names no subject: "Of the last frame".
 WITHOUT_SUBJECT = re.compile(r"(of|those|likewise)\b", re.I)
-FILE_NAME = re.compile(r"(?<![\w./*-])(?:[\w.-]+/)*[\w-][\w.-]*\.(?:c|h|py|cpp|hpp|sh)(?![\w*/]|\.\w)")
+FILE_NAME = re.compile(r"(?<![\w./*-])(?:[\w.-]+/)*[\w-][\w.-]*\.(?:c|h|cu|ptx|py|cpp|hpp|sh)(?![\w*/]|\.\w)")
 FOLDER_NAME = re.compile(r"(?<![\w./-])(?:src|addons)/[\w/-]*\w(?![\w.*])")
 # Files of others, which comments may name.
-OTHERS_FILES = {"NAME.c", "cmocka.h", "cuda.h", "hip/hip_runtime_api.h", "hip/hiprtc.h", "hsa.h", "nvrtc.h", "nvtxDetail/nvtxTypes.h",
+OTHERS_FILES = {"NAME.c", "NAME.ptx", "cmocka.h", "cuda.h", "hip/hip_runtime_api.h", "hip/hiprtc.h", "hsa.h", "nvrtc.h", "nvtxDetail/nvtxTypes.h",
                 "stdatomic.h", "stdint.h"}
 
 
@@ -110,6 +110,8 @@ def check_comments(root):
     folders = {"/".join(parts[:i]) for parts in (name.split("/") for name in names) for i in range(len(parts))}
     subjects, files = [], []
     for name in names:
+        if name.endswith(".ptx") and not check_structure.is_source(name):
+            continue
         if name.endswith(tuple(end for ends in MARKS for end in ends)) or name in SCRIPTS:
             for line, comment in comments_of(name, check_structure.read(root, name)):
                 if WITHOUT_SUBJECT.match(comment):
@@ -126,7 +128,7 @@ GROUPS = [
     ("documents", lambda name: name.startswith("docs/") and name.endswith(".md"), paragraphs_of_markdown),
     ("folder READMEs", lambda name: name.startswith(("src/", "addons/")) and name.endswith("/README.md"), paragraphs_of_markdown),
     ("headers", lambda name: name.startswith("include/"), paragraphs_of_comments),
-    ("comments", lambda name: name.startswith(("src/", "addons/")) and name.endswith((".c", ".h")), paragraphs_of_comments),
+    ("comments", lambda name: name.startswith(("src/", "addons/")) and check_structure.is_source(name), paragraphs_of_comments),
     ("messages", lambda name: name.startswith(("src/", "addons/")) and name.endswith(".c"), paragraphs_of_messages),
 ]
 

@@ -19,7 +19,7 @@ def read(*path):
 def sources(folder):
     for where, _, names in os.walk(folder):
         for name in sorted(names):
-            if name.endswith((".c", ".h", ".cpp", ".hpp")):
+            if name.endswith((".c", ".h", ".cpp", ".hpp", ".cu", ".ptx")):
                 yield os.path.join(where, name)
 
 

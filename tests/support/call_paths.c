@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST_NOTES = 1 << 14, MOST_FRAMES = 32 };
+enum { MOST_NOTES = 1 << 14, MOST_FRAMES = 32, MOST_FUNCTIONS = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -17,7 +17,8 @@ static struct {
     uint64_t path;
 } notes[MOST_NOTES];
 static size_t num_notes;
-static int num_frames; // 0: nothing is noted
+static const char *functions[MOST_FUNCTIONS + 1]; // NULL behind the last
+static int num_frames;                            // 0: nothing is noted
 
 static void set_frames(int num)
 {
@@ -29,6 +30,7 @@ static void set_frames(int num)
 void call_paths_begin(int num)
 {
     num_notes = 0;
+    memset(functions, 0, sizeof(functions));
     set_frames(num);
 }
 
@@ -76,6 +78,11 @@ void call_paths_note(const char *function, const void *caller)
         int at = caller ? find_address(addresses, num, caller) : find_program(addresses, num);
         for (int i = at; i < num && i < at + num_frames; i++)
             path = (path ^ (uintptr_t)addresses[i]) * 1099511628211u;
+        size_t known = 0;
+        while (functions[known] && strcmp(functions[known], function) != 0)
+            known++;
+        if (known < MOST_FUNCTIONS)
+            functions[known] = function;
         notes[num_notes].function = function;
         notes[num_notes++].path = path;
     }
@@ -98,6 +105,11 @@ static bool is_among(size_t begin, size_t end, size_t note)
     return false;
 }
 
+const char *call_paths_function(size_t i)
+{
+    return functions[i];
+}
+
 size_t call_paths_choose(const char *function, long step, long phase, long *out_numbers,
                          size_t most)
 {
@@ -109,7 +121,7 @@ size_t call_paths_choose(const char *function, long step, long phase, long *out_
         nth++;
         bool is_first = !is_among(0, i, i);
         bool is_last = step == 1 && !is_among(i + 1, num_notes, i);
-        if ((is_first && num_paths++ % step == phase) || is_last)
+        if (step == 0 || (is_first && num_paths++ % step == phase) || is_last)
             out_numbers[num++] = nth;
     }
     return num;

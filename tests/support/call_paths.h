@@ -21,9 +21,12 @@ void call_paths_note_of_library(const char *function);
 // Notes nothing any more.
 void call_paths_end(void);
 
+// The ith function that was noted, in the order of their first calls; NULL behind the last.
+const char *call_paths_function(size_t i);
+
 // Writes the numbers of the calls of a function to fail, ascending and counted from 1, and returns
 // how many there are. If step is above 1, these are the first call of each step-th path, from path
-// number phase on.
+// number phase on. If it is 0, these are all.
 size_t call_paths_choose(const char *function, long step, long phase, long *out_numbers,
                          size_t most);
 

@@ -116,6 +116,33 @@ void written_make(struct written *written, struct random *random)
     write_items(written, 0, 0);
 }
 
+void written_build(const struct written *written, struct built *built)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < written->num; i++) {
+        const struct statement *it = &written->statements[i];
+        braid_node *node = &built->nodes[i];
+        braid_loop how = it->how;
+        if (it->has_condition)
+            how.condition = built->words[it->to];
+        if (it->kind != ELSE && it->kind != END)
+            *node = built->add(built, it, depth);
+        if (it->kind == LOOP)
+            check_ok(braid_graph_begin_loop(built->graph, &how, node));
+        else if (it->kind == IF)
+            check_ok(braid_graph_begin_if(built->graph,
+                                          &(braid_if){ .condition = built->words[it->to] }, node));
+        else if (it->kind == ELSE)
+            check_ok(braid_graph_else(built->graph));
+        else if (it->kind == END)
+            check_ok(braid_graph_end(built->graph));
+        if (it->kind == LOOP || it->kind == IF)
+            built->regions[it->region] = *node;
+        depth += it->kind == LOOP || it->kind == IF;
+        depth -= it->kind == END;
+    }
+}
+
 // ---- the plain way ----
 
 // Behind the statement that ends a region, or that begins its second arm where there is one.

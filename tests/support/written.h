@@ -36,7 +36,20 @@ struct memory {
     uint64_t runs[MOST_STATEMENTS];
 };
 
+// The program as nodes of a graph.
+struct built {
+    braid_graph *graph;
+    braid_resource words[NUM_ALL];
+    // Adds the node of a statement, and is asked before a scope opens, which it does not add.
+    // `depth` scopes are open.
+    braid_node (*add)(struct built *built, const struct statement *it, uint32_t depth);
+    void *user;
+    braid_node nodes[MOST_STATEMENTS]; // ELSE and END have none
+    braid_node regions[NUM_REGIONS];
+};
+
 void written_make(struct written *written, struct random *random);
+void written_build(const struct written *written, struct built *built);
 struct memory written_run(const struct written *written);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "capture_file.h"
 #include "support/check.h"
+#include "support/owner.h"
 #include "tool/capture_frames.h"
 
 static const float *contents(const struct capture_file *file, const char *name)
@@ -101,13 +102,10 @@ static void capture_and_read(braid_exec *exec, struct capture_file *out_file)
 static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t number)
 {
     const uint32_t *end = words + 4, *second = words + 1, *far = words + 100;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     braid_resource buffer, local;
     braid_node node;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
     check_ok(braid_graph_add_transient(graph, "local", 16, 0, &local));
     check_ok(braid_graph_set_output(graph, buffer));
@@ -133,13 +131,11 @@ static void read_graph(struct capture_file *out_file, uint32_t *words, uint64_t 
                                                  .num_values = 8 },
                                   NULL));
     check_ok(braid_graph_add_empty(graph, &(braid_empty){ .node.name = "unneeded" }, NULL));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
     check_ok(braid_exec_set_arg(exec, node, 4, BRAID_ARG(second)));
     check_fails(braid_exec_capture(exec, NULL, NULL), BRAID_INVALID_ARGUMENT, "path");
     capture_and_read(exec, out_file);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
+    destroy_owned();
 }
 
 static void values_and_code_are_held(void **state)
@@ -178,13 +174,10 @@ static void pointers_to_versions_and_traps_are_held(void **state)
     void *memory[2] = { versions[0], versions[1] };
     const uint32_t *second = versions[1] + 2;
     struct capture_file file;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     braid_resource buffer, before;
     (void)state;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_versioned_buffer(graph, "state", memory, 2, 16, &buffer));
     check_ok(braid_graph_add_earlier_version(graph, buffer, 1, &before));
     check_ok(braid_graph_add_kernel(
@@ -193,7 +186,7 @@ static void pointers_to_versions_and_traps_are_held(void **state)
                               BRAID_ACCESSES({ buffer, BRAID_WRITE }, { before, BRAID_READ }),
                               BRAID_ARGS(BRAID_ARG(second), BRAID_TRAP()) },
         NULL));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
     for (int i = 0; i < 2; i++) {
         capture_and_read(exec, &file);
         const struct capture_argument *arguments = file.arguments.items;
@@ -206,9 +199,6 @@ static void pointers_to_versions_and_traps_are_held(void **state)
         check_ok(braid_exec_launch(exec, NULL));
     }
     check_ok(braid_exec_wait(exec));
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
 }
 
 static const struct capture_resource *resource_of_kind(const struct capture_file *file,
@@ -227,27 +217,21 @@ static void scratch_is_held_as_it_has_grown(void **state)
 {
     const uint64_t before = 64, after = 4096;
     struct capture_file file;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     braid_resource scratch;
     (void)state;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_scratch(graph, "scratch", before, 0, &scratch));
     const braid_kernel_node node = { .kernel = &kernel,
                                      BRAID_ARGS(braid_resource_address(&scratch)) };
     check_ok(braid_graph_add_kernel(graph, &node, NULL));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
     for (int i = 0; i < 2; i++) {
         capture_and_read(exec, &file);
         assert_int_equal(resource_of_kind(&file, CAPTURE_TRANSIENT)->bytes, i ? after : before);
         capture_file_finish(&file);
         check_ok(braid_exec_set_scratch(exec, scratch, after));
     }
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
 }
 
 // By a value of the next frame, which no launch has taken yet.
@@ -256,15 +240,12 @@ static void nodes_that_nothing_needs_are_disabled(void **state)
     static uint32_t words[4];
     const uint32_t is_off = 0, is_on = 1;
     struct capture_file file;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     braid_resource buffer, local;
     braid_parameter on;
     braid_node needs;
     (void)state;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
     check_ok(braid_graph_add_transient(graph, "local", 16, 0, &local));
     const braid_kernel maker = { .name = "makes", .cpu = do_nothing };
@@ -278,7 +259,7 @@ static void nodes_that_nothing_needs_are_disabled(void **state)
     check_ok(braid_graph_add_parameter(graph, "on", sizeof(is_off), &on));
     check_ok(braid_graph_use_parameter(
         graph, on, &(braid_parameter_use){ .node = needs, .target = BRAID_TARGET_ENABLED }));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
     check_ok(braid_exec_set_param(exec, on, &is_on));
     capture_and_read(exec, &file);
     assert_true(node_named(&file, "makes")->is_enabled);
@@ -287,9 +268,6 @@ static void nodes_that_nothing_needs_are_disabled(void **state)
     capture_and_read(exec, &file);
     assert_false(node_named(&file, "makes")->is_enabled);
     capture_file_finish(&file);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
 }
 
 static braid_node add_fill(braid_graph *graph, const char *name, braid_resource to)
@@ -318,14 +296,11 @@ static void bodies_are_held_in_order(void **state)
     static uint32_t words[4], flag;
     const uint64_t times = 5;
     struct capture_file file;
-    braid_device *device;
-    braid_graph *graph;
-    braid_exec *exec;
     braid_resource buffer, condition;
     braid_node loop;
     (void)state;
-    check_ok(braid_device_open(&(braid_device_options){ .backend = "cpu" }, &device));
-    check_ok(braid_graph_create(&graph));
+    braid_device *device = own_device("cpu");
+    braid_graph *graph = own_graph();
     check_ok(braid_graph_add_buffer(graph, "words", words, 16, &buffer));
     check_ok(braid_graph_add_buffer(graph, "flag", &flag, 4, &condition));
     check_ok(braid_graph_set_output(graph, buffer));
@@ -344,7 +319,7 @@ static void bodies_are_held_in_order(void **state)
     braid_node behind = add_fill(graph, "behind", buffer);
     check_ok(braid_graph_add_edge(graph, last, other));
     check_ok(braid_graph_add_edge(graph, behind, early));
-    check_ok(braid_exec_create(device, graph, &(braid_exec_options){ .capture = true }, &exec));
+    braid_exec *exec = own_exec(device, graph, &(braid_exec_options){ .capture = true });
     check_ok(braid_exec_set(exec, loop, BRAID_TARGET_TIMES, 0, &times));
     capture_and_read(exec, &file);
     const struct capture_node *held = node_named(&file, "loop"), *branch = node_named(&file, "if");
@@ -358,18 +333,15 @@ static void bodies_are_held_in_order(void **state)
     assert_true(place_of(&file, "behind") < place_of(&file, "loop"));
     assert_true(place_of(&file, "last") < place_of(&file, "second arm"));
     capture_file_finish(&file);
-    braid_exec_destroy(exec);
-    braid_graph_destroy(graph);
-    check_ok(braid_device_close(device));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_frame_is_held),
-                                        cmocka_unit_test(values_and_code_are_held),
-                                        cmocka_unit_test(pointers_to_versions_and_traps_are_held),
-                                        cmocka_unit_test(scratch_is_held_as_it_has_grown),
-                                        cmocka_unit_test(nodes_that_nothing_needs_are_disabled),
-                                        cmocka_unit_test(bodies_are_held_in_order) };
+    const struct CMUnitTest tests[] = { owning_test(the_next_frame_is_held),
+                                        owning_test(values_and_code_are_held),
+                                        owning_test(pointers_to_versions_and_traps_are_held),
+                                        owning_test(scratch_is_held_as_it_has_grown),
+                                        owning_test(nodes_that_nothing_needs_are_disabled),
+                                        owning_test(bodies_are_held_in_order) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

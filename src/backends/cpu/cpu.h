@@ -14,6 +14,7 @@
 #include "base/blockers.h"
 #include "base/clock.h"
 #include "base/note.h"
+#include "base/own_threads.h"
 #include "device/backend.h"
 
 enum { CPU_LINE_BYTES = 64 }; // two workers must not both write in one
@@ -213,7 +214,7 @@ struct cpu_core {
 };
 struct cpu_thread {
     struct cpu_backend *backend;
-    pthread_t handle;
+    struct own_thread own;
     struct cpu_seat seat;
 };
 

@@ -26,11 +26,13 @@ static void cpu_kernel_fill_work(struct backend_kernel *base, struct cpu_work *w
 }
 
 braid_status braid_cpu_kernel_load(struct backend *base, const braid_kernel *kernel,
-                                   enum kernel_use use, const uint32_t *arg_bytes,
-                                   uint32_t num_args, struct backend_kernel **out_kernel)
+                                   unsigned changes, const struct backend_change *change,
+                                   const uint32_t *arg_bytes, uint32_t num_args,
+                                   struct backend_kernel **out_kernel)
 {
     (void)base;
-    (void)use; // a launch tells of its grid
+    (void)changes; // a launch tells of its grid
+    (void)change;
     (void)arg_bytes;
     (void)num_args;
     if (!kernel->cpu)

@@ -4,12 +4,12 @@
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backends/cpu/cpu.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
-#include "base/signals.h"
 
 // ---- short waits ----
 
@@ -624,13 +624,12 @@ static braid_status start_thread(struct cpu_backend *backend)
 {
     uint32_t index = backend->num_threads;
     struct cpu_thread *thread = &backend->threads[index];
-    int error = pthread_create(&thread->handle, NULL, thread_main, thread);
+    char name[16];
+    snprintf(name, sizeof(name), "braid-cpu-%u", index % 10000);
+    int error = braid_own_thread_start(&thread->own, name, thread_main, thread);
     if (error)
         return braid_error(BRAID_UNAVAILABLE, "cpu: cannot start worker thread %u (error %d)",
                            index, error);
-    char name[16];
-    snprintf(name, sizeof(name), "braid-cpu-%u", index % 10000);
-    pthread_setname_np(thread->handle, name);
     backend->num_threads++;
     return BRAID_OK;
 }
@@ -645,12 +644,9 @@ braid_status braid_cpu_workers_start(struct cpu_backend *backend)
         backend->threads[i].backend = backend;
         braid_cpu_seat_init(&backend->threads[i].seat);
     }
-    sigset_t previous;
-    signals_block(&previous);
     braid_status status = BRAID_OK;
     for (uint32_t i = 0; i < num_threads && status == BRAID_OK; i++)
         status = start_thread(backend);
-    signals_restore(&previous);
     return status;
 }
 
@@ -661,6 +657,6 @@ void braid_cpu_workers_stop(struct cpu_backend *backend)
     braid_cpu_workers_wake(backend, UINT32_MAX);
     cpu_unlock(backend);
     for (uint32_t i = 0; i < backend->num_threads; i++)
-        pthread_join(backend->threads[i].handle, NULL);
+        braid_own_thread_join(&backend->threads[i].own);
     free(backend->threads);
 }

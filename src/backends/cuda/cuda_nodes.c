@@ -15,7 +15,8 @@ static struct cuda_kernel_parameters kernel_parameters(const struct backend_laun
     };
 }
 
-// An early start is an edge, and a priority is a hint.
+// An early start is an edge, and a priority is a hint. A driver refuses attributes as invalid that
+// it does not know.
 static gpu_result set_attributes(const struct gpu_backend *gpu, gpu_node node,
                                  const struct backend_launch *launch)
 {
@@ -31,7 +32,7 @@ static gpu_result set_attributes(const struct gpu_backend *gpu, gpu_node node,
         else if (attribute->id != GPU_LAUNCH_PRIORITY)
             result = GPU_NOT_SUPPORTED;
     }
-    return result;
+    return result == GPU_INVALID_VALUE ? GPU_NOT_SUPPORTED : result;
 }
 
 static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_behind *behind,

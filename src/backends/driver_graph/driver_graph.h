@@ -24,7 +24,8 @@ struct graph_playing {
     const struct places *places; // NULL: there is no other
     gpu_graph graph;             // owns the nodes; kept because changes name nodes of it
     gpu_executable executable;
-    gpu_node *nodes; // by task index, also in bodies; NULL: in an island, or without work
+    gpu_node *nodes; // by task index, also in bodies; NULL: in an island, or without work. An
+                     // island has the index of its first task
     struct graph_node_state *states;
     struct graph_islands islands;
     struct graph_times *times;           // NULL: nobody asked for times

@@ -81,7 +81,7 @@ static bool is_collected(const struct graph_builder *builder, gpu_node node)
 }
 
 // Collects the predecessors of the lane's next node: the node before it and the waits between.
-void braid_driver_graph_collect_after(struct graph_builder *builder, const struct graph_lane *state)
+static void collect_after(struct graph_builder *builder, const struct graph_lane *state)
 {
     const struct program *program = builder->stage->program;
     uint32_t lane = (uint32_t)(state - builder->lanes);
@@ -99,59 +99,36 @@ void braid_driver_graph_collect_after(struct graph_builder *builder, const struc
         builder->after[builder->num_after++] = root;
 }
 
-// The island that the lane's next operation is in, or NULL.
-static const struct program_island *island_at(const struct graph_builder *builder,
-                                              struct graph_lane *state)
+// If two loops or branches run at once, driver 580 may fail with CUDA_ERROR_LAUNCH_FAILED (719),
+// and in the body of a third it may hang. Some of 250 random programs did on an H100 and an H200.
+// So each is behind the one before; gpu_conditional_launch.c does the same for graphs.
+static void collect_last_loop(struct graph_builder *builder)
 {
-    const struct program *program = builder->stage->program;
-    const struct program_island *islands = program->islands;
-    size_t op = program->lanes[state - builder->lanes].first_op + state->num_done;
-    while (state->island < program->num_islands &&
-           islands[state->island].first_op + islands[state->island].num_ops <= op)
-        state->island++;
-    bool inside = state->island < program->num_islands && islands[state->island].first_op <= op;
-    return inside ? &islands[state->island] : NULL;
+    size_t i = 0;
+    if (!builder->last_loop)
+        return;
+    while (i < builder->num_after && builder->after[i] != builder->last_loop)
+        i++;
+    if (i == builder->num_after)
+        builder->after[builder->num_after++] = builder->last_loop;
 }
 
-// All that an island waits for stands before its first operation, where its node is added.
-static braid_status begin_island(struct graph_builder *builder, struct graph_lane *state)
-{
-    const struct program_island *island = &builder->stage->program->islands[state->island];
-    struct graph_playing *playing = builder->playing;
-    struct graph_island *item = &playing->islands.items[state->island];
-    braid_status status = braid_graph_islands->make(&playing->islands, builder->gpu, builder->stage,
-                                                    state->island, playing->times);
-    if (status || !item->island)
-        return status;
-    braid_driver_graph_collect_after(builder, state);
-    status = braid_driver_graph_build_kernel(builder, &item->task, &item->task.launch, state,
-                                             &item->node);
-    if (status)
-        return status;
-    state->first_wait = state->num_done + island->num_ops;
-    state->last = item->node;
-    state->last_is_kernel = true;
-    state->last_task = item->task.node;
-    playing->num_nodes++;
-    playing->base.num_islands++;
-    playing->base.num_island_nodes += island->num_calls;
-    return BRAID_OK;
-}
-
+// Adds the nodes of an operation that runs a task, which may be a loop or branch with bodies.
 static braid_status run(struct graph_builder *builder, struct graph_lane *state,
                         const braid_step *op)
 {
     const struct program *program = builder->stage->program;
-    const struct program_lane *lane = &program->lanes[op->lane];
-    const struct program_island *island = island_at(builder, state);
-    braid_status status = enter_place(builder, lane->place);
-    if (!status && island && island->first_op == lane->first_op + state->num_done)
-        status = begin_island(builder, state);
-    if (status || (island && builder->playing->islands.items[state->island].island) ||
-        !program_runs(program, op))
+    const bool has_body = work_has_body(builder->stage->frame->tasks[op->node].kind);
+    braid_status status = enter_place(builder, program->lanes[op->lane].place);
+    if (status || !program_takes_time(program, op))
         return status;
-    braid_driver_graph_collect_after(builder, state);
-    return braid_driver_graph_build_task(builder, state, op);
+    collect_after(builder, state);
+    if (has_body)
+        collect_last_loop(builder);
+    status = braid_driver_graph_build_task(builder, state, op);
+    if (has_body)
+        builder->last_loop = state->last;
+    return status;
 }
 
 // A position behind waits that no task follows is the end of nodes of other lanes. A node without
@@ -159,7 +136,7 @@ static braid_status run(struct graph_builder *builder, struct graph_lane *state,
 static braid_status publish(struct graph_builder *builder, struct graph_lane *state,
                             const braid_step *op)
 {
-    braid_driver_graph_collect_after(builder, state);
+    collect_after(builder, state);
     braid_status status = BRAID_OK;
     if (builder->num_after > 1 || (builder->num_after == 1 && !state->last)) {
         const struct gpu_behind behind = graph_behind_here(builder);
@@ -180,7 +157,7 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
                                  const braid_step *op)
 {
     gpu_node node;
-    braid_driver_graph_collect_after(builder, state);
+    collect_after(builder, state);
     const struct gpu_behind behind = graph_behind_here(builder);
     braid_status status =
         braid_driver_graph_frames_add(builder->playing->frames, builder->stage, &behind, op, &node);
@@ -195,13 +172,6 @@ static braid_status order_frames(struct graph_builder *builder, struct graph_lan
     return BRAID_OK;
 }
 
-static braid_status enter(struct graph_builder *builder, struct graph_lane *state,
-                          const braid_step *op)
-{
-    braid_status status = enter_place(builder, builder->stage->program->lanes[op->lane].place);
-    return status ? status : braid_driver_graph_enter(builder, state, op);
-}
-
 static braid_status walk_ops(struct graph_builder *builder)
 {
     const struct program *program = builder->stage->program;
@@ -210,12 +180,10 @@ static braid_status walk_ops(struct graph_builder *builder)
         const braid_step *op = &program->ops[i];
         struct graph_lane *state = &builder->lanes[op->lane];
         // A wait takes effect with the lane's next node.
-        if (op->kind == BRAID_STEP_RUN)
+        if (program_has_node(op))
             status = run(builder, state, op);
         else if (op->kind == BRAID_STEP_RECORD)
             status = publish(builder, state, op);
-        else if (op->kind == BRAID_STEP_LOOP)
-            status = enter(builder, state, op);
         else if (op->kind != BRAID_STEP_WAIT)
             status = order_frames(builder, state, op);
         state->num_done++;

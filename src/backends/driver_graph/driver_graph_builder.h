@@ -14,7 +14,6 @@ struct graph_lane {
     gpu_node note;     // noted the last end that was noted; NULL: none was
     bool last_is_kernel;
     uint32_t last_task; // whose node the last one is
-    uint32_t island;    // the next of the plan's program that is on it or on a later lane
 };
 
 struct graph_builder {
@@ -42,33 +41,13 @@ static inline struct gpu_behind graph_behind_here(const struct graph_builder *bu
                                 .priority = builder->stage->priority };
 }
 
-// driver_graph_build.c: collects all nodes that the next one of a lane is behind.
-void braid_driver_graph_collect_after(struct graph_builder *builder,
-                                      const struct graph_lane *state);
-// Builds the frame, or a body, into a graph, for the stage and the playing of `from`.
+// driver_graph_build.c: builds the frame, or a body, into a graph, for the stage and the playing of
+// `from`.
 braid_status braid_driver_graph_build_region(const struct graph_builder *from,
                                              const struct program *program, gpu_graph graph);
 
-// driver_graph_enter.c: adds the nodes of a loop or branch, with its bodies and times.
-braid_status braid_driver_graph_enter(struct graph_builder *builder, struct graph_lane *state,
-                                      const braid_step *op);
-// Adds the driver's node of it behind the nodes collected, and its bodies into graphs of that.
-braid_status braid_driver_graph_add_bodies(struct graph_builder *builder, const braid_step *op,
-                                           const struct backend_task *task, gpu_node *out_node);
-
-// driver_graph_task.c: adds a kernel behind the nodes collected.
-braid_status braid_driver_graph_build_kernel(struct graph_builder *builder,
-                                             const struct backend_task *task,
-                                             const struct backend_launch *launch,
-                                             const struct graph_lane *state, gpu_node *out_node);
-// Adds the stamp that a task, which is no kernel with text, begins behind, and that behind its end,
-// which is *node then.
-braid_status braid_driver_graph_build_begin_stamp(struct graph_builder *builder,
-                                                  struct graph_lane *state,
-                                                  const struct backend_task *task);
-braid_status braid_driver_graph_build_end_stamp(struct graph_builder *builder,
-                                                const struct backend_task *task, gpu_node *node);
-// Adds the nodes of a task, with its times, behind the nodes collected: the lane's next.
+// driver_graph_task.c: adds the nodes of a task, with its times, behind the nodes collected: the
+// lane's next.
 braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                            const braid_step *op);
 

@@ -79,7 +79,7 @@ braid_status braid_driver_graph_prefetch(struct graph_prefetches *prefetches,
     braid_status status = BRAID_OK;
     if (!*kernel)
         status = braid_gpu_kernel_load_changed(prefetches->gpu, gpu_kernel_from(launch->kernel),
-                                               GPU_PREFETCHES, kernel);
+                                               KERNEL_PREFETCHES, kernel);
     if (status || !*kernel)
         return status;
     void **more = prefetches->args + launch->num_args;

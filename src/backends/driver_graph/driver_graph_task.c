@@ -15,10 +15,9 @@ static bool may_start_early(const struct graph_builder *builder,
            state->last_is_kernel;
 }
 
-braid_status braid_driver_graph_build_kernel(struct graph_builder *builder,
-                                             const struct backend_task *task,
-                                             const struct backend_launch *launch,
-                                             const struct graph_lane *state, gpu_node *out_node)
+static braid_status build_kernel(struct graph_builder *builder, const struct backend_task *task,
+                                 const struct backend_launch *launch,
+                                 const struct graph_lane *state, gpu_node *out_node)
 {
     const struct gpu_edge_data early = {
         .from_port = launch->start == BACKEND_STARTS_AS_BLOCKS_BEGIN ? GPU_EDGE_PORT_BEGUN
@@ -100,18 +99,35 @@ static braid_status build_begin_note(struct graph_builder *builder, struct graph
     return status;
 }
 
+// Adds the node of a loop or branch behind the nodes collected, and its bodies into graphs of that.
+static braid_status add_bodies(struct graph_builder *builder, const braid_step *op,
+                               const struct backend_task *task, gpu_node *out_node)
+{
+    const struct program *program = builder->stage->program;
+    const struct program *body = &program->bodies[op->position];
+    struct graph_playing *playing = builder->playing;
+    const struct gpu_behind behind = graph_behind_here(builder);
+    gpu_graph inside[2] = { NULL };
+    braid_status status = braid_driver_graph_loops_add(playing->loops, &behind, program, body, task,
+                                                       out_node, inside);
+    playing->is_conditional = true;
+    playing->num_nodes++; // the kernel before it
+    for (uint32_t i = 0; i <= body->has_else && !status; i++)
+        status = braid_driver_graph_build_region(builder, &body[i], inside[i]);
+    return status;
+}
+
 static braid_status add_node(struct graph_builder *builder, const braid_step *op,
                              const struct backend_task *task, const struct graph_lane *state,
                              gpu_node *out_node)
 {
     if (work_has_body(task->kind))
-        return braid_driver_graph_add_bodies(builder, op, task, out_node);
+        return add_bodies(builder, op, task, out_node);
     if (task->kind == WORK_KERNEL) {
         struct backend_launch launch = task->launch;
         braid_status status =
             braid_driver_graph_prefetch(builder->playing->prefetches, task, &launch);
-        return status ? status
-                      : braid_driver_graph_build_kernel(builder, task, &launch, state, out_node);
+        return status ? status : build_kernel(builder, task, &launch, state, out_node);
     }
     bool joins =
         task->kind == WORK_POST && braid_gpu_post_joins(task); // with a task captured later
@@ -131,9 +147,8 @@ static braid_status add_stamp(struct graph_builder *builder, const struct backen
                                               out_node);
 }
 
-braid_status braid_driver_graph_build_begin_stamp(struct graph_builder *builder,
-                                                  struct graph_lane *state,
-                                                  const struct backend_task *task)
+static braid_status add_begin_stamp(struct graph_builder *builder, struct graph_lane *state,
+                                    const struct backend_task *task)
 {
     gpu_node stamp = NULL;
     state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
@@ -143,8 +158,8 @@ braid_status braid_driver_graph_build_begin_stamp(struct graph_builder *builder,
     return status;
 }
 
-braid_status braid_driver_graph_build_end_stamp(struct graph_builder *builder,
-                                                const struct backend_task *task, gpu_node *node)
+static braid_status add_end_stamp(struct graph_builder *builder, const struct backend_task *task,
+                                  gpu_node *node)
 {
     builder->after[0] = *node;
     builder->num_after = 1;
@@ -156,14 +171,14 @@ static braid_status add_between_stamps(struct graph_builder *builder, const brai
                                        const struct backend_task *task, struct graph_lane *state,
                                        gpu_node *out_node)
 {
-    braid_status status = braid_driver_graph_build_begin_stamp(builder, state, task);
+    braid_status status = add_begin_stamp(builder, state, task);
     if (!status)
         status = add_node(builder, op, task, state, out_node);
     state->last = *out_node;
-    return status ? status : braid_driver_graph_build_end_stamp(builder, task, &state->last);
+    return status ? status : add_end_stamp(builder, task, &state->last);
 }
 
-// A kernel that can writes its times itself.
+// A kernel that can writes its times itself. That of a loop or branch writes those of its calls.
 static braid_status add_timed(struct graph_builder *builder, const braid_step *op,
                               const struct backend_task *task, struct graph_lane *state,
                               gpu_node *out_node)
@@ -171,14 +186,14 @@ static braid_status add_timed(struct graph_builder *builder, const braid_step *o
     struct backend_launch launch;
     bool inside = false;
     braid_status status = BRAID_OK;
-    if (task->kind == WORK_KERNEL)
+    if (task->kind == WORK_KERNEL && op->kind == BRAID_STEP_RUN)
         status = braid_driver_graph_times_launch(builder->playing->times, task, &launch, &inside);
     if (!status && !inside)
         return add_between_stamps(builder, op, task, state, out_node);
     if (!status)
         status = braid_driver_graph_prefetch(builder->playing->prefetches, task, &launch);
     if (!status)
-        status = braid_driver_graph_build_kernel(builder, task, &launch, state, out_node);
+        status = build_kernel(builder, task, &launch, state, out_node);
     state->last = *out_node;
     state->last_is_kernel = true;
     return status;
@@ -202,6 +217,8 @@ braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct
         state->last = *node;
         state->last_is_kernel = task->kind == WORK_KERNEL;
     }
+    if (op->kind == BRAID_STEP_LOOP) // its successor would wait on the device for all iterations
+        state->last_is_kernel = false;
     builder->playing->states[index].is_detoured = task->detour && task->kind != WORK_HOST;
     state->last_task = index;
     state->first_wait = state->num_done + 1;

@@ -111,6 +111,17 @@ static void lay_out(struct graph_times *times, const struct stage *stage)
         times->kept_at + (size_t)times->num_rows * times->room * sizeof(struct gpu_stamp);
 }
 
+static braid_status take_memory(struct graph_times *times)
+{
+    void *memory = NULL;
+    braid_status status =
+        braid_gpu_kept_memory_take(times->gpu, BRAID_MEMORY_DEVICE,
+                                   times->num_bytes + sizeof(uint64_t), // the last: a clock's
+                                   &memory);
+    times->memory = memory;
+    return status;
+}
+
 // All except the times kept, which every frame writes.
 static braid_status upload(struct graph_times *times)
 {
@@ -119,15 +130,10 @@ static braid_status upload(struct graph_times *times)
         return braid_error_no_memory(what_times);
     if (times->num_rows)
         memcpy(begin, times->rows, times->num_rows * sizeof(*times->rows));
-    void *memory = NULL;
-    braid_status status =
-        braid_gpu_kept_memory_take(times->gpu, BRAID_MEMORY_DEVICE,
-                                   times->num_bytes + sizeof(uint64_t), // the last: a clock's
-                                   &memory);
-    times->memory = memory;
+    braid_status status = take_memory(times);
     if (!status)
-        status =
-            braid_gpu_copy_now(times->gpu, memory, begin, times->kept_at, "making room for times");
+        status = braid_gpu_copy_now(times->gpu, times->memory, begin, times->kept_at,
+                                    "making room for times");
     free(begin);
     return status;
 }
@@ -164,6 +170,8 @@ static braid_status fill(struct graph_times *times, const struct stage *stage)
                                    sizeof(*times->args));
     if (times->store.failed)
         return braid_error_no_memory(what_times);
+    if (times->program->is_island)
+        return braid_gpu_clock_check(times->gpu);
     braid_status status = find_kernels(times);
     if (status)
         return status;
@@ -252,8 +260,12 @@ braid_status braid_driver_graph_times_launch(struct graph_times *times,
                                              struct backend_launch *out_launch, bool *out_inside)
 {
     struct graph_time *time = &times->nodes[task->node];
+    *out_launch = task->launch;
+    *out_inside = time->inside;
+    if (time->inside) // by its calls
+        return BRAID_OK;
     braid_status status = braid_gpu_kernel_load_changed(
-        times->gpu, gpu_kernel_from(task->launch.kernel), GPU_WRITES_TIMES, &time->kernel);
+        times->gpu, gpu_kernel_from(task->launch.kernel), KERNEL_WRITES_TIMES, &time->kernel);
     if (status)
         return status;
     time->inside = *out_inside = braid_driver_graph_times_launch_again(times, task, out_launch);
@@ -293,6 +305,28 @@ void braid_driver_graph_times_note_inside(struct graph_times *times, uint32_t ta
     times->nodes[task].inside = true;
 }
 
+// The calls write where times are kept.
+braid_status braid_driver_graph_times_add_whole(struct graph_times *times, uint32_t num_stamps,
+                                                void **out_stamps)
+{
+    times->num_rows = num_stamps;
+    times->num_bytes = (size_t)num_stamps * times->room * sizeof(struct gpu_stamp);
+    braid_status status = take_memory(times);
+    *out_stamps = times->memory;
+    return status;
+}
+
+void braid_driver_graph_times_note_stamp(struct graph_times *times, uint32_t task, uint32_t stamp)
+{
+    times->nodes[task].row = stamp;
+    times->nodes[task].inside = true;
+}
+
+uint32_t braid_driver_graph_times_next(const struct graph_times *times)
+{
+    return (uint32_t)(times->num_frames % times->room);
+}
+
 braid_status braid_driver_graph_times_add_keep(struct graph_times *times,
                                                const struct gpu_behind *behind)
 {
@@ -326,9 +360,9 @@ struct graph_tallies *braid_driver_graph_times_tallies(const struct graph_times 
     return times->tallies;
 }
 
-void braid_driver_graph_times_launched(struct graph_times *times)
+void braid_driver_graph_times_launched(struct graph_times *times, uint32_t num_frames)
 {
-    times->num_frames++;
+    times->num_frames += num_frames;
 }
 
 // A stamp that no block wrote is zero.

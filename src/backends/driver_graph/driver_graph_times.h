@@ -43,6 +43,15 @@ void *braid_driver_graph_times_of_island(struct graph_times *times, uint32_t fir
 // It was made: its tasks write their times themselves.
 void braid_driver_graph_times_note_inside(struct graph_times *times, uint32_t task);
 
+// For a program that is one island: makes room for the frames that are kept, each with so many
+// stamps. The calls write there themselves. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_driver_graph_times_add_whole(struct graph_times *times, uint32_t num_stamps,
+                                                void **out_stamps);
+// A task has that stamp of each frame.
+void braid_driver_graph_times_note_stamp(struct graph_times *times, uint32_t task, uint32_t stamp);
+// Returns which of those frames the next launch begins with.
+uint32_t braid_driver_graph_times_next(const struct graph_times *times);
+
 // Adds the node that keeps the times of a frame, behind all others.
 braid_status braid_driver_graph_times_add_keep(struct graph_times *times,
                                                const struct gpu_behind *behind);
@@ -52,8 +61,8 @@ braid_status braid_driver_graph_times_add_tally(struct graph_times *times,
                                                 gpu_node *out_node);
 // Returns the tallies of a plan's program with bodies.
 struct graph_tallies *braid_driver_graph_times_tallies(const struct graph_times *times);
-// A frame was launched.
-void braid_driver_graph_times_launched(struct graph_times *times);
+// Frames were launched.
+void braid_driver_graph_times_launched(struct graph_times *times, uint32_t num_frames);
 
 // See player.read_times.
 braid_status braid_driver_graph_times_read(const struct graph_times *times,

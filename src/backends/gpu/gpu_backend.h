@@ -129,17 +129,6 @@ struct gpu_build {
     const char *expression; // names the entry; NULL: the kernel's name does
 };
 
-// Changes of a kernel's text, with parameters behind its own. Each is a bit.
-enum gpu_change {
-    GPU_UNCHANGED = 0,
-    GPU_WRITES_TIMES = 1, // gpu_ptx_stamps.h
-    GPU_READS_GRID = 2,   // gpu_ptx_grid.h
-    GPU_PREFETCHES = 4,   // gpu_ptx_prefetch.h; also of one that writes its times
-    GPU_NOTES = 8,        // its begin and end: gpu_ptx_notes.h
-    GPU_NOTES_BEGIN = 16, // its begin only
-    GPU_CHANGED = 32,     // by its backend_change; also of one that reads its grid
-};
-
 // The source of a kernel's code: the program's own function, an image or source text. This lives
 // while a graph uses it.
 struct gpu_code {
@@ -149,8 +138,8 @@ struct gpu_code {
     const void *image;  // to load
     const char *source; // to compile
     struct gpu_build build;
-    enum gpu_change change;
-    const struct backend_change *own; // where GPU_CHANGED is in `change`; otherwise NULL
+    unsigned changes;                    // enum kernel_change
+    const struct backend_change *change; // where KERNEL_CHANGED is one of them; otherwise NULL
 };
 
 // A function of a loaded module, or the program's own. Shared and counted.
@@ -337,7 +326,8 @@ braid_status braid_gpu_copy_now(const struct gpu_backend *gpu, void *to, const v
 // The same kernel, changed; unloaded likewise. *out_kernel is NULL where it cannot be: the log is
 // told why, once for each kernel. The device is current. Errors: as kernel_load.
 braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_kernel *kernel,
-                                           enum gpu_change change, struct gpu_kernel **out_kernel);
+                                           enum kernel_change change,
+                                           struct gpu_kernel **out_kernel);
 
 // gpu_submit.c: the fill that notes that the task has begun or ended.
 struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended);
@@ -380,7 +370,6 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     X(gpu, call_program)                                                                           \
     X(gpu, call_capturing)                                                                         \
     X(gpu, kernel_load)                                                                            \
-    X(gpu, kernel_load_with)                                                                       \
     X(gpu, kernel_text)                                                                            \
     X(gpu, kernel_unload)                                                                          \
     X(gpu, count_blocks)                                                                           \

@@ -7,7 +7,13 @@
 
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with)
 {
-    const struct gpu_edit edit = { from, to, with }, *items = edits->items.items;
+    braid_gpu_edit_part(edits, from, to, with, strlen(with));
+}
+
+void braid_gpu_edit_part(struct gpu_edits *edits, const char *from, const char *to,
+                         const char *with, size_t length)
+{
+    const struct gpu_edit edit = { from, to, with, length }, *items = edits->items.items;
     const size_t num = edits->items.num;
     bool is_in_order = from <= to && (num == 0 || items[num - 1].to <= from);
     edits->failed |= !is_in_order || !braid_array_put(&edits->items, &edit, sizeof(edit));
@@ -18,15 +24,15 @@ char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text)
     const struct gpu_edit *items = edits->items.items;
     size_t bytes = strlen(text) + 1;
     for (size_t i = 0; i < edits->items.num; i++)
-        bytes += strlen(items[i].with);
+        bytes += items[i].length;
     char *made = edits->failed ? NULL : malloc(bytes);
     char *to = made;
     for (size_t i = 0; made && i < edits->items.num; i++) {
         const struct gpu_edit *edit = &items[i];
-        size_t before = (size_t)(edit->from - text), length = strlen(edit->with);
+        size_t before = (size_t)(edit->from - text);
         memcpy(to, text, before);
-        memcpy(to + before, edit->with, length);
-        to += before + length;
+        memcpy(to + before, edit->with, edit->length);
+        to += before + edit->length;
         text = edit->to;
     }
     if (made)

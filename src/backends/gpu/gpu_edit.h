@@ -10,6 +10,7 @@
 struct gpu_edit {
     const char *from, *to; // in the old text
     const char *with;      // lives until the edits are applied
+    size_t length;         // its bytes
 };
 
 struct gpu_edits {
@@ -19,6 +20,9 @@ struct gpu_edits {
 
 // Puts `with` in place of the old text between two places, neither before an earlier edit.
 void braid_gpu_edit(struct gpu_edits *edits, const char *from, const char *to, const char *with);
+// The same with a part of a text.
+void braid_gpu_edit_part(struct gpu_edits *edits, const char *from, const char *to,
+                         const char *with, size_t length);
 
 // The new text, for the caller to free; NULL: it failed.
 char *braid_gpu_apply_edits(const struct gpu_edits *edits, const char *text);

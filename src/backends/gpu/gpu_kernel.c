@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/gpu/gpu_module.h"
-#include "backends/gpu/gpu_ptx_notes.h"
+#include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
 
 // Counts the function's parameters. Past the last one the driver says that the index is invalid.
@@ -79,8 +79,8 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
     const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
     gpu_result result = gpu->api->module_function(&loaded->function, loaded->module->handle, entry);
     loaded->base.waits_first = loaded->module->waits_first;
-    loaded->base.notes_end = code->change == GPU_NOTES;
-    loaded->base.notes_begin = loaded->base.notes_end || code->change == GPU_NOTES_BEGIN;
+    loaded->base.notes_end = code->changes & KERNEL_NOTES;
+    loaded->base.notes_begin = code->changes & (KERNEL_NOTES | KERNEL_NOTES_BEGIN);
     if (result == GPU_SUCCESS)
         return BRAID_OK;
     char what[256];
@@ -148,18 +148,10 @@ static braid_status create_kernel(struct gpu_backend *gpu, const braid_kernel *k
     return BRAID_OK;
 }
 
-// Parameters behind the kernel's own.
-static uint32_t num_added(const struct gpu_kernel *kernel)
-{
-    return kernel->code.own           ? kernel->code.own->num_parameters
-           : kernel->base.notes_begin ? GPU_NOTE_PARAMETERS
-                                      : 0;
-}
-
 static braid_status check_args(const struct gpu_kernel *loaded, const braid_kernel *kernel,
                                const uint32_t *arg_bytes, uint32_t num_args)
 {
-    uint32_t num = loaded->num_parameters - num_added(loaded);
+    uint32_t num = loaded->num_parameters - braid_gpu_ptx_parameters(&loaded->code);
     if (!loaded->parameter_bytes)
         return BRAID_OK;
     if (num_args != num)
@@ -187,10 +179,20 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
     return kernel;
 }
 
+static const char *why_unchanged(const struct gpu_backend *gpu, const struct gpu_code *code)
+{
+    return code->changes & ~gpu->ops.kernel_changes ? "its device changes no kernels"
+           : code->changes && code->function        ? "it is the program's own function"
+                                                    : NULL;
+}
+
 // A kernel that is loaded is found also while another thread loads something else.
 static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *kernel,
                                  const struct gpu_code *code, struct gpu_kernel **out_kernel)
 {
+    const char *reason = why_unchanged(gpu, code);
+    if (reason)
+        return braid_gpu_refuse_changes(kernel, code, reason);
     struct gpu_kernel *loaded = find_kernel(gpu, code);
     braid_status status = BRAID_OK;
     if (!loaded) {
@@ -204,16 +206,26 @@ static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *ke
     return status;
 }
 
-static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                const struct gpu_code *code, const uint32_t *arg_bytes,
-                                uint32_t num_args, struct backend_kernel **out_kernel)
+braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
+                                   unsigned changes, const struct backend_change *change,
+                                   const uint32_t *arg_bytes, uint32_t num_args,
+                                   struct backend_kernel **out_kernel)
 {
+    struct gpu_backend *gpu = gpu_from(backend);
+    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
     struct gpu_kernel *loaded = NULL;
     struct gpu_scope scope;
+    if (!code.key)
+        return braid_error(
+            BRAID_UNSUPPORTED,
+            "kernel '%s' has no code for %s: neither a function, nor an image, nor source",
+            kernel->name, gpu->label);
+    code.changes = changes;
+    code.change = change;
     braid_status status = braid_gpu_enter(gpu, &scope, "loading a kernel");
     if (status)
         return status;
-    status = find_or_load(gpu, kernel, code, &loaded);
+    status = find_or_load(gpu, kernel, &code, &loaded);
     braid_gpu_leave(gpu, &scope);
     if (status)
         return status;
@@ -226,76 +238,6 @@ static braid_status load_kernel(struct gpu_backend *gpu, const braid_kernel *ker
     return BRAID_OK;
 }
 
-static braid_status load_reading_grid(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                      struct gpu_code code, const uint32_t *arg_bytes,
-                                      uint32_t num_args, struct backend_kernel **out_kernel)
-{
-    code.change = GPU_READS_GRID;
-    if (gpu->vendor->index == GPU_HIP)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "the launch of kernel '%s' has grid_from, and %s has no grids that are "
-                           "read from memory",
-                           kernel->name, gpu->label);
-    if (!code.image && !code.source)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "kernel '%s' cannot read its grid from memory on %s: that is done for "
-                           "kernels with source or PTX",
-                           kernel->name, gpu->label);
-    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
-}
-
-static braid_status load_noting(struct gpu_backend *gpu, const braid_kernel *kernel,
-                                struct gpu_code code, const uint32_t *arg_bytes, uint32_t num_args,
-                                struct backend_kernel **out_kernel)
-{
-    code.change = GPU_NOTES;
-    if (gpu->vendor->index == GPU_HIP || (!code.image && !code.source))
-        return braid_error(BRAID_UNSUPPORTED, "kernel '%s' has no PTX that can be changed",
-                           kernel->name);
-    struct error_attempt attempt;
-    braid_error_begin_attempt(&attempt);
-    braid_status status = load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
-    braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
-    code.change = GPU_NOTES_BEGIN;
-    return status == BRAID_UNSUPPORTED
-               ? load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel)
-               : status;
-}
-
-braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *kernel,
-                                   enum kernel_use use, const uint32_t *arg_bytes,
-                                   uint32_t num_args, struct backend_kernel **out_kernel)
-{
-    struct gpu_backend *gpu = gpu_from(backend);
-    const struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    if (use == KERNEL_READS_GRID)
-        return load_reading_grid(gpu, kernel, code, arg_bytes, num_args, out_kernel);
-    if (use == KERNEL_NOTES)
-        return load_noting(gpu, kernel, code, arg_bytes, num_args, out_kernel);
-    if (!code.key)
-        return braid_error(
-            BRAID_UNSUPPORTED,
-            "kernel '%s' has no code for %s: neither a function, nor an image, nor source",
-            kernel->name, gpu->label);
-    return load_kernel(gpu, kernel, &code, arg_bytes, num_args, out_kernel);
-}
-
-braid_status braid_gpu_kernel_load_with(struct backend *backend, const braid_kernel *kernel,
-                                        const struct backend_launch *launch,
-                                        const struct backend_change *change,
-                                        struct backend_kernel **out_kernel)
-{
-    struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
-    if (!code.image && !code.source)
-        return braid_error(BRAID_UNSUPPORTED,
-                           "kernel '%s' cannot %s: it is the program's own function", kernel->name,
-                           change->what);
-    code.change = GPU_CHANGED | (launch->grid_from ? GPU_READS_GRID : 0);
-    code.own = change;
-    return load_kernel(gpu, kernel, &code, launch->arg_bytes, launch->num_args, out_kernel);
-}
-
 braid_status braid_gpu_kernel_text(struct backend *backend, struct backend_kernel *kernel,
                                    const char **out_text)
 {
@@ -303,37 +245,29 @@ braid_status braid_gpu_kernel_text(struct backend *backend, struct backend_kerne
     return braid_gpu_find_text(gpu_from(backend), gpu_kernel_from(kernel), out_text, &reason);
 }
 
-static braid_status load_changed(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
-                                 enum gpu_change change, struct gpu_kernel **out_kernel)
+braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_kernel *kernel,
+                                           enum kernel_change change,
+                                           struct gpu_kernel **out_kernel)
 {
     const braid_kernel named = { .name = kernel->entry };
+    const bool is_changed = kernel->code.changes & ~(unsigned)KERNEL_WRITES_TIMES;
     struct gpu_code code = kernel->code;
-    const bool is_changed = code.change && code.change != GPU_WRITES_TIMES;
-    code.change |= change;
-    if ((!code.image && !code.source) || is_changed)
-        return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->entry,
-                           braid_gpu_change_text(&code),
-                           is_changed ? "it is changed already"
-                                      : "it is the program's own function");
-    return find_or_load(gpu, &named, &code, out_kernel);
-}
-
-braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_kernel *kernel,
-                                           enum gpu_change change, struct gpu_kernel **out_kernel)
-{
     struct error_attempt attempt;
     *out_kernel = NULL;
     if (atomic_load_explicit(&kernel->cannot, memory_order_relaxed) & change)
         return BRAID_OK;
     braid_error_begin_attempt(&attempt);
-    braid_status status = load_changed(gpu, kernel, change, out_kernel);
+    code.changes |= change;
+    braid_status status = is_changed
+                              ? braid_gpu_refuse_changes(&named, &code, "it is changed already")
+                              : find_or_load(gpu, &named, &code, out_kernel);
     if (status != BRAID_UNSUPPORTED) {
         braid_error_end_attempt(&attempt, status);
         return status;
     }
     // Nothing that is told so changes while the kernel is loaded.
     atomic_fetch_or_explicit(&kernel->cannot, change, memory_order_relaxed);
-    const char *so = change == GPU_WRITES_TIMES ? "timed around" : "prefetches nothing";
+    const char *so = change == KERNEL_WRITES_TIMES ? "timed around" : "prefetches nothing";
     braid_error_end_noted(&attempt, braid_error(status, "%s: %s", so, braid_error_message()));
     return BRAID_OK;
 }

@@ -5,11 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/gpu/gpu_ptx_early.h"
-#include "backends/gpu/gpu_ptx_grid.h"
-#include "backends/gpu/gpu_ptx_notes.h"
-#include "backends/gpu/gpu_ptx_prefetch.h"
-#include "backends/gpu/gpu_ptx_stamps.h"
+#include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
 
 enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
@@ -85,37 +81,6 @@ static void note_unknown(const braid_kernel *kernel, const struct ptx_reason *re
     braid_error_end_noted(&attempt, status);
 }
 
-// The text with its kernels waiting first. *out_loaded false: it stays as it is, or the driver does
-// not take it, be it because its compiler is older than the text.
-static braid_status load_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                 const char *text, gpu_module *out_handle, bool *out_loaded)
-{
-    struct ptx_reason reason;
-    char *changed = braid_gpu_ptx_with_early_start(text, &reason);
-    *out_loaded = false;
-    if (!changed && reason.is_unknown)
-        note_unknown(kernel, &reason);
-    if (!changed)
-        return *reason.text ? BRAID_OK : braid_error_no_memory("a kernel's text");
-    gpu_result result = gpu->api->module_load(out_handle, changed);
-    free(changed);
-    *out_loaded = result == GPU_SUCCESS;
-    return braid_gpu_refuses_text(result) ? BRAID_OK : check_loaded(gpu, kernel, result);
-}
-
-// Text costs no more than machine code: then the driver assembles it, and keeps the result. Where
-// the compiler fails it would fail for machine code too.
-static braid_status compile_waiting(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                    const struct gpu_code *code, struct gpu_module *module)
-{
-    char *text = NULL;
-    braid_status status = compile(gpu, kernel, code, true, module, &text);
-    if (!status)
-        status = load_waiting(gpu, kernel, text, &module->handle, &module->waits_first);
-    module->text = text;
-    return status;
-}
-
 static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
                                      const struct gpu_code *code, struct gpu_module *module)
 {
@@ -128,125 +93,63 @@ static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_
     return status;
 }
 
-static bool may_start_early(const struct gpu_backend *gpu)
-{
-    return gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
-}
-
-const char *braid_gpu_change_text(const struct gpu_code *code)
-{
-    const enum gpu_change change = code->change;
-    return change & GPU_CHANGED         ? code->own->what
-           : change == GPU_READS_GRID   ? "read its grid from memory"
-           : change == GPU_WRITES_TIMES ? "write its times"
-           : change == GPU_NOTES        ? "note its begin and end"
-           : change == GPU_NOTES_BEGIN  ? "note its begin"
-                                        : "fetch inputs of the next kernel";
-}
-
-static braid_status refuse_change(const braid_kernel *kernel, const struct gpu_code *code,
-                                  const char *reason)
+braid_status braid_gpu_refuse_changes(const braid_kernel *kernel, const struct gpu_code *code,
+                                      const char *reason)
 {
     return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->name,
-                       braid_gpu_change_text(code), reason);
+                       braid_gpu_ptx_describe(code), reason);
 }
 
-// The kernel's reads of its grid are changed like others.
-static char *text_of_own(const char *text, const struct gpu_code *code,
-                         struct ptx_reason *out_reason)
+// Loads the text with the changes. The wait that all kernels of new devices get is no must: without
+// other changes this loads nothing if the wait cannot be put in. It also loads nothing if the
+// driver does not take the text, be it because its compiler is older than the text.
+static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                              const struct gpu_code *code, const char *text, unsigned changes,
+                              struct gpu_module *module)
 {
-    const bool reads = code->change & GPU_READS_GRID;
-    char *reading = reads ? braid_gpu_ptx_with_read_grid(text, out_reason) : NULL;
-    char *made = reads && !reading
-                     ? NULL
-                     : code->own->change_text(code->own, reading ? reading : text, out_reason);
-    free(reading);
-    return made;
-}
-
-// A text that waits is not changed to wait again, so the wait of a kernel that prefetches comes
-// first. A kernel that also writes its times writes the end before it prefetches.
-static char *prefetching_text(const char *text, const struct gpu_code *code,
-                              struct ptx_reason *out_reason)
-{
-    const bool stays = !(code->change & GPU_WRITES_TIMES);
-    char *writing = stays ? NULL : braid_gpu_ptx_with_stamps(text, out_reason);
-    const char *before = stays ? text : writing;
-    char *waiting = before ? braid_gpu_ptx_with_early_start(before, out_reason) : NULL;
-    char *made = waiting ? braid_gpu_ptx_with_prefetch(waiting, out_reason) : NULL;
-    free(writing);
-    free(waiting);
-    return made;
-}
-
-static char *change_text(const char *text, const struct gpu_code *code,
-                         struct ptx_reason *out_reason)
-{
-    const enum gpu_change change = code->change;
-    if (change & GPU_CHANGED)
-        return text_of_own(text, code, out_reason);
-    if (change == GPU_READS_GRID)
-        return braid_gpu_ptx_with_read_grid(text, out_reason);
-    if (change == GPU_WRITES_TIMES)
-        return braid_gpu_ptx_with_stamps(text, out_reason);
-    if (change == GPU_NOTES)
-        return braid_gpu_ptx_with_notes(text, out_reason);
-    if (change == GPU_NOTES_BEGIN)
-        return braid_gpu_ptx_with_begin_notes(text, out_reason);
-    return prefetching_text(text, code, out_reason);
-}
-
-// The text so changed, and with its kernels waiting first where they may.
-static braid_status load_changed_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                      const struct gpu_code *code, const char *text,
-                                      struct gpu_module *module)
-{
-    const bool waits = code->change & GPU_PREFETCHES;
-    struct ptx_reason reason;
-    char *changed = change_text(text, code, &reason);
+    struct ptx_reason reason = { 0 };
+    char *changed = braid_gpu_ptx_change(text, code, &changes, &reason);
+    if (!(changes & KERNEL_WAITS_FIRST) && reason.is_unknown)
+        note_unknown(kernel, &reason);
+    if (!changed && !*reason.text)
+        return braid_error_no_memory("a kernel's text");
     if (!changed)
-        return *reason.text ? refuse_change(kernel, code, reason.text)
-                            : braid_error_no_memory("a kernel's text");
-    braid_status status = BRAID_OK;
-    if (may_start_early(gpu) && !waits)
-        status = load_waiting(gpu, kernel, changed, &module->handle, &module->waits_first);
-    if (!status && !module->waits_first) {
-        gpu_result result = gpu->api->module_load(&module->handle, changed);
-        status = braid_gpu_refuses_text(result)
-                     ? refuse_change(kernel, code, "the driver does not take its text")
-                     : check_loaded(gpu, kernel, result);
-        module->waits_first = waits;
-    }
+        return code->changes ? braid_gpu_refuse_changes(kernel, code, reason.text) : BRAID_OK;
+    gpu_result result = gpu->api->module_load(&module->handle, changed);
     free(changed);
-    return status;
+    module->waits_first = result == GPU_SUCCESS && changes & KERNEL_WAITS_FIRST;
+    if (!braid_gpu_refuses_text(result))
+        return check_loaded(gpu, kernel, result);
+    if (!code->changes)
+        return BRAID_OK;
+    if (changes & KERNEL_WAITS_FIRST && !(changes & KERNEL_PREFETCHES))
+        return load_text(gpu, kernel, code, text, code->changes, module);
+    return braid_gpu_refuse_changes(kernel, code, "the driver does not take its text");
 }
 
-static braid_status load_changed(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                 const struct gpu_code *code, struct gpu_module *module)
+// Text costs no more than machine code: then the driver assembles it, and keeps the result. Where
+// the compiler fails it would fail for machine code too.
+static braid_status find_and_load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                       const struct gpu_code *code, unsigned changes,
+                                       struct gpu_module *module)
 {
-    if (code->image)
-        return braid_gpu_is_ptx(code->image)
-                   ? load_changed_text(gpu, kernel, code, code->image, module)
-                   : refuse_change(kernel, code, "it is machine code");
-    char *text = NULL;
-    braid_status status = compile(gpu, kernel, code, true, module, &text);
-    if (!status)
-        status = load_changed_text(gpu, kernel, code, text, module);
-    module->text = text;
-    return status;
+    const char *text = code->image;
+    if (text && !braid_gpu_is_ptx(text))
+        return code->changes ? braid_gpu_refuse_changes(kernel, code, "it is machine code")
+                             : BRAID_OK;
+    braid_status status = text ? BRAID_OK : compile(gpu, kernel, code, true, module, &module->text);
+    return status ? status
+                  : load_text(gpu, kernel, code, text ? text : module->text, changes, module);
 }
 
 static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
                               const struct gpu_code *code, struct gpu_module *module)
 {
-    braid_status status = BRAID_OK;
-    if (code->change)
-        return load_changed(gpu, kernel, code, module);
-    if (may_start_early(gpu) && !code->image)
-        status = compile_waiting(gpu, kernel, code, module);
-    else if (may_start_early(gpu) && braid_gpu_is_ptx(code->image))
-        status = load_waiting(gpu, kernel, code->image, &module->handle, &module->waits_first);
-    if (status || module->waits_first)
+    const bool may_wait = gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
+    const unsigned changes = code->changes | (may_wait ? KERNEL_WAITS_FIRST : 0);
+    braid_status status =
+        changes ? find_and_load_text(gpu, kernel, code, changes, module) : BRAID_OK;
+    if (status || code->changes || module->waits_first)
         return status;
     return code->image ? load_image(gpu, kernel, code->image, &module->handle)
                        : compile_and_load(gpu, kernel, code, module);

@@ -25,13 +25,14 @@ struct gpu_module {
 // Where the code of a kernel comes from. No key: it has none for the backend's vendor.
 struct gpu_code braid_gpu_find_code(const struct gpu_backend *gpu, const braid_kernel *kernel);
 
-// Such as "read its grid from memory", for messages.
-const char *braid_gpu_change_text(const struct gpu_code *code);
+// BRAID_UNSUPPORTED: the kernel cannot have the changes of the code.
+braid_status braid_gpu_refuse_changes(const braid_kernel *kernel, const struct gpu_code *code,
+                                      const char *reason);
 
 // Whether both share one loaded module, apart from their entries.
 static inline bool gpu_code_is_one(const struct gpu_code *a, const struct gpu_code *b)
 {
-    return a->key == b->key && a->change == b->change && a->own == b->own &&
+    return a->key == b->key && a->changes == b->changes && a->change == b->change &&
            memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
 }
 

@@ -263,8 +263,7 @@ braid_status braid_gpu_open(const struct backend_driver *driver,
     gpu->ops.why_no_graphs = vendor->why_no_graphs;
     // AMD's runtime waits for a fill of host memory.
     gpu->ops.notes = vendor->index == GPU_CUDA ? BACKEND_NOTES_LANES : BACKEND_NOTES_NOTHING;
-    if (vendor->index != GPU_CUDA)
-        gpu->ops.kernel_load_with = NULL;
+    gpu->ops.kernel_changes = vendor->index == GPU_CUDA ? ~0u : 0;
     gpu->ops.rank_engine = vendor->index == GPU_CUDA ? RANK_ENGINE_NCCL : RANK_ENGINE_RCCL;
     // On an H200 kernels of 1, 10 and 50 us are seen to take 6.9, 14.4 and 55.5 us. HIP: unknown.
     gpu->ops.timing_adds_ns = vendor->index == GPU_CUDA ? 4400 : 0;

@@ -7,14 +7,21 @@
 #include "backends/gpu/gpu_edit.h"
 #include "backends/gpu/gpu_ptx_leave.h"
 
-static const char decides[] = "\n\t// Braid decides";
-static const char has_decided[] = "\t// Braid has decided\n";
+static const char decides[] = "\n    // Braid decides";
+static const char has_decided[] = "    // Braid has decided\n";
+static const char kernel_place[] = "    // The kernel stands here.";
 
 struct putter {
     const struct ptx_ends *ends;
     struct gpu_edits edits;
     const char *reason;
 };
+
+static struct ptx_word between(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from) + strlen(from);
+    return (struct ptx_word){ at, (size_t)(strstr(at, to) - at) };
+}
 
 static bool is_exit(const struct ptx_statement *statement)
 {
@@ -50,22 +57,26 @@ static enum ptx_leaving find_leaving(struct putter *putter, const struct ptx_fun
     return leaving;
 }
 
+void braid_gpu_ptx_put_before(struct gpu_edits *edits, const struct ptx_function *entry,
+                              const char *text)
+{
+    const char *head = strstr(text, ".entry");
+    const struct ptx_word before = between(head, "\n{", kernel_place);
+    braid_ptx_add_parameters(edits, entry, between(head, "(", ")"));
+    if (entry->body)
+        braid_gpu_edit_part(edits, entry->body, entry->body, before.at, before.length);
+}
+
 static void edit_entry(struct putter *putter, const struct ptx_function *function,
                        const struct ptx_statement *statements)
 {
-    braid_ptx_add_parameters(&putter->edits, function, putter->ends->parameters);
-    if (!function->body)
-        return;
-    if (putter->ends->decide) {
-        braid_gpu_edit(&putter->edits, function->body, function->body, decides);
-        braid_gpu_edit(&putter->edits, function->body, function->body, putter->ends->decide);
-        braid_gpu_edit(&putter->edits, function->body, function->body, has_decided);
-    }
-    braid_gpu_edit(&putter->edits, function->body, function->body, putter->ends->begin);
-    if (!putter->ends->end)
+    const char *behind = strstr(putter->ends->text, kernel_place) + sizeof(kernel_place) - 1;
+    braid_gpu_ptx_put_before(&putter->edits, function, putter->ends->text);
+    if (!function->body || !putter->ends->leave)
         return;
     edit_exits(putter, function, statements);
-    braid_gpu_edit(&putter->edits, function->body_end, function->body_end, putter->ends->end);
+    braid_gpu_edit_part(&putter->edits, function->body_end, function->body_end, behind,
+                        (size_t)(strrchr(behind, '}') - behind));
     if (!putter->reason && find_leaving(putter, function, statements) == PTX_LEAVING_NO_MEMORY)
         putter->edits.failed = true;
 }
@@ -91,7 +102,7 @@ static void edit(struct putter *putter, const struct ptx *ptx)
         braid_ptx_raise_version(&putter->edits, ptx, putter->ends->version);
     for (size_t i = 0; i < ptx->functions.num && !putter->reason; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
-        putter->reason = find_reason(ptx, function, putter->ends->end);
+        putter->reason = find_reason(ptx, function, putter->ends->leave);
         if (!putter->reason && function->is_entry)
             edit_entry(putter, function, ptx_statements(ptx, function));
     }

@@ -9,23 +9,14 @@
 
 #include "backends/gpu/gpu_ptx_read.h"
 
-// %braid_i0 stays 0 only if the special register is 0, too.
-#define PTX_OR(special)                                                                            \
-    "\tmov.u32 %braid_i1, " special ";\n"                                                          \
-    "\tor.b32 %braid_i0, %braid_i0, %braid_i1;\n"
-
-// 0 in the first thread of a block.
-#define PTX_THREAD "\tmov.u32 %braid_i0, %tid.x;\n" PTX_OR("%tid.y") PTX_OR("%tid.z")
-
 struct ptx_ends {
-    const char *parameters; // behind the kernel's own
-    const char *decide;     // behind the brace; a kernel may wait behind it. NULL: nothing
-    const char *begin;      // behind that; "": nothing
-    const char *end;        // behind the whole kernel, from a label on; NULL: none
-    const char *leave;      // the instruction that goes to that label
-    const char *version;    // the PTX that the code needs; NULL: any
-    bool needs_sm_70;       // a device of then or later
-    bool meets;             // all threads of a block meet at the end
+    // PTX of a kernel whose parameters stand behind the other's own. A comment is in the place of
+    // the other. A kernel may wait behind another comment: "Braid has decided".
+    const char *text;
+    const char *leave;   // the instruction that goes behind that place; NULL: nothing does
+    const char *version; // the PTX that the code needs; NULL: any
+    bool needs_sm_70;    // a device of then or later
+    bool meets;          // all threads of a block meet at the end
 };
 
 // The place where an entry with a body may wait. If the code that decides begins the body, the
@@ -36,5 +27,10 @@ const char *braid_gpu_ptx_behind_decision(const struct ptx *ptx, const struct pt
 // *out_reason says why, or is empty if memory ran out.
 char *braid_gpu_ptx_with_ends(const char *text, const struct ptx_ends *ends,
                               struct ptx_reason *out_reason);
+
+// Puts the parameters of such a text into an entry, and the code before the place into its body.
+struct gpu_edits;
+void braid_gpu_ptx_put_before(struct gpu_edits *edits, const struct ptx_function *entry,
+                              const char *text);
 
 #endif

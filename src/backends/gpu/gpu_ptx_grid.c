@@ -3,35 +3,9 @@
 #include "backends/gpu/gpu_ptx_grid.h"
 
 #include "backends/gpu/gpu_edit.h"
+#include "backends/gpu/gpu_ptx_ends.h"
 
-#define PARAMETER ".param .u64 braid_grid_from"
-
-#define READ(place, dimension)                                                                     \
-    "\tld.global.u32 %braid_grid_" dimension ", [%braid_from" place "];\n"
-
-#define LIMIT(dimension)                                                                           \
-    "\tmov.u32 %braid_block, %nctaid." dimension ";\n"                                             \
-    "\tmin.u32 %braid_grid_" dimension ", %braid_grid_" dimension ", %braid_block;\n"              \
-    "\tmov.u32 %braid_block, %ctaid." dimension ";\n"                                              \
-    "\tsetp.ge.u32 %braid_beyond, %braid_block, %braid_grid_" dimension ";\n"                      \
-    "\t@%braid_beyond ret;\n"
-
-// As work_grid has it: a y and z that are both 0 mean 1.
-#define FILL                                                                                       \
-    "\tor.b32 %braid_block, %braid_grid_y, %braid_grid_z;\n"                                       \
-    "\tsetp.eq.u32 %braid_beyond, %braid_block, 0;\n"                                              \
-    "\tselp.u32 %braid_grid_y, 1, %braid_grid_y, %braid_beyond;\n"                                 \
-    "\tselp.u32 %braid_grid_z, 1, %braid_grid_z, %braid_beyond;\n"
-
-static const char begin[] =
-    "\n\t.reg .pred %braid_beyond;\n"
-    "\t.reg .b32 %braid_block;\n"
-    "\t.reg .b32 %braid_grid_x;\n"
-    "\t.reg .b32 %braid_grid_y;\n"
-    "\t.reg .b32 %braid_grid_z;\n"
-    "\t.reg .b64 %braid_from;\n"
-    "\tld.param.u64 %braid_from, [braid_grid_from];\n" READ("", "x") READ("+4", "y") READ("+8", "z")
-        FILL LIMIT("x") LIMIT("y") LIMIT("z");
+extern const char braid_gpu_ptx_grid_ptx[];
 
 // The word of the statement in place of which the grid that was read stands.
 static const char *find_grid(struct ptx_word word)
@@ -72,9 +46,7 @@ static const char *edit_function(const struct ptx *ptx, const struct ptx_functio
 {
     const char *reason = NULL;
     if (function->is_entry)
-        braid_ptx_add_parameters(edits, function, PARAMETER);
-    if (function->is_entry && function->body)
-        braid_gpu_edit(edits, function->body, function->body, begin);
+        braid_gpu_ptx_put_before(edits, function, braid_gpu_ptx_grid_ptx);
     for (size_t i = 0; i < function->num && !reason; i++)
         reason = edit_statement(function, &ptx_statements(ptx, function)[i], edits);
     return reason;

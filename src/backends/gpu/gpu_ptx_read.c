@@ -336,18 +336,17 @@ void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, con
 }
 
 void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
-                              const char *more)
+                              struct ptx_word more)
 {
-    const char *at = function->parameters_end, *inside = function->parameters;
-    if (!inside) {
-        braid_gpu_edit(edits, function->name_end, function->name_end, "(");
-        braid_gpu_edit(edits, function->name_end, function->name_end, more);
-        braid_gpu_edit(edits, function->name_end, function->name_end, ")\n");
-        return;
-    }
-    if (!braid_ptx_word_is(braid_ptx_next_word(&inside), ")"))
+    const char *inside = function->parameters;
+    const char *at = inside ? function->parameters_end : function->name_end;
+    if (!inside)
+        braid_gpu_edit(edits, at, at, "(");
+    else if (!braid_ptx_word_is(braid_ptx_next_word(&inside), ")"))
         braid_gpu_edit(edits, at, at, ", ");
-    braid_gpu_edit(edits, at, at, more);
+    braid_gpu_edit_part(edits, at, at, more.at, more.length);
+    if (!function->parameters)
+        braid_gpu_edit(edits, at, at, ")\n");
 }
 
 // ---- registers ----

@@ -112,7 +112,7 @@ struct gpu_edits;
 void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, const char *least);
 // Parameters behind those of an entry.
 void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
-                              const char *more);
+                              struct ptx_word more);
 
 // 7.8 of .version as 708; 90 of .target sm_90a. Absurd ones are cut down.
 int braid_ptx_version(const struct ptx *ptx);

@@ -1,125 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whichever HIP call fails, Braid says so, leaves nothing behind, and goes on afterwards; each
-// failure is told, or on the list below. The calls fail in the interposer and never reach the
-// library: what its own failures leave is not tested.
-// BRAID_TEST_SAMPLES=N tries N calls of each function, spread evenly, instead of all.
+// Whichever HIP call fails, Braid says so, leaves nothing behind, and goes on afterwards. The calls
+// fail in the interposer and never reach the library: what its own failures leave is not tested.
+// BRAID_TEST_SAMPLES=N tries N calls of each function, spread evenly, instead of all: the
+// interposer does not tell of the paths of calls.
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/gpu/gpu_loader.h"
 #include "gpu/hip/hip_testing.h"
-#include "gpu/life.h"
 #include "gpu/sweep.h"
 #include "support/check.h"
 
-enum { OUT_OF_MEMORY = 2 };
+enum { OUT_OF_MEMORY = 2, MAX_FUNCTIONS = 256 };
 
-// The names of errors do not fail.
-static bool is_left_out(const char *function)
-{
-    return strstr(function, "GetError") != NULL;
-}
-
-// A call that destroys and fails leaves its object with the library: nobody can help that, but the
-// log is told, whenever it is.
-static bool destroys(const char *function)
-{
-    return strstr(function, "Destroy") || strstr(function, "Free") || strstr(function, "Unload");
-}
-
-// Failures that nobody is told of, for they were made good, or change nothing but the time taken.
-static const struct {
-    const char *function;
-    bool only_while_destroying;
-    const char *reason;
-} silent[] = {
-    { "hipGetDevice", false, "made a second time" },
-    { "hipSetDevice", false, "made a second time" },
-    { "hipThreadExchangeStreamCaptureMode", false, "made a second time" },
-    { "hipPeekAtLastError", false, "gives an error of before" },
-    { "hipGetLastError", false, "likewise" },
-    { "hipStreamSynchronize", true, "made a second time" },
-    { "hipEventQuery", true, "made a second time: HIP's events are waited for by asking" },
-    { "hiprtcGetProgramLogSize", false, "only the text of a message" },
-    { "hiprtcGetProgramLog", false, "only the text of a message" },
-};
-
-static bool may_be_silent(const char *function, bool destroying)
-{
-    for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
-        if (strcmp(silent[i].function, function) == 0)
-            return destroying || !silent[i].only_while_destroying;
-    }
-    return false;
-}
-
-// The compiler's calls and what makes the device current have messages of their own.
-static bool tells(const char *messages, const char *function)
-{
-    return life_names(messages, function) ||
-           (strncmp(function, "hiprtc", 6) == 0 &&
-            life_names(messages, "compiling kernel 'sum'")) ||
-           life_names(messages, "when the device was made current");
-}
-
-static const char *current_function;
-
-static void note_calls(struct life *life)
-{
-    life->calls_before_destroying = hip_calls(current_function);
-}
-
-static void check_told(const struct life *life, const char *function, bool destroying)
-{
-    bool returned = life->num_failed > 0 && (tells(life->returned, function) ||
-                                             life_names(life->returned, "queue call returned"));
-    if (!returned && !((destroying || destroys(function)) && tells(life->logged, function)) &&
-        !may_be_silent(function, destroying))
-        fail_msg("nobody was told of %s, while %s: returned '%s', logged '%s'", function,
-                 destroying ? "destroying" : "running", life->returned, life->logged);
-}
-
-// A whole life with the nth call of a function failing; NULL: none.
-static void live(const char *function, long nth)
-{
-    struct life life = { .backend = "hip" };
-    long before = function ? hip_calls(function) : 0;
-    if (function) {
-        current_function = function;
-        life.before_destroying = note_calls;
-        hip_fail(function, nth, OUT_OF_MEMORY);
-    }
-    life.mode = BRAID_MODE_STREAMS;
-    life_live(&life);
-    bool failed = hip_has_failed();
-    hip_fail(NULL, 0, 0);
-    hip_check_nothing_is_left();
-    if (function && failed)
-        check_told(&life, function, nth > life.calls_before_destroying - before);
-    else
-        assert_int_equal(life.num_failed, 0);
-}
-
-// How many calls of a function to fail, of so many.
-static long choose_samples(long num_calls)
-{
-    const char *text = getenv("BRAID_TEST_SAMPLES");
-    long num = text ? strtol(text, NULL, 10) : num_calls;
-    return num < num_calls ? num : num_calls;
-}
-
-static int fail_calls(const char *function, long num_calls)
-{
-    long num = choose_samples(num_calls);
-    for (long i = 0; i < num; i++)
-        live(function, num == 1 ? 1 : 1 + i * (num_calls - 1) / (num - 1));
-    return (int)num;
-}
-
-enum { MAX_ROWS = 128 };
+// The functions that a life calls, and how often.
+static struct {
+    const char *name;
+    long num_calls;
+} functions[MAX_FUNCTIONS + 1];
 
 // Under the name that the library has.
 static const char *name_of(const struct gpu_symbol *row)
@@ -128,38 +28,87 @@ static const char *name_of(const struct gpu_symbol *row)
     return names[0] && names[1] && !hip_is_counted(names[0]) ? names[1] : names[0];
 }
 
-static void count_calls(const struct gpu_symbol_table *table, long *counts)
+// The names of errors do not fail.
+static size_t list_functions(const struct gpu_symbol_table *table, size_t num)
 {
-    assert_true(table->num_rows <= MAX_ROWS);
     for (size_t i = 0; i < table->num_rows; i++) {
-        const char *function = name_of(&table->rows[i]);
-        bool fails = function && hip_is_counted(function) && !is_left_out(function);
-        counts[i] = fails ? hip_calls(function) : 0;
-    }
-}
-
-// All functions of a table that a life calls.
-static int fail_functions(const struct gpu_symbol_table *table)
-{
-    int num = 0;
-    long before[MAX_ROWS], after[MAX_ROWS];
-    count_calls(table, before);
-    live(NULL, 0);
-    count_calls(table, after);
-    for (size_t i = 0; i < table->num_rows; i++) {
-        if (after[i] > before[i] && sweep_tries(name_of(&table->rows[i])))
-            num += fail_calls(name_of(&table->rows[i]), after[i] - before[i]);
+        const char *name = name_of(&table->rows[i]);
+        if (name && hip_is_counted(name) && !strstr(name, "GetError")) {
+            assert_true(num < MAX_FUNCTIONS);
+            functions[num++].name = name;
+        }
     }
     return num;
 }
 
+static void note(bool on)
+{
+    if (on)
+        list_functions(&braid_gpu_compiler_symbols, list_functions(&braid_gpu_symbols, 0));
+    for (size_t i = 0; functions[i].name; i++)
+        functions[i].num_calls = hip_calls(functions[i].name) - (on ? 0 : functions[i].num_calls);
+}
+
+static const char *function_at(size_t i)
+{
+    return functions[i].name;
+}
+
+static size_t choose(const char *function, long *out_numbers, size_t most)
+{
+    const char *text = getenv("BRAID_TEST_SAMPLES");
+    size_t i = 0;
+    while (functions[i].name != function)
+        i++;
+    long num_calls = functions[i].num_calls, samples = text ? strtol(text, NULL, 10) : num_calls;
+    long num = samples < num_calls ? samples : num_calls;
+    assert_true((size_t)num <= most);
+    for (long k = 0; k < num; k++)
+        out_numbers[k] = num == 1 ? 1 : 1 + k * (num_calls - 1) / (num - 1);
+    return (size_t)num;
+}
+
+static void check_left(const char *function)
+{
+    (void)function; // the interposer knows
+    hip_check_nothing_is_left();
+}
+
+static const struct interposer hip_interposer = {
+    .note = note,
+    .let_fail = hip_fail,
+    .calls = hip_calls,
+    .check_left = check_left,
+    .function = function_at,
+    .choose = choose,
+};
+
+static const struct sweep_words words[] = {
+    { "hiprtc", "compiling kernel 'sum'" },
+    { "hipGetDevice", .reason = "made a second time" },
+    { "hipSetDevice", .reason = "made a second time" },
+    { "hipGetDevice", "when the device was made current" },
+    { "hipSetDevice", "when the device was made current" },
+    { "hipThreadExchangeStreamCaptureMode", .reason = "made a second time" },
+    { "hipPeekAtLastError", .reason = "gives an error of before" },
+    { "hipGetLastError", .reason = "likewise" },
+    { "hipStreamSynchronize", .destroying = true, .reason = "made a second time" },
+    { "hipEventQuery", .destroying = true, .reason = "HIP's events are waited for by asking" },
+    { "hiprtcGetProgramLogSize", .reason = "only the text of a message" },
+    { "hiprtcGetProgramLog", .reason = "only the text of a message" },
+    { 0 },
+};
+
 static void on_streams(void **state)
 {
     (void)state;
-    int num = fail_functions(&braid_gpu_symbols);
-    num += fail_functions(&braid_gpu_compiler_symbols);
-    print_message("summary: %d failures told, one a life\n", num);
-    assert_true(num > 50 || !sweep_is_whole());
+    sweep_run(&(struct sweep){ .interposer = &hip_interposer,
+                               .live = life_live,
+                               .life = { .backend = "hip", .mode = BRAID_MODE_STREAMS },
+                               .words = words,
+                               .code = OUT_OF_MEMORY,
+                               .least = 50 },
+              "hip");
 }
 
 // HIP's events are waited for by asking: often at first, then between sleeps.
@@ -220,8 +169,7 @@ static void another_device_is_current(void **state)
 static void devices_become_a_group(void **state)
 {
     (void)state;
-    static const char *const functions[] = { "hipDeviceCanAccessPeer",
-                                             "hipDeviceEnablePeerAccess" };
+    static const char *const calls[] = { "hipDeviceCanAccessPeer", "hipDeviceEnablePeerAccess" };
     braid_device *devices[2] = { NULL };
     braid_device *group = NULL;
     check_ok(braid_device_open(&(braid_device_options){ .backend = "hip" }, &devices[0]));
@@ -231,8 +179,8 @@ static void devices_become_a_group(void **state)
         skip_because(braid_error_message());
     }
     for (int i = 0; i < 2; i++) {
-        hip_fail(functions[i], 1, OUT_OF_MEMORY);
-        check_fails(braid_device_open_group(devices, 2, &group), BRAID_NO_MEMORY, functions[i]);
+        hip_fail(calls[i], 1, OUT_OF_MEMORY);
+        check_fails(braid_device_open_group(devices, 2, &group), BRAID_NO_MEMORY, calls[i]);
         hip_fail(NULL, 0, 0);
     }
     check_ok(braid_device_open_group(devices, 2, &group));

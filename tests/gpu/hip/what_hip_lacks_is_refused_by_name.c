@@ -113,8 +113,8 @@ static void grids_are_not_read_from_memory(void **state)
                                        .grid_from = words };
     check_ok(braid_graph_add_kernel(setup.graph, &launch, NULL));
     check_refused(&setup, (braid_exec_options){ 0 },
-                  "'sparse': the launch of kernel 'reader' has grid_from, and hip:0 has no grids "
-                  "that are read from memory");
+                  "'sparse': kernel 'reader' cannot read its grid from memory: its device changes "
+                  "no kernels");
     finish(&setup);
 }
 
