@@ -95,9 +95,9 @@ struct backend_task {
     struct note *note; // the row of the black box that tells of it; NULL: there is no black box
     const uint32_t *cancelled; // with a note: an atomic; not 0: what has not begun is left out
     const uint32_t *cancelled_there; // the same in memory of the device; NULL: there is none
-    // In a lane's row, these note the task's end if the next node there does not tell of it. Either
-    // the player notes it, or the kernel does with this word of the device; NULL: it does not.
-    bool notes_end;
+    // In a lane's row (base/note.h), which of them the player notes by a fill. The kernel notes
+    // every other begin, and the end with this word of the device; NULL: it notes no end.
+    bool notes_begin, notes_end;
     uint64_t *block_count;
     // NULL, or the backend's own form of a copy, a fill or a call that blocks. task_prepare makes
     // it; for a changed call, it starts from the detour of the call before.

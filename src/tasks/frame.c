@@ -229,15 +229,17 @@ static braid_status fill_task(const struct tasks *tasks, struct frame *frame, ui
     return status;
 }
 
-// Says who notes the end of the task: the kernel, else the player.
+// Says who notes the begin and the end of the task: the kernel, else the player.
 static void place_note(const struct tasks *tasks, const struct frame *frame,
                        const struct box_words *words, struct backend_task *task)
 {
     const struct task_note *note = &tasks->notes[task->node];
-    bool inside = task->kind == WORK_KERNEL && task->launch.kernel->notes_end;
+    const struct backend_kernel *kernel = task->kind == WORK_KERNEL ? task->launch.kernel : NULL;
+    bool ends = kernel && kernel->notes_end;
     task->note = &frame->notes[note->row];
-    task->notes_end = note->ends && !inside;
-    task->block_count = note->ends && inside ? words[task->place].block_counts + task->node : NULL;
+    task->notes_begin = !kernel || !kernel->notes_begin;
+    task->notes_end = note->ends && !ends;
+    task->block_count = note->ends && ends ? words[task->place].block_counts + task->node : NULL;
     task->cancelled = (const uint32_t *)&frame->notes[tasks->num].begun;
     task->cancelled_there = words[task->place].cancelled;
 }

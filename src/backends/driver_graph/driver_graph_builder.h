@@ -46,7 +46,7 @@ static inline struct gpu_behind graph_behind_here(const struct graph_builder *bu
 braid_status braid_driver_graph_build_region(const struct graph_builder *from,
                                              const struct program *program, gpu_graph graph);
 
-// driver_graph_task.c: adds the nodes of a task, with its times, behind the nodes collected: the
+// driver_graph_task.c: adds the nodes of a task, with its marks, behind the nodes collected: the
 // lane's next.
 braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
                                            const braid_step *op);

@@ -58,47 +58,6 @@ static braid_status add_queue_call(struct graph_builder *builder, const struct b
     return braid_driver_graph_add_captured(&stage, &behind, task, stream, out_node);
 }
 
-static braid_status add_note(struct graph_builder *builder, const struct backend_task *task,
-                             bool ended, gpu_node *out_node)
-{
-    const struct gpu_behind behind = graph_behind_here(builder);
-    const struct backend_task note = braid_gpu_note_task(task, ended);
-    builder->playing->num_nodes++;
-    return braid_driver_graph_add_plain(builder->gpu, &behind, &note, out_node);
-}
-
-// A leaf, which holds up nothing of the lane but a kernel that notes its end itself. Each end is
-// behind the one before, so that the last one stays.
-static braid_status build_end_note(struct graph_builder *builder, struct graph_lane *state,
-                                   const struct backend_task *task)
-{
-    if (!task->notes_end)
-        return BRAID_OK;
-    builder->after[0] = state->last;
-    builder->after[1] = state->note;
-    builder->num_after = state->note ? 2 : 1;
-    return add_note(builder, task, true, &state->note);
-}
-
-// The begin is noted before a task that does not do so itself. A kernel that notes its end does not
-// begin before the last end of the lane is noted, else that could come later.
-static braid_status build_begin_note(struct graph_builder *builder, struct graph_lane *state,
-                                     const struct backend_task *task)
-{
-    gpu_node note = NULL;
-    if (task->block_count && state->note) {
-        builder->after[builder->num_after++] = state->note;
-        state->note = NULL;
-    }
-    if (!task->note || braid_gpu_notes_begin(task))
-        return BRAID_OK;
-    state->last_is_kernel = false; // it does not start early behind what it is parted from
-    braid_status status = add_note(builder, task, false, &note);
-    builder->after[0] = note;
-    builder->num_after = 1;
-    return status;
-}
-
 // Adds the node of a loop or branch behind the nodes collected, and its bodies into graphs of that.
 static braid_status add_bodies(struct graph_builder *builder, const braid_step *op,
                                const struct backend_task *task, gpu_node *out_node)
@@ -118,16 +77,15 @@ static braid_status add_bodies(struct graph_builder *builder, const braid_step *
 }
 
 static braid_status add_node(struct graph_builder *builder, const braid_step *op,
-                             const struct backend_task *task, const struct graph_lane *state,
-                             gpu_node *out_node)
+                             const struct backend_task *task, struct backend_launch *launch,
+                             const struct graph_lane *state, gpu_node *out_node)
 {
     if (work_has_body(task->kind))
         return add_bodies(builder, op, task, out_node);
     if (task->kind == WORK_KERNEL) {
-        struct backend_launch launch = task->launch;
         braid_status status =
-            braid_driver_graph_prefetch(builder->playing->prefetches, task, &launch);
-        return status ? status : build_kernel(builder, task, &launch, state, out_node);
+            braid_driver_graph_prefetch(builder->playing->prefetches, task, launch);
+        return status ? status : build_kernel(builder, task, launch, state, out_node);
     }
     bool joins =
         task->kind == WORK_POST && braid_gpu_post_joins(task); // with a task captured later
@@ -138,65 +96,81 @@ static braid_status add_node(struct graph_builder *builder, const braid_step *op
     return status ? status : braid_driver_graph_add_plain(builder->gpu, &behind, task, out_node);
 }
 
-static braid_status add_stamp(struct graph_builder *builder, const struct backend_task *task,
-                              bool ended, gpu_node *out_node)
+// A node that writes a time or a note: no exec has both.
+static braid_status add_mark(struct graph_builder *builder, const struct backend_task *task,
+                             bool ended, gpu_node *out_node)
 {
     const struct gpu_behind behind = graph_behind_here(builder);
+    struct graph_times *times = builder->playing->times;
     builder->playing->num_nodes++;
-    return braid_driver_graph_times_add_stamp(builder->playing->times, &behind, task, ended,
-                                              out_node);
+    if (times)
+        return braid_driver_graph_times_add_stamp(times, &behind, task, ended, out_node);
+    const struct backend_task note = braid_gpu_note_task(task, ended);
+    return braid_driver_graph_add_plain(builder->gpu, &behind, &note, out_node);
 }
 
-static braid_status add_begin_stamp(struct graph_builder *builder, struct graph_lane *state,
-                                    const struct backend_task *task)
+static braid_status mark_begin(struct graph_builder *builder, struct graph_lane *state,
+                               const struct backend_task *task)
 {
-    gpu_node stamp = NULL;
-    state->last_is_kernel = false; // the stamp parts it from its predecessor: no early start
-    braid_status status = add_stamp(builder, task, false, &stamp);
-    builder->after[0] = stamp;
+    gpu_node mark = NULL;
+    state->last_is_kernel = false; // no early start behind what the mark parts the task from
+    braid_status status = add_mark(builder, task, false, &mark);
+    builder->after[0] = mark;
     builder->num_after = 1;
     return status;
 }
 
-static braid_status add_end_stamp(struct graph_builder *builder, const struct backend_task *task,
-                                  gpu_node *node)
+// The lane goes on behind a stamp. A note is a leaf, which holds up nothing of the lane but a
+// kernel that notes its end itself. It is behind the note before, so that the last one stays.
+static braid_status mark_end(struct graph_builder *builder, struct graph_lane *state,
+                             const struct backend_task *task)
 {
-    builder->after[0] = *node;
+    builder->after[0] = state->last;
     builder->num_after = 1;
-    return add_stamp(builder, task, true, node);
+    if (state->note)
+        builder->after[builder->num_after++] = state->note;
+    return add_mark(builder, task, true, builder->playing->times ? &state->last : &state->note);
 }
 
-// The node between two that write the time; *state then ends with the second.
-static braid_status add_between_stamps(struct graph_builder *builder, const braid_step *op,
-                                       const struct backend_task *task, struct graph_lane *state,
-                                       gpu_node *out_node)
+// Finds which marks of a task are nodes of their own. A kernel that can writes its times itself, by
+// the launch found. That of a loop or branch writes those of its calls.
+static braid_status find_marks(const struct graph_builder *builder, const braid_step *op,
+                               const struct backend_task *task, struct backend_launch *launch,
+                               bool *out_begin, bool *out_end)
 {
-    braid_status status = add_begin_stamp(builder, state, task);
-    if (!status)
-        status = add_node(builder, op, task, state, out_node);
-    state->last = *out_node;
-    return status ? status : add_end_stamp(builder, task, &state->last);
-}
-
-// A kernel that can writes its times itself. That of a loop or branch writes those of its calls.
-static braid_status add_timed(struct graph_builder *builder, const braid_step *op,
-                              const struct backend_task *task, struct graph_lane *state,
-                              gpu_node *out_node)
-{
-    struct backend_launch launch;
+    struct graph_times *times = builder->playing->times;
     bool inside = false;
     braid_status status = BRAID_OK;
-    if (task->kind == WORK_KERNEL && op->kind == BRAID_STEP_RUN)
-        status = braid_driver_graph_times_launch(builder->playing->times, task, &launch, &inside);
-    if (!status && !inside)
-        return add_between_stamps(builder, op, task, state, out_node);
-    if (!status)
-        status = braid_driver_graph_prefetch(builder->playing->prefetches, task, &launch);
-    if (!status)
-        status = build_kernel(builder, task, &launch, state, out_node);
-    state->last = *out_node;
-    state->last_is_kernel = true;
+    if (times && task->kind == WORK_KERNEL && op->kind == BRAID_STEP_RUN)
+        status = braid_driver_graph_times_launch(times, task, launch, &inside);
+    *out_begin = times ? !inside : task->notes_begin;
+    *out_end = times ? !inside : task->notes_end;
     return status;
+}
+
+// Adds the node of a task between its marks.
+static braid_status add_marked(struct graph_builder *builder, struct graph_lane *state,
+                               const braid_step *op, const struct backend_task *task)
+{
+    struct backend_launch launch = { 0 };
+    bool has_begin, has_end;
+    gpu_node *node = &builder->playing->nodes[op->node];
+    if (task->kind == WORK_KERNEL)
+        launch = task->launch;
+    braid_status status = find_marks(builder, op, task, &launch, &has_begin, &has_end);
+    if (task->block_count && state->note) { // else the last end of the lane could be noted later
+        builder->after[builder->num_after++] = state->note;
+        state->note = NULL;
+    }
+    if (!status && has_begin)
+        status = mark_begin(builder, state, task);
+    if (!status)
+        status = add_node(builder, op, task, &launch, state, node);
+    state->last = *node;
+    // The successor of a loop would wait on the device for all iterations, and a stamp is none.
+    state->last_is_kernel = task->kind == WORK_KERNEL && op->kind == BRAID_STEP_RUN &&
+                            !(has_end && builder->playing->times);
+    return status || !has_end ? status : mark_end(builder, state, task);
 }
 
 braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct graph_lane *state,
@@ -204,24 +178,14 @@ braid_status braid_driver_graph_build_task(struct graph_builder *builder, struct
 {
     const uint32_t index = op->node;
     const struct backend_task *task = &builder->stage->frame->tasks[index];
-    gpu_node *node = &builder->playing->nodes[index];
     ranges_begin(task->name); // tools tell of a graph's node where it was added
-    braid_status status = build_begin_note(builder, state, task);
-    if (!status)
-        status = builder->playing->times ? add_timed(builder, op, task, state, node)
-                                         : add_node(builder, op, task, state, node);
+    braid_status status = add_marked(builder, state, op, task);
     ranges_end();
     if (status)
         return status;
-    if (!builder->playing->times) {
-        state->last = *node;
-        state->last_is_kernel = task->kind == WORK_KERNEL;
-    }
-    if (op->kind == BRAID_STEP_LOOP) // its successor would wait on the device for all iterations
-        state->last_is_kernel = false;
     builder->playing->states[index].is_detoured = task->detour && task->kind != WORK_HOST;
     state->last_task = index;
     state->first_wait = state->num_done + 1;
     builder->playing->num_nodes++;
-    return build_end_note(builder, state, task);
+    return BRAID_OK;
 }

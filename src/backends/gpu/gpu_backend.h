@@ -331,10 +331,6 @@ braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_k
 
 // gpu_submit.c: the fill that notes that the task has begun or ended.
 struct backend_task braid_gpu_note_task(const struct backend_task *task, bool ended);
-static inline bool braid_gpu_notes_begin(const struct backend_task *task)
-{
-    return task->kind == WORK_KERNEL && task->launch.kernel->notes_begin;
-}
 
 // gpu_submit.c: queues a post, with those that join it; whether it joins the next, which queues it.
 braid_status braid_gpu_post(gpu_stream stream, const struct backend_task *task);

@@ -219,7 +219,7 @@ braid_status braid_gpu_submit(struct backend *backend, struct backend_stream *st
     if (status)
         return status;
     braid_gpu_note_stream(gpu, gpu_stream_of(stream));
-    if (task->note && !braid_gpu_notes_begin(task))
+    if (task->notes_begin)
         status = submit_note(gpu, gpu_stream_of(stream), task, false);
     if (status)
         ;
