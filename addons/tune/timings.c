@@ -144,16 +144,11 @@ static braid_spread find_op_spread(const struct exec_times *times, size_t op)
     return spread_of(times);
 }
 
-static bool is_wait(const braid_step *op)
-{
-    return op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
-}
-
 static uint64_t count_waits(const struct program *program)
 {
     uint64_t num = 0;
     for (size_t i = 0; i < program->num_ops; i++)
-        num += is_wait(&program->ops[i]);
+        num += program_waits(&program->ops[i]);
     return num;
 }
 
@@ -170,7 +165,7 @@ static uint64_t sum_island_waits(const braid_exec *exec)
     const struct program *program = &exec->program;
     uint64_t sum = 0;
     for (size_t i = 0; exec->shape && i < program->num_ops; i++)
-        sum += is_wait(&program->ops[i]) ? mean_of_op(braid_exec_get_times(exec), i) : 0;
+        sum += program_waits(&program->ops[i]) ? mean_of_op(braid_exec_get_times(exec), i) : 0;
     return sum;
 }
 
@@ -272,7 +267,7 @@ static braid_lane_timing find_lane(const braid_exec *exec, uint32_t lane)
         if (program_takes_time(program, op)) {
             timing.num_nodes++;
             timing.busy_ns += mean_ns;
-        } else if (is_wait(op)) {
+        } else if (program_waits(op)) {
             timing.waiting_ns += mean_ns;
             if (mean_ns > timing.waited_for_ns) {
                 timing.waited_for = op->node;
@@ -352,7 +347,7 @@ static void fill_told(const braid_exec *exec, struct exec_told *told)
         told->lanes[i] = find_lane(exec, i);
     size_t num_waits = 0;
     for (size_t i = 0; i < program->num_ops; i++) {
-        if (is_wait(&program->ops[program->lane_ops[i]]))
+        if (program_waits(&program->ops[program->lane_ops[i]]))
             told->waits[num_waits++] = describe_wait(exec, i);
     }
     for (uint32_t frame = 0; frame < num_frames; frame++) {

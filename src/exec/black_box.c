@@ -56,7 +56,7 @@ static void notes_assign(const struct program *program, struct task_note *notes)
         uint32_t row = find_row(program, i);
         for (size_t k = 0; k < program->lanes[i].num_ops; k++) {
             const braid_step *op = program_lane_op(program, i, k);
-            bool waits = op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
+            bool waits = program_waits(op);
             bool is_inside = program_in_island(program, program->lanes[i].first_op + k, &island);
             if (!waits && !program_takes_time(program, op))
                 continue;

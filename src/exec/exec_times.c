@@ -19,8 +19,7 @@ static void find_ops(const struct program *program, size_t *op_of_node)
         size_t timed = SIZE_MAX;
         for (size_t i = 0; i < program->lanes[lane].num_ops; i++) {
             const braid_step *op = program_lane_op(program, lane, i);
-            if (program_takes_time(program, op) || op->kind == BRAID_STEP_WAIT ||
-                op->kind == PROGRAM_AWAIT_FRAME)
+            if (program_is_timed(program, op))
                 timed = (size_t)(op - program->ops);
             if (program_has_node(op))
                 op_of_node[op->node] = timed;

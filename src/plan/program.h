@@ -105,6 +105,18 @@ static inline bool program_takes_time(const struct program *program, const braid
     return op->kind == BRAID_STEP_LOOP || program_runs(program, op);
 }
 
+// Whether an operation waits for another lane, or for another frame.
+static inline bool program_waits(const braid_step *op)
+{
+    return op->kind == BRAID_STEP_WAIT || op->kind == PROGRAM_AWAIT_FRAME;
+}
+
+// Whether an exec with times tells that of an operation.
+static inline bool program_is_timed(const struct program *program, const braid_step *op)
+{
+    return program_waits(op) || program_takes_time(program, op);
+}
+
 // Whether an operation is a node of its region: one that runs, or one that is entered.
 static inline bool program_has_node(const braid_step *op)
 {

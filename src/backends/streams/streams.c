@@ -389,9 +389,10 @@ static braid_status submit_ops(struct streams_playing *streams)
     braid_event *const *events =
         streams->events + (size_t)(streams->num_launches % streams->num_sets) * streams->num_events;
     for (size_t i = 0; i < program->num_ops; i++) {
-        braid_status status = submit_op(streams, &program->ops[i], events);
-        if (!status && streams->times) // a mark behind each task and wait
-            status = braid_streams_times_op(streams, i);
+        const braid_step *op = &program->ops[i];
+        braid_status status = submit_op(streams, op, events);
+        if (!status && streams->times && program_is_timed(program, op))
+            status = braid_streams_times_mark(streams, streams->lanes[op->lane].stream);
         if (status)
             return status;
     }
@@ -425,7 +426,7 @@ static braid_status streams_launch(struct playing *playing, braid_stream *stream
     braid_status status = submit_frame(streams, stream);
     if (!status) {
         status = join_lanes(streams, stream, false, &out_result->unjoined);
-        return status || !streams->times ? status : braid_streams_times_end(streams, stream);
+        return status || !streams->times ? status : braid_streams_times_mark(streams, stream);
     }
     struct error_attempt attempt;
     braid_error_begin_attempt(&attempt);
@@ -620,7 +621,7 @@ static braid_status create(const struct stage *stage, struct playing **out_playi
     if (!status)
         status = streams_played_create(streams, stage);
     if (!status && stage->num_profiled)
-        status = braid_streams_times_create(streams, stage->program, stage->num_profiled);
+        status = braid_streams_times_create(streams, stage->num_profiled);
     if (status)
         destroy(&streams->base);
     else

@@ -21,19 +21,17 @@ struct stream_lane {
     bool needs_join;
 };
 
-// A mark is an event of the frame. Marks are its begin and end on the caller's stream, the begin of
-// each forked lane, and the end of each task and wait. Each frame kept has marks of its own. An
-// operation's time is from the mark before it on its lane to its own mark.
+// A mark is an event of the frame, and each frame kept has marks of its own. The first is its begin
+// on the caller's stream, and the last its end. Between them a launch records the begin of each
+// forked lane, then the end of each task and wait. An operation's time is from the mark before it
+// on its lane to its own mark.
 struct streams_times {
     uint32_t room; // frames
     size_t num_marks;
     braid_event **marks; // room * num_marks
-    bool *is_whole;      // room: that frame was queued without a failure
+    size_t num_recorded; // for the frame begun last
+    bool *is_whole;      // room: all marks of that frame were recorded
     uint64_t num_frames; // begun
-    size_t num_ops;
-    size_t *mark_of_op;   // 0: none
-    size_t *before_op;    // the mark before it on its lane
-    size_t *mark_of_lane; // at its begin; 0: none
     braid_device *device;
     braid_stream *clock_stream; // leased, with nothing on it but
     braid_event *clock_event;   // an event with timing, for reading the clock
@@ -72,16 +70,14 @@ braid_status braid_streams_played_read_tallies(const struct streams_playing *str
 
 // streams_times.c
 // Keeps the times of the last `num_frames` frames of a playing that has its lanes, and its bodies.
-braid_status braid_streams_times_create(struct streams_playing *streams,
-                                        const struct program *program, uint32_t num_frames);
+braid_status braid_streams_times_create(struct streams_playing *streams, uint32_t num_frames);
 void braid_streams_times_destroy(struct streams_times *times); // NULL does nothing
 
-// A frame begins on `stream`, its forked lanes begin, an operation was queued, all lanes are
-// joined.
+// A frame begins on `stream`, and its forked lanes begin. Then a mark follows for each operation
+// that is timed, once it is queued, and one when all lanes are joined.
 braid_status braid_streams_times_begin(struct streams_playing *streams, braid_stream *stream);
 braid_status braid_streams_times_forked(struct streams_playing *streams);
-braid_status braid_streams_times_op(struct streams_playing *streams, size_t op);
-braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream);
+braid_status braid_streams_times_mark(struct streams_playing *streams, const braid_stream *stream);
 
 // No frame is in flight.
 braid_status braid_streams_times_read(struct playing *playing, struct profile *profile);

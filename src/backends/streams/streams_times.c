@@ -6,36 +6,26 @@
 #include "base/array.h"
 #include "base/error.h"
 
-enum { STREAMS_MARK_BEGIN, STREAMS_MARK_END, STREAMS_NUM_FRAME_MARKS };
-
-// Marks of operations in issue order.
-static braid_status number_marks(struct streams_playing *streams, struct streams_times *times,
-                                 const struct program *program)
+static size_t count_marks(const struct streams_playing *streams)
 {
-    size_t *last = braid_allocate_zeroed(program->num_lanes, sizeof(*last));
-    times->num_marks = STREAMS_NUM_FRAME_MARKS;
-    for (uint32_t i = 1; last && i < program->num_lanes; i++)
-        if (streams->lanes[i].needs_fork)
-            last[i] = times->mark_of_lane[i] = times->num_marks++;
-    for (size_t i = 0; last && i < program->num_ops; i++) {
-        const braid_step *op = &program->ops[i];
-        if (op->kind != BRAID_STEP_WAIT && op->kind != PROGRAM_AWAIT_FRAME &&
-            !program_takes_time(program, op))
-            continue;
-        times->before_op[i] = last[op->lane];
-        times->mark_of_op[i] = last[op->lane] = times->num_marks++;
-    }
-    free(last);
-    return last ? BRAID_OK : braid_error_no_memory("the times of frames");
+    const struct program *program = streams->program;
+    size_t num = 2; // the frame's begin and end
+    for (uint32_t i = 0; i < streams->num_lanes; i++)
+        num += streams->lanes[i].needs_fork;
+    for (size_t i = 0; i < program->num_ops; i++)
+        num += program_is_timed(program, &program->ops[i]);
+    return num;
 }
 
 static braid_status make_marks(struct streams_playing *streams, struct streams_times *times)
 {
+    times->num_marks = count_marks(streams);
     size_t num = times->num_marks * times->room;
+    times->is_whole = braid_store_take(&times->store, times->room, sizeof(bool));
     times->marks = num / times->room == times->num_marks
                        ? braid_store_take(&times->store, num, sizeof(*times->marks))
                        : NULL;
-    if (!times->marks)
+    if (!times->marks || !times->is_whole)
         return braid_error_no_memory("the times of frames");
     braid_status status = BRAID_OK;
     for (size_t i = 0; i < num && !status; i++)
@@ -50,24 +40,14 @@ static braid_status make_clock(braid_device *device, struct streams_times *times
     return status ? status : braid_device_create_timing_event(device, &times->clock_event);
 }
 
-braid_status braid_streams_times_create(struct streams_playing *streams,
-                                        const struct program *program, uint32_t num_frames)
+braid_status braid_streams_times_create(struct streams_playing *streams, uint32_t num_frames)
 {
     struct streams_times *times = calloc(1, sizeof(*times));
     streams->times = times;
     if (!times)
         return braid_error_no_memory("the times of frames");
     times->room = num_frames;
-    times->num_ops = program->num_ops;
-    times->is_whole = braid_store_take(&times->store, times->room, sizeof(bool));
-    times->mark_of_op = braid_store_take(&times->store, program->num_ops, sizeof(size_t));
-    times->before_op = braid_store_take(&times->store, program->num_ops, sizeof(size_t));
-    times->mark_of_lane = braid_store_take(&times->store, program->num_lanes, sizeof(size_t));
-    if (times->store.failed)
-        return braid_error_no_memory("the times of frames");
-    braid_status status = number_marks(streams, times, program);
-    if (!status)
-        status = make_marks(streams, times);
+    braid_status status = make_marks(streams, times);
     return status ? status : make_clock(streams->device, times);
 }
 
@@ -90,42 +70,31 @@ static size_t slot_of_last(const struct streams_times *times)
     return (times->num_frames - 1) % times->room;
 }
 
-static braid_status record(const struct streams_playing *streams, size_t mark, braid_stream *stream)
+braid_status braid_streams_times_mark(struct streams_playing *streams, const braid_stream *stream)
 {
-    const struct streams_times *times = streams->times;
+    struct streams_times *times = streams->times;
     struct backend *backend = streams->device->backend;
-    braid_event *event = times->marks[slot_of_last(times) * times->num_marks + mark];
-    return backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    size_t slot = slot_of_last(times);
+    braid_event *event = times->marks[slot * times->num_marks + times->num_recorded++];
+    braid_status status =
+        backend->ops->event_record(backend, event->backend, device_backend_stream(stream));
+    times->is_whole[slot] = !status && times->num_recorded == times->num_marks;
+    return status;
 }
 
 braid_status braid_streams_times_begin(struct streams_playing *streams, braid_stream *stream)
 {
     streams->times->num_frames++;
-    streams->times->is_whole[slot_of_last(streams->times)] = false;
-    return record(streams, STREAMS_MARK_BEGIN, stream);
+    streams->times->num_recorded = 0;
+    return braid_streams_times_mark(streams, stream);
 }
 
 braid_status braid_streams_times_forked(struct streams_playing *streams)
 {
     braid_status status = BRAID_OK;
-    for (uint32_t i = 1; i < streams->num_lanes && !status; i++)
-        if (streams->times->mark_of_lane[i])
-            status = record(streams, streams->times->mark_of_lane[i], streams->lanes[i].stream);
-    return status;
-}
-
-braid_status braid_streams_times_op(struct streams_playing *streams, size_t op)
-{
-    size_t mark = streams->times->mark_of_op[op];
-    return mark ? record(streams, mark, streams->lanes[streams->program->ops[op].lane].stream)
-                : BRAID_OK;
-}
-
-braid_status braid_streams_times_end(struct streams_playing *streams, braid_stream *stream)
-{
-    braid_status status = record(streams, STREAMS_MARK_END, stream);
-    if (!status)
-        streams->times->is_whole[slot_of_last(streams->times)] = true;
+    for (uint32_t i = 0; i < streams->num_lanes && !status; i++)
+        if (streams->lanes[i].needs_fork)
+            status = braid_streams_times_mark(streams, streams->lanes[i].stream);
     return status;
 }
 
@@ -151,27 +120,42 @@ static braid_status find_begin(const struct streams_playing *streams, braid_even
     return status;
 }
 
+// Finds when the next mark was recorded, in a frame that began at begin_ns, its first mark.
+static braid_status read_mark(const struct streams_playing *streams, braid_event *const *marks,
+                              size_t *next, uint64_t begin_ns, uint64_t *out_ns)
+{
+    braid_status status = find_elapsed(streams, marks[0], marks[(*next)++], out_ns);
+    *out_ns += begin_ns;
+    return status;
+}
+
 // Time 0 would be one that is not known.
 static braid_status read_frame(const struct streams_playing *streams, braid_event *origin,
                                braid_event *const *marks, struct profile_span *frame,
                                struct profile_span *ops)
 {
-    const struct streams_times *times = streams->times;
-    uint64_t *at = braid_allocate_zeroed(times->num_marks, sizeof(*at));
-    if (!at)
+    const struct program *program = streams->program;
+    uint64_t *now = braid_allocate_zeroed(streams->num_lanes, sizeof(*now)); // by lane
+    size_t next = 1;
+    if (!now)
         return braid_error_no_memory("the times of frames");
-    uint64_t begin = 0;
-    braid_status status = find_begin(streams, origin, marks[STREAMS_MARK_BEGIN], &begin);
-    for (size_t i = 0; i < times->num_marks && !status; i++) {
-        if (i != STREAMS_MARK_BEGIN)
-            status = find_elapsed(streams, marks[STREAMS_MARK_BEGIN], marks[i], &at[i]);
-        at[i] += begin;
+    braid_status status = find_begin(streams, origin, marks[0], &frame->begin);
+    for (uint32_t i = 0; i < streams->num_lanes && !status; i++) {
+        now[i] = frame->begin;
+        if (streams->lanes[i].needs_fork)
+            status = read_mark(streams, marks, &next, frame->begin, &now[i]);
     }
-    *frame = (struct profile_span){ at[STREAMS_MARK_BEGIN], at[STREAMS_MARK_END] };
-    for (size_t i = 0; i < times->num_ops; i++)
-        if (times->mark_of_op[i])
-            ops[i] = (struct profile_span){ at[times->before_op[i]], at[times->mark_of_op[i]] };
-    free(at);
+    for (size_t i = 0; i < program->num_ops && !status; i++) {
+        uint64_t *lane = &now[program->ops[i].lane];
+        if (!program_is_timed(program, &program->ops[i]))
+            continue;
+        ops[i].begin = *lane;
+        status = read_mark(streams, marks, &next, frame->begin, lane);
+        ops[i].end = *lane;
+    }
+    if (!status)
+        status = read_mark(streams, marks, &next, frame->begin, &frame->end);
+    free(now);
     return status;
 }
 
@@ -186,7 +170,7 @@ braid_status braid_streams_times_read(struct playing *playing, struct profile *o
         if (!times->is_whole[i % times->room])
             continue;
         braid_event *const *marks = &times->marks[i % times->room * times->num_marks];
-        origin = origin ? origin : marks[STREAMS_MARK_BEGIN];
+        origin = origin ? origin : marks[0];
         size_t to = out_profile->num_frames++;
         status = read_frame(streams, origin, marks, &out_profile->frames[to],
                             &out_profile->ops[to * out_profile->num_ops]);
