@@ -218,43 +218,30 @@ static braid_status add_tally(struct graph_builder *builder)
     return status;
 }
 
-// The node that ends an iteration starts early behind a kernel, as others do behind it.
-static braid_status end_iteration(struct graph_builder *builder)
-{
-    const struct stage *stage = builder->stage;
-    struct graph_playing *playing = builder->playing;
-    const struct graph_lane *last = collect_ends(builder);
-    bool starts_early = builder->num_after == 1 && last->last_is_kernel && !playing->times;
-    braid_status added = playing->times ? add_tally(builder) : BRAID_OK;
-    if (added)
-        return added;
-    const struct gpu_behind behind = graph_behind_here(builder);
-    braid_status status = braid_driver_graph_loops_add_next(
-        playing->loops, &behind, &stage->frame->tasks[stage->program->node], &starts_early);
-    if (starts_early)
-        playing->states[last->last_task].is_early = true;
-    return status;
-}
-
-// Behind the last node of every lane. An arm ends with its nodes.
+// Behind the last node of every lane. An arm ends with its nodes. The node that ends an iteration
+// starts early behind a kernel, as others do behind it.
 static braid_status add_end(struct graph_builder *builder)
 {
     const struct stage *stage = builder->stage;
     struct graph_playing *playing = builder->playing;
     bool is_body = stage->program->region != PLAN_NONE;
-    bool is_arm = is_body && stage->frame->tasks[stage->program->node].kind == WORK_BRANCH;
+    const struct backend_task *task = is_body ? &stage->frame->tasks[stage->program->node] : NULL;
+    bool is_arm = is_body && task->kind == WORK_BRANCH;
     if (!playing->times && (is_arm || !is_body))
         return BRAID_OK;
-    if (is_arm) {
-        collect_ends(builder);
-        return add_tally(builder);
-    }
-    playing->num_nodes++;
-    if (is_body)
-        return end_iteration(builder);
-    collect_ends(builder);
+    const struct graph_lane *last = collect_ends(builder);
+    bool starts_early = builder->num_after == 1 && last->last_is_kernel && !playing->times;
+    braid_status status = playing->times && is_body ? add_tally(builder) : BRAID_OK;
+    if (status || is_arm)
+        return status;
     const struct gpu_behind behind = graph_behind_here(builder);
-    return braid_driver_graph_times_add_keep(playing->times, &behind);
+    playing->num_nodes++;
+    if (!is_body)
+        return braid_driver_graph_times_add_keep(playing->times, &behind);
+    status = braid_driver_graph_loops_add_next(playing->loops, &behind, task, &starts_early);
+    if (starts_early)
+        playing->states[last->last_task].is_early = true;
+    return status;
 }
 
 static braid_status build(struct graph_builder *builder)
