@@ -21,6 +21,10 @@ static const char plain_image[] = PTX("sm_80", ENTRY("follow", ""));
 static const char old_image[] = PTX("sm_60", ENTRY("follow", ""));
 static const char hasty_image[] = PTX("sm_90", ENTRY("follow", HASTY));
 static const char strange_image[] = PTX("sm_90", ENTRY("follow", "\tponder.u32 %r1;\n"));
+// It writes its times by no code of its own: threads that end would not meet the others.
+static const char parting_image[] =
+    PTX("sm_80",
+        ENTRY("follow", ".reg .pred %p;\nsetp.eq.u32 %p, %tid.x, 0;\n@%p ret;\nbar.sync 0;\n"));
 static const char source[] = "extern \"C\" __global__ void follow(unsigned *at, unsigned i) {}";
 
 typedef void kernel_function(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
@@ -44,8 +48,9 @@ static const braid_kernel kernels[] = {
     { .name = "follow", .cuda = { .data = hasty_image }, .programmatic = true },
     { .name = "follow", .cuda = { .data = old_image }, .programmatic = true },
     { .name = "follow", .cuda = { .data = strange_image } },
+    { .name = "follow", .cuda = { .data = parting_image } },
 };
-enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT, STRANGE_TEXT };
+enum { TEXT, SOURCE, OLD_TEXT, OWN_TEXT, HASTY_TEXT, CARELESS_TEXT, STRANGE_TEXT, PARTING_TEXT };
 
 static unsigned iterations = 1; // a loop's around the chain; 1: there is none
 
@@ -132,6 +137,44 @@ static void bodies_of_loops_start_early(void **state)
         check_chain(TEXT, LONG_NS, (braid_exec_options){ .mode = (braid_exec_mode)mode },
                     CHAIN - 1);
     iterations = 1;
+}
+
+// A chain of three kernels as a driver graph, of which the second cannot write its times.
+static long count_early_edges(uint32_t profile)
+{
+    static const char function[] = "cuGraphAddDependencies_v2";
+    reset_standin();
+    const long before = standin_calls(function);
+    braid_device *device = own_device("cuda");
+    unsigned *word = own_memory(device, BRAID_MEMORY_DEVICE, sizeof(unsigned));
+    *word = 0;
+    braid_graph *graph = own_graph();
+    braid_node node = { 0 };
+    for (unsigned i = 0; i < 3; i++) {
+        const braid_kernel_node launch = {
+            .node = { .after = &node, .num_after = i > 0, .cost_ns = LONG_NS },
+            .kernel = &kernels[i == 1 ? PARTING_TEXT : TEXT],
+            BRAID_ARGS(BRAID_ARG(word), BRAID_ARG(i)),
+        };
+        check_ok(braid_graph_add_kernel(graph, &launch, &node));
+    }
+    braid_exec *exec = own_exec(device, graph,
+                                &(braid_exec_options){ .mode = BRAID_MODE_GRAPH,
+                                                       .islands = BRAID_ISLANDS_NEVER,
+                                                       .profile = profile });
+    check_ok(braid_exec_launch(exec, NULL));
+    check_ok(braid_exec_wait(exec));
+    assert_int_equal(*word, 3);
+    const long num = standin_calls(function) - before;
+    finish_standin();
+    return num;
+}
+
+static void no_kernel_starts_early_beside_a_stamp(void **state)
+{
+    (void)state;
+    assert_int_equal(count_early_edges(0), 2);
+    assert_int_equal(count_early_edges(2), 0);
 }
 
 static void an_option_turns_it_off(void **state)
@@ -367,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         standin_test(text_and_source_start_early),
         standin_test(bodies_of_loops_start_early),
+        standin_test(no_kernel_starts_early_beside_a_stamp),
         standin_test(an_option_turns_it_off),
         standin_test(other_text_stays_as_it_is),
         standin_test(a_kernel_that_does_not_wait_is_seen),
