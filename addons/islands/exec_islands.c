@@ -7,11 +7,54 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/island_fit.h"
 #include "graph/regions.h"
-#include "islands/gpu_island_fit.h"
+#include "islands/gpu_island.h"
+#include "islands/gpu_island_kernel.h"
+#include "islands/gpu_island_move.h"
 #include "islands/plan_divide.h"
-#include "islands/plan_inside.h"
 #include "plan/cost_model.h"
+
+// ---- which tasks can be inside ----
+
+static braid_status fit_call(struct gpu_backend *gpu, const struct backend_task *task,
+                             struct island_fit *fit)
+{
+    struct island_move move;
+    const struct gpu_callable *callable;
+    const struct backend_launch *launch = braid_island_launch_of(task, &move);
+    braid_dim3 grid = launch->grid, block = launch->block;
+    fit->is_move = task->kind != WORK_KERNEL;
+    fit->threads = block.x * block.y * block.z;
+    fit->blocks = (uint64_t)grid.x * grid.y * grid.z;
+    fit->arg_bytes = braid_island_arg_bytes(launch);
+    braid_status status = braid_gpu_find_callable(gpu, gpu_kernel_from(launch->kernel), &callable);
+    if (status)
+        return status;
+    fit->why_not = braid_gpu_callable_refuse(callable, launch);
+    fit->runs_alone = braid_gpu_callable_shared(callable, launch) > ISLAND_MOST_SHARED;
+    return BRAID_OK;
+}
+
+// Reads each kernel once. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR, and as of braid_gpu_compile.
+static braid_status fit_tasks(struct gpu_backend *gpu, const struct backend_task *tasks,
+                              uint32_t num, struct island_fit *out_fits)
+{
+    braid_status status = BRAID_OK;
+    for (uint32_t i = 0; i < num && !status; i++) {
+        const struct backend_task *task = &tasks[i];
+        out_fits[i] = (struct island_fit){ .is_empty = task->kind == WORK_EMPTY };
+        if (out_fits[i].is_empty)
+            continue;
+        status = braid_gpu_island_refuse_task(gpu, task, &out_fits[i].why_not);
+        if (!out_fits[i].why_not &&
+            (task->may_idle || task->varies & ISLAND_SHAPE_TARGETS)) // its length is not known
+            out_fits[i].why_not = "a parameter changes its grid or disables it";
+        if (!status && !out_fits[i].why_not)
+            status = fit_call(gpu, task, &out_fits[i]);
+    }
+    return status;
+}
 
 // ---- shapes of a whole graph's island ----
 
@@ -145,7 +188,7 @@ static braid_status find_fits(const braid_exec *exec, struct island_fit **out_fi
                    sizeof(tasks[i].work));
     }
     if (!status)
-        status = braid_gpu_island_fits(gpu_from(exec->device->backend), tasks, from->num, fits);
+        status = fit_tasks(gpu_from(exec->device->backend), tasks, from->num, fits);
     free(tasks);
     if (status)
         free(fits);

@@ -7,13 +7,373 @@
 
 #include "backends/driver_graph/driver_graph_islands.h"
 #include "backends/gpu/gpu_kept_memory.h"
+#include "base/array.h"
 #include "base/error.h"
+#include "base/node_text.h"
 #include "islands/gpu_island_code.h"
 #include "islands/gpu_island_kernel.h"
-#include "islands/gpu_island_maker.h"
 #include "islands/gpu_island_move.h"
 
-const char *braid_gpu_island_grid_refusal(braid_dim3 grid)
+// ---- its tasks: the kernels they call, how lanes lie in blocks, and where arguments lie ----
+
+enum {
+    MOST_BARRIERS = 14, // for groups of more than a warp, which each have one or two of 16
+    MOST_WARPS = 32,
+    MOST_SMALL = 30000,     // bytes of all such arguments
+    LEAST_THREADS = 128,    // that load the lists and arguments
+    LISTS_BYTES = 64 << 10, // shared memory that lists and arguments may have
+    OTHER_PARAMETERS = 96,  // bytes that the kernel's other parameters take
+    MOST_ARGUMENTS = 32764,
+    MOST_ARGUMENTS_BEFORE_12_1 = 4096,
+    WARP = 32,
+};
+
+// An island while it is made: facts from its tasks, and the steps from these to the island.
+struct gpu_island_maker {
+    struct gpu_backend *gpu;
+    struct gpu_island *island;
+    const char **modules; // texts
+    uint32_t num_modules;
+    struct island_kernel *kernels;
+    const struct gpu_kernel **loaded; // whose code each kernel is
+    uint32_t num_kernels;
+    uint32_t *entry_of;                  // by call
+    bool barriers, is_partial, is_plain; // some kernel has, some, all are: see ptx_callable
+    uint32_t most_threads, least_threads, most_blocks, most_arg_bytes;
+};
+
+static uint64_t volume(braid_dim3 size)
+{
+    return (uint64_t)size.x * size.y * size.z;
+}
+
+// Writes why a task cannot be inside; BRAID_UNSUPPORTED.
+static braid_status refuse(const struct backend_task *task, const char *reason)
+{
+    return braid_error(BRAID_UNSUPPORTED, "node %s cannot be in an island: %s",
+                       braid_node_text(task->node, task->name).text, reason);
+}
+
+static uint32_t find_module(struct gpu_island_maker *maker, const char *text)
+{
+    for (uint32_t i = 0; i < maker->num_modules; i++) {
+        if (maker->modules[i] == text)
+            return i;
+    }
+    maker->modules[maker->num_modules] = text;
+    return maker->num_modules++;
+}
+
+static uint32_t find_kernel(struct gpu_island_maker *maker, const struct backend_launch *launch,
+                            const struct gpu_callable *callable)
+{
+    for (uint32_t i = 0; i < maker->num_kernels; i++) {
+        if (maker->loaded[i] == gpu_kernel_from(launch->kernel))
+            return i;
+    }
+    maker->kernels[maker->num_kernels] =
+        (struct island_kernel){ .module = find_module(maker, callable->text),
+                                .entry = callable->entry,
+                                .needs = &callable->needs };
+    maker->loaded[maker->num_kernels] = gpu_kernel_from(launch->kernel);
+    return maker->num_kernels++;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void note_call(struct gpu_island_maker *maker, const struct backend_launch *launch,
+                      const struct gpu_callable *callable)
+{
+    const struct ptx_callable *needs = &callable->needs;
+    struct island_layout *layout = &maker->island->layout;
+    uint32_t threads = (uint32_t)volume(launch->block), blocks = (uint32_t)volume(launch->grid);
+    maker->barriers |= needs->barriers;
+    maker->is_partial |= needs->is_partial;
+    maker->is_plain &= needs->is_plain;
+    maker->most_threads = larger(maker->most_threads, threads);
+    maker->least_threads = smaller(maker->least_threads, threads);
+    maker->most_blocks = larger(maker->most_blocks, blocks);
+    maker->most_arg_bytes = larger(maker->most_arg_bytes, braid_island_arg_bytes(launch));
+    layout->flat &= launch->block.y == 1 && launch->block.z == 1;
+    layout->numbers |= needs->numbers;
+    layout->lane_shared = larger(layout->lane_shared, braid_gpu_callable_shared(callable, launch));
+}
+
+static braid_status read_call(struct gpu_island_maker *maker, uint32_t index)
+{
+    struct island_call *call = &maker->island->lists.calls[index];
+    if (!call->task) { // a call that runs nothing
+        maker->least_threads = 0;
+        return BRAID_OK;
+    }
+    struct island_move move;
+    const struct gpu_callable *callable;
+    const struct backend_launch *launch = braid_island_launch_of(call->task, &move);
+    maker->island->cancelled = call->task->cancelled_there; // the same for all tasks
+    braid_status status =
+        braid_gpu_find_callable(maker->gpu, gpu_kernel_from(launch->kernel), &callable);
+    const char *reason = status ? NULL : braid_gpu_callable_refuse(callable, launch);
+    if (reason)
+        status = refuse(call->task, reason);
+    if (status)
+        return status;
+    maker->entry_of[index] = find_kernel(maker, launch, callable);
+    call->fences = callable->needs.fences;
+    call->grid = launch->grid;
+    note_call(maker, launch, callable);
+    return BRAID_OK;
+}
+
+// Reads and checks the tasks: finds the kernels of the calls and their needs. Errors:
+// BRAID_UNSUPPORTED, a task cannot be inside, and why; BRAID_NO_MEMORY.
+static braid_status read_calls(struct gpu_island_maker *maker)
+{
+    braid_status status = BRAID_OK;
+    maker->island->layout.flat = true;
+    for (uint32_t i = 0; i < maker->island->lists.num_calls && !status; i++)
+        status = read_call(maker, i);
+    return status;
+}
+
+// How many bytes each call's arguments take so that they can be loaded at once.
+static uint32_t small_args(const struct gpu_island_maker *maker)
+{
+    uint32_t most = maker->most_arg_bytes, bytes = most <= 4 ? 4 : most <= 8 ? 8 : 16;
+    bool has_room = (uint64_t)maker->island->lists.num_calls * bytes <= MOST_SMALL;
+    bool narrow = maker->most_blocks <= 1 && !maker->island->layout.grids_vary;
+    return most <= 16 && narrow && has_room && maker->is_plain ? bytes : 0;
+}
+
+// Each number of kernels' barriers is one for each lane, behind those where lanes meet themselves.
+static uint32_t most_by_barriers(const struct island_layout *layout)
+{
+    uint32_t num = 1;
+    for (uint32_t bits = layout->apart ? layout->numbers : 0; bits; bits &= bits - 1)
+        num++;
+    return MOST_BARRIERS / num;
+}
+
+// So many lanes of a block have their shared memory beside lists and arguments.
+static uint32_t most_by_memory(const struct gpu_island_maker *maker)
+{
+    uint32_t each = maker->island->layout.lane_shared;
+    int most = maker->gpu->attributes[GPU_MAX_SHARED_OPTIN];
+    if (most <= 0)
+        most = maker->gpu->attributes[GPU_MAX_SHARED];
+    if (each > ISLAND_MOST_SHARED || most < LISTS_BYTES)
+        return 1;
+    return each ? larger((uint32_t)(most - LISTS_BYTES) / each, 1) : ISLAND_MOST_THREADS;
+}
+
+// Gives each lane its threads; `chain`: the one lane gets them all. Errors: BRAID_UNSUPPORTED.
+static braid_status lay_out(struct gpu_island_maker *maker, bool chain)
+{
+    struct island_layout *layout = &maker->island->layout;
+    uint32_t lanes = maker->island->lists.num_lanes;
+    uint32_t group = (maker->most_threads + WARP - 1) / WARP * WARP;
+    group = group ? group : WARP;
+    layout->whole = maker->least_threads == group;
+    bool is_alike = layout->whole && layout->numbers == 1 && !maker->is_partial;
+    layout->apart = maker->barriers && !is_alike && group != WARP;
+    uint32_t most =
+        smaller(ISLAND_MOST_THREADS / group, group == WARP ? MOST_WARPS : most_by_barriers(layout));
+    most = smaller(most, most_by_memory(maker));
+    if (most == 0)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "the kernels of an island have more barriers than it has");
+    uint32_t units = (uint32_t)maker->gpu->attributes[GPU_NUM_UNITS];
+    layout->group_threads = group;
+    layout->chain = chain;
+    layout->timed = maker->island->lists.timed;
+    layout->loops = maker->island->lists.num_scopes > 0;
+    layout->cancels = maker->island->cancelled;
+    layout->early = maker->gpu->attributes[GPU_MAJOR] >= 9;
+    layout->num_blocks = 1;
+    layout->wide = maker->most_blocks > 1 || layout->grids_vary;
+    layout->small = small_args(maker);
+    if (chain) {
+        layout->num_groups = smaller(most, maker->most_blocks ? maker->most_blocks : 1);
+    } else if (lanes <= most) {
+        layout->num_groups = lanes;
+    } else {
+        layout->num_groups = smaller(most, (lanes + units - 1) / units);
+        layout->num_blocks = (lanes + layout->num_groups - 1) / layout->num_groups;
+    }
+    layout->num_at_once = (layout->num_blocks + units - 1) / units;
+    layout->num_threads = layout->num_groups * group;
+    if (layout->num_threads < LEAST_THREADS && !(chain && layout->num_groups > 1))
+        layout->num_threads = LEAST_THREADS;
+    if (lanes > 4096)
+        return braid_error(BRAID_UNSUPPORTED, "an island has at most 4096 lanes, not %u", lanes);
+    return BRAID_OK;
+}
+
+// In one step.
+static uint32_t longest_lane(const struct island_lists *lists)
+{
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < lists->num_lanes * braid_island_count_steps(lists); k++) {
+        struct island_range range =
+            braid_island_range(lists, k / lists->num_lanes, k % lists->num_lanes);
+        uint32_t num = 0;
+        for (uint32_t i = range.first; i < range.end; i++)
+            num += lists->calls[i].publishes;
+        most = larger(most, num);
+    }
+    return most;
+}
+
+// Graphs of about the same size get the same code so; by a quarter at most.
+static uint64_t round_units(uint64_t units, uint64_t most)
+{
+    uint64_t step = 1;
+    while (units > 8 * step)
+        step *= 2;
+    uint64_t rounded = (units + step - 1) / step * step;
+    return rounded < most ? rounded : most;
+}
+
+// Finds a place for the arguments of each call. Errors: BRAID_UNSUPPORTED, they are too many;
+// BRAID_NO_MEMORY.
+static braid_status lay_out_args(struct gpu_island_maker *maker)
+{
+    struct gpu_island *island = maker->island;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < island->lists.num_calls; i++) {
+        const struct backend_task *task = island->lists.calls[i].task;
+        if (island->layout.grids_vary)
+            at = (at + 15) / 16 * 16 + ISLAND_GRID_BYTES;
+        island->args_of[i] = (uint32_t)at;
+        if (!task)
+            continue;
+        struct island_move move;
+        uint32_t bytes = braid_island_arg_bytes(braid_island_launch_of(task, &move));
+        uint32_t align = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16;
+        align = island->layout.small ? island->layout.small : align;
+        at = (at + align - 1) / align * align;
+        island->args_of[i] = (uint32_t)at;
+        at += bytes;
+        if (at > UINT32_MAX / 2)
+            break;
+    }
+    at = (at + 15) / 16 * 16;
+    island->scopes_at = (uint32_t)at;
+    uint64_t units = at / 16 + 1 + island->lists.num_scopes * sizeof(struct island_scope) / 16;
+    bool many = maker->gpu->version >= 12010;
+    int limit = many ? MOST_ARGUMENTS : MOST_ARGUMENTS_BEFORE_12_1;
+    uint64_t most = (uint64_t)(limit - OTHER_PARAMETERS) / 16;
+    if (units > most)
+        return braid_error(BRAID_UNSUPPORTED,
+                           "the arguments of an island take %llu bytes, and a kernel has room for "
+                           "%d",
+                           (unsigned long long)(16 * units), limit - OTHER_PARAMETERS);
+    units = round_units(units, most);
+    island->layout.num_args = (uint32_t)units;
+    island->layout.span = longest_lane(&island->lists) + 1;
+    island->args = calloc(units, 16);
+    return island->args ? BRAID_OK : braid_error_no_memory("an island");
+}
+
+// ---- the order of modules and kernels in its text: by their text, not by the order of calls ----
+
+// Code is found again by its text, in the process and on disk, so graphs that differ in the order
+// of their calls share it.
+
+struct entry {
+    const char *text, *name;
+    uint32_t was;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *first = a, *second = b;
+    int order = first->text == second->text ? 0 : strcmp(first->text, second->text);
+    if (!order)
+        order = strcmp(first->name, second->name);
+    return order ? order : (first->was > second->was) - (first->was < second->was);
+}
+
+struct ordering {
+    struct entry *entries; // as they shall stand
+    uint32_t *now_at;      // by where they stood
+    unsigned char *room;
+    uint32_t num;
+};
+
+static void sort(struct ordering *ordering, uint32_t num)
+{
+    ordering->num = num;
+    qsort(ordering->entries, num, sizeof(*ordering->entries), compare);
+    for (uint32_t i = 0; i < num; i++)
+        ordering->now_at[ordering->entries[i].was] = i;
+}
+
+static void apply(const struct ordering *ordering, void *items, size_t bytes)
+{
+    for (uint32_t i = 0; i < ordering->num; i++)
+        memcpy(ordering->room + i * bytes,
+               (const unsigned char *)items + ordering->entries[i].was * bytes, bytes);
+    memcpy(items, ordering->room, ordering->num * bytes);
+}
+
+static void order_modules(struct ordering *ordering, struct gpu_island_maker *maker)
+{
+    for (uint32_t i = 0; i < maker->num_modules; i++)
+        ordering->entries[i] = (struct entry){ maker->modules[i], "", i };
+    sort(ordering, maker->num_modules);
+    apply(ordering, maker->modules, sizeof(*maker->modules));
+    for (uint32_t i = 0; i < maker->num_kernels; i++)
+        maker->kernels[i].module = ordering->now_at[maker->kernels[i].module];
+}
+
+static void order_kernels(struct ordering *ordering, struct gpu_island_maker *maker)
+{
+    const struct island_lists *lists = &maker->island->lists;
+    for (uint32_t i = 0; i < maker->num_kernels; i++)
+        ordering->entries[i] =
+            (struct entry){ maker->modules[maker->kernels[i].module], maker->kernels[i].entry, i };
+    sort(ordering, maker->num_kernels);
+    apply(ordering, maker->kernels, sizeof(*maker->kernels));
+    apply(ordering, maker->loaded, sizeof(*maker->loaded));
+    for (uint32_t i = 0; i < lists->num_calls; i++) {
+        if (lists->calls[i].task)
+            maker->entry_of[i] = ordering->now_at[maker->entry_of[i]];
+    }
+}
+
+// Sorts modules and kernels, so that the text does not depend on the order of calls. Islands of the
+// same kernels share one text. Errors: BRAID_NO_MEMORY.
+// There are at least as many kernels as modules.
+static braid_status order(struct gpu_island_maker *maker)
+{
+    struct ordering ordering = {
+        .entries = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.entries)),
+        .now_at = braid_allocate_zeroed(maker->num_kernels, sizeof(*ordering.now_at)),
+        .room = braid_allocate_zeroed(maker->num_kernels, sizeof(*maker->kernels)),
+    };
+    bool has_room = ordering.entries && ordering.now_at && ordering.room;
+    if (has_room) {
+        order_modules(&ordering, maker);
+        order_kernels(&ordering, maker);
+    }
+    free(ordering.entries);
+    free(ordering.now_at);
+    free(ordering.room);
+    return has_room ? BRAID_OK : braid_error_no_memory("an island");
+}
+
+// ---- making it ----
+
+// Why a call cannot have the grid: a constant, or NULL.
+static const char *grid_refusal(braid_dim3 grid)
 {
     bool fits =
         (uint64_t)grid.x * grid.y <= INT32_MAX && (uint64_t)grid.x * grid.y * grid.z <= INT32_MAX;
@@ -31,10 +391,10 @@ static braid_status find_kernel_reason(struct gpu_backend *gpu, const struct bac
         *out_reason = "it has a cluster";
     else if (launch->grid_from)
         *out_reason = "its grid is read from memory";
-    else if ((uint64_t)block.x * block.y * block.z > ISLAND_MOST_THREADS)
+    else if (volume(block) > ISLAND_MOST_THREADS)
         *out_reason = "its blocks are too large";
     else
-        *out_reason = braid_gpu_island_grid_refusal(launch->grid);
+        *out_reason = grid_refusal(launch->grid);
     if (*out_reason)
         return BRAID_OK;
     braid_status status = braid_gpu_find_callable(gpu, gpu_kernel_from(launch->kernel), &callable);
@@ -59,7 +419,7 @@ static braid_status check_task(struct gpu_backend *gpu, const struct backend_tas
 {
     const char *reason;
     braid_status status = braid_gpu_island_refuse_task(gpu, task, &reason);
-    return status || !reason ? status : braid_gpu_island_refuse(task, reason);
+    return status || !reason ? status : refuse(task, reason);
 }
 
 enum { PROGRESS_STRIDE = 128 }; // bytes: a line of its own for each lane
@@ -168,8 +528,8 @@ static braid_status check_room(struct gpu_island_maker *maker)
     return BRAID_OK;
 }
 
-void braid_gpu_island_put_call(struct gpu_island *island, uint32_t call,
-                               const struct backend_task *task)
+// Takes the task's present values for a call; NULL: the call runs nothing.
+static void put_call(struct gpu_island *island, uint32_t call, const struct backend_task *task)
 {
     unsigned char *args = island->args + island->args_of[call];
     struct island_move move;
@@ -188,13 +548,13 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
             status = check_task(maker->gpu, island->lists.calls[i].task);
     }
     if (!status)
-        status = braid_gpu_island_read_calls(maker);
+        status = read_calls(maker);
     if (!status)
-        status = braid_gpu_island_order(maker);
+        status = order(maker);
     if (!status)
-        status = braid_gpu_island_lay_out(maker, chain);
+        status = lay_out(maker, chain);
     if (!status)
-        status = braid_gpu_island_lay_out_args(maker);
+        status = lay_out_args(maker);
     if (!status)
         status = load(maker);
     if (!status)
@@ -203,7 +563,7 @@ static braid_status make(struct gpu_island_maker *maker, bool chain)
         return status;
     describe_launch(island);
     for (uint32_t i = 0; i < island->lists.num_calls; i++)
-        braid_gpu_island_put_call(island, i, island->lists.calls[i].task);
+        put_call(island, i, island->lists.calls[i].task);
     return check_room(maker);
 }
 
@@ -227,8 +587,9 @@ static bool allocate_maker(struct gpu_island_maker *maker)
            maker->island->args_of;
 }
 
-braid_status braid_gpu_island_make(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
-                                   bool grids_vary, struct gpu_island **out_island)
+// As braid_gpu_island_create; `grids_vary`: see island_layout.
+static braid_status make_island(struct gpu_backend *gpu, struct island_lists *lists, bool chain,
+                                bool grids_vary, struct gpu_island **out_island)
 {
     struct gpu_island *island = calloc(1, sizeof(*island));
     if (!island) {
@@ -259,7 +620,7 @@ braid_status braid_gpu_island_create(struct gpu_backend *gpu, struct island_list
         const struct backend_task *task = lists->calls[i].task;
         vary = vary || (task && (task->may_idle || task->varies & ISLAND_SHAPE_TARGETS));
     }
-    return braid_gpu_island_make(gpu, lists, chain, vary, out_island);
+    return make_island(gpu, lists, chain, vary, out_island);
 }
 
 void braid_gpu_island_destroy(struct gpu_backend *gpu, struct gpu_island *island)
@@ -288,4 +649,111 @@ void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,
                                 const struct island_scope *scope)
 {
     memcpy(island->args + island->scopes_at + index * sizeof(*scope), scope, sizeof(*scope));
+}
+
+// ---- changing calls beyond their arguments: their grid, and whether they run ----
+
+// If grids may vary, each call's grid stands before its arguments, among the launch's parameters of
+// a frame. A grid without blocks skips the call. That costs each call a little. So islands are made
+// so if a parameter may change a call, and made again when a program changes a call directly.
+
+bool braid_gpu_island_must_change(const struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task)
+{
+    const braid_dim3 made = island->lists.calls[call].grid;
+    const braid_dim3 grid = task->kind == WORK_KERNEL ? task->launch.grid : made;
+    bool same = grid.x == made.x && grid.y == made.y && grid.z == made.z;
+    return !island->layout.grids_vary && (task->disabled || !same);
+}
+
+static const char *find_reason(const struct island_call *call, const struct backend_task *task)
+{
+    const braid_dim3 grid = task->launch.grid;
+    const char *reason = grid_refusal(grid);
+    if (!reason)
+        reason = braid_gpu_blocks_refuse(call->fences, volume(grid));
+    return reason;
+}
+
+braid_status braid_gpu_island_check_call(const struct gpu_island *island, uint32_t call,
+                                         const struct backend_task *task)
+{
+    const char *reason = task->disabled ? NULL : find_reason(&island->lists.calls[call], task);
+    return reason ? refuse(task, reason) : BRAID_OK;
+}
+
+braid_status braid_gpu_island_set(struct gpu_backend *gpu, struct gpu_island *island, uint32_t call,
+                                  const struct backend_task *task)
+{
+    const char *reason = NULL;
+    braid_status status = BRAID_OK;
+    if (task->kind == WORK_KERNEL)
+        status = braid_gpu_island_check_call(island, call, task);
+    else
+        status = braid_gpu_island_refuse_task(gpu, task, &reason);
+    if (!status && reason && !task->disabled)
+        status = refuse(task, reason);
+    if (!status)
+        put_call(island, call, task);
+    return status;
+}
+
+static void *copy_of(const void *items, size_t num, size_t bytes)
+{
+    void *copy = braid_allocate_zeroed(num, bytes);
+    if (copy && num)
+        memcpy(copy, items, num * bytes);
+    return copy;
+}
+
+static braid_status copy_lists(const struct island_lists *lists, struct island_lists *out_lists)
+{
+    struct island_lists copy = *lists;
+    size_t num_firsts = (size_t)lists->num_lanes + 1;
+    copy.calls = copy_of(lists->calls, lists->num_calls, sizeof(*copy.calls));
+    copy.lane_first = copy_of(lists->lane_first, num_firsts, sizeof(*copy.lane_first));
+    copy.waits = copy_of(lists->waits, lists->num_waits, sizeof(*copy.waits));
+    copy.steps = copy_of(lists->steps, lists->num_steps, sizeof(*copy.steps));
+    copy.step_ends = copy_of(lists->step_ends, (size_t)lists->num_steps * lists->num_lanes,
+                             sizeof(*copy.step_ends));
+    if (!copy.calls || !copy.lane_first || !copy.waits || !copy.steps || !copy.step_ends) {
+        braid_island_lists_finish(&copy);
+        return braid_error_no_memory("an island");
+    }
+    *out_lists = copy;
+    return BRAID_OK;
+}
+
+static void take_over(struct gpu_island *island, struct gpu_island *old)
+{
+    island->notes = old->notes;
+    island->own_notes = old->own_notes;
+    island->times = old->times;
+    island->times_of_lane = old->times_of_lane;
+    island->times_room = old->times_room;
+    island->counter = old->counter;
+    island->counts_of_frame = old->counts_of_frame;
+    island->num_tallies = old->num_tallies;
+    memcpy(island->args + island->scopes_at, old->args + old->scopes_at,
+           old->lists.num_scopes * sizeof(struct island_scope));
+    old->notes = old->own_notes = NULL; // a frame in flight writes to its own
+    island->replaced = old;
+}
+
+braid_status braid_gpu_island_let_grids_vary(struct gpu_backend *gpu, struct gpu_island **island)
+{
+    struct gpu_island *old = *island, *made = NULL;
+    struct island_lists lists;
+    braid_status status = copy_lists(&old->lists, &lists);
+    if (!status)
+        status = make_island(gpu, &lists, old->layout.chain, true, &made);
+    if (!status && old->rows)
+        status = braid_gpu_island_reserve_rows(gpu, made);
+    if (status) {
+        braid_gpu_island_destroy(gpu, made);
+        return status;
+    }
+    take_over(made, old);
+    *island = made;
+    return BRAID_OK;
 }

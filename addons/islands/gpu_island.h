@@ -5,7 +5,6 @@
 
 #include "islands/gpu_island_lists.h"
 
-struct gpu_island;
 struct gpu_tally;    // backends/driver_graph/driver_graph_tally.h
 struct island_scope; // backends/driver_graph/driver_graph_islands.h
 struct running;
@@ -15,6 +14,37 @@ enum {
     ISLAND_SHAPE_TARGETS = 1 << BRAID_TARGET_GRID | 1 << BRAID_TARGET_GRID_X |
                            1 << BRAID_TARGET_GRID_Y | 1 << BRAID_TARGET_GRID_Z |
                            1 << BRAID_TARGET_ENABLED,
+};
+
+enum {
+    ISLAND_PARAMETERS = 17,
+    ISLAND_MOST_THREADS = 1024,
+};
+
+struct gpu_island {
+    struct gpu_island_code *code;
+    struct gpu_kernel kernel;
+    struct island_lists lists;
+    struct island_layout layout;
+    uint32_t *args_of;  // by call: where its arguments begin
+    uint32_t scopes_at; // where the scopes are, behind them
+    unsigned char *args;
+    void *words, *progress; // on the device
+    uint32_t num_frames;
+    void *rows, *rows_now;     // on the device; those of the launch at hand, or NULL
+    unsigned char *host_rows;  // their source on the host
+    uint32_t most_rows;        // for how many frames there is room
+    uint32_t num_rows;         // rows that are there for the next launch
+    uint32_t *notes;           // in host memory that the device writes to; NULL: it takes none
+    uint32_t *own_notes;       // the same, where nobody else gives them back
+    const uint32_t *cancelled; // on the device: not 0 ends the frame; NULL: it cannot be cancelled
+    struct backend_launch launch;
+    void *times; // on the device: stamps, lane by lane, frame by frame; see gpu_island.h
+    uint32_t times_of_lane, times_room, times_first;
+    const void *counter; // on the device, where it has tallies instead; see gpu_island.h
+    uint32_t counts_of_frame, num_tallies;
+    struct gpu_island *replaced; // the island before; a frame in flight may still run it
+    void *parameters[ISLAND_PARAMETERS];
 };
 
 // Finds why a task cannot be inside an island, as far as can be told without reading its source: a
@@ -79,6 +109,9 @@ void braid_gpu_island_set_scope(struct gpu_island *island, uint32_t index,
 // Makes room for the arguments of several frames of one launch, and for notes of its own. The
 // device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
 braid_status braid_gpu_island_reserve(struct gpu_backend *gpu, struct gpu_island *island);
+
+// Makes room for the arguments only. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+braid_status braid_gpu_island_reserve_rows(struct gpu_backend *gpu, struct gpu_island *island);
 
 // How many frames one launch may have, each with arguments of its own (`in_rows`) or all with the
 // same.

@@ -4,7 +4,7 @@
 #define BRAID_ISLANDS_GPU_ISLAND_KERNEL_H
 
 #include "backends/gpu/gpu_backend.h"
-#include "islands/gpu_ptx_site.h"
+#include "islands/gpu_ptx_callable.h"
 
 // Bytes of a call's shared memory: where it has more, no other runs beside it in a block.
 enum { ISLAND_MOST_SHARED = 8 << 10 };

@@ -11,8 +11,6 @@
 
 #include "backends/gpu/gpu_backend.h"
 
-struct stage; // tasks/player.h
-
 // Waits until `lane` has published that many calls.
 struct island_wait {
     uint32_t lane, number;
@@ -90,11 +88,6 @@ struct island_words {
     uint32_t *words;
     size_t num_units; // each has 16 bytes
 };
-
-// island_lists.c: all lanes of a stage's program. call_of[node] becomes the call of each task that
-// runs, and the scope of each loop and branch. Errors: BRAID_NO_MEMORY.
-braid_status braid_island_lists_of_program(const struct stage *stage, uint32_t *call_of,
-                                           struct island_lists *out_lists);
 
 // Whether each step can run to its end: each lane in its order, each wait for something that is
 // published. That nothing waits in a circle is shown by running them; so is that every kernel task

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island's walker: the kernel that runs its lists. gpu_island_text.c puts constants in front.
+// An island's walker: the kernel that runs its lists. gpu_island_code.c puts constants in front.
 //
 // Each group walks its list: wait, call, publish. Lanes of one block see each other's progress in
 // shared memory. Lanes of several blocks see it in global memory, where it is never reset. Each

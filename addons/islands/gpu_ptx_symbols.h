@@ -4,6 +4,8 @@
 #define BRAID_ISLANDS_GPU_PTX_SYMBOLS_H
 
 #include "backends/gpu/gpu_ptx_read.h"
+#include "backends/gpu/gpu_ptx_words.h"
+#include <stdint.h>
 
 // A function or variable of the module.
 struct ptx_symbol {
@@ -39,5 +41,16 @@ bool braid_ptx_close_symbols(const struct ptx_symbols *symbols, struct ptx_reaso
 
 // Whether drivers have the function, so that its name stays.
 bool braid_ptx_is_of_driver(const struct ptx_symbols *symbols, const struct ptx_symbol *symbol);
+
+struct ptx_variable {
+    struct ptx_word name;
+    uint32_t align;
+    uint64_t bytes;
+    bool is_open;     // its length is open: the launch says it
+    const char *rest; // at the comma, semicolon, parenthesis or equals sign behind it
+};
+
+// Reads the text behind the space (.shared, .param), up to `end`. False: it is not understood.
+bool braid_ptx_read_variable(const char *at, const char *end, struct ptx_variable *out_variable);
 
 #endif

@@ -9,6 +9,7 @@
 #define BRAID_ISLANDS_PLAN_DIVIDE_H
 
 #include "base/island_fit.h"
+#include "plan/plan_islands.h"
 #include "plan/schedule.h"
 
 enum {
@@ -24,13 +25,14 @@ enum {
 braid_status braid_plan_divide(struct braid_schedule *schedule, const braid_cost_model *model,
                                const struct island_fit *fits, bool always);
 
-// plan_divide_loops.c: the same for loops, after the frame's own lanes. All nodes of a body are in
-// one island, or none is. Errors: BRAID_NO_MEMORY.
-braid_status braid_plan_divide_loops(struct braid_schedule *schedule, const braid_cost_model *model,
-                                     const struct island_fit *fits, bool always);
+// From an iteration of a loop inside to the next, beyond its calls; measured by bench_gpu_loops.
+#define PLAN_ITERATION_INSIDE_NS 550
 
-// Who gave a reason may be gone before the schedule is, so it keeps each once. NULL: memory ran
-// out.
-const char *braid_plan_keep_text(struct plan_division *division, const char *text);
+// How many lanes whose calls are all of `fits` run side by side in one block of an island.
+uint32_t braid_plan_groups_of(const struct island_fit *fits, uint32_t num);
+
+// The time inside of a call that takes cost_ns outside. Saturates at a length that no plan has.
+uint64_t braid_plan_inside_ns(const struct island_fit *fit, const struct plan_room *room,
+                              uint64_t cost_ns);
 
 #endif

@@ -11,7 +11,7 @@
 #include "backends/gpu/gpu_ptx_prefetch.h"
 #include "backends/gpu/gpu_ptx_stamps.h"
 #include "fuzz/fuzz.h"
-#include "islands/gpu_island_parts.h"
+#include "islands/gpu_island_code.h"
 #include "islands/gpu_ptx_callable.h"
 
 enum { MOST_BYTES = 1024, MOST_THREADS = 256, MOST_KERNELS = 2 };

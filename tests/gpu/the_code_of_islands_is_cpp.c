@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "islands/gpu_island_text.h"
+#include "islands/gpu_island_code.h"
 #include "support/check.h"
 
 static char command[4096];

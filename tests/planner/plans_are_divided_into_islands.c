@@ -7,7 +7,6 @@
 #include <braid/braid.h>
 
 #include "islands/plan_divide.h"
-#include "islands/plan_inside.h"
 #include "plan/schedule.h"
 #include "planner/plan_testing.h"
 #include "support/random_choice.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where looking for what has ended takes time of a lane (wait_busy_ns), the plan counts it, and
 // fewer lanes are worth their waits.
-#include "islands/plan_inside.h"
+#include "islands/plan_divide.h"
 #include "plan/plan_times.h"
 #include "planner/plan_testing.h"
 
