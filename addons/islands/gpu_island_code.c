@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_kept_memory.h"
-#include "backends/gpu/gpu_module.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "islands/gpu_ptx_callable.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_module.h"
+#include "backends/gpu/gpu_backend.h"
 #include "base/error.h"
 #include "islands/gpu_ptx_callable.h"
 

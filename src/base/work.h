@@ -129,7 +129,7 @@ static inline bool work_has_body(enum work_kind kind)
 const char *braid_work_flaw(enum work_kind kind, const union work *work);
 
 // The grid that a program means, or that words of a kernel mean. If y and z are both 0, they are
-// left out and mean 1. Kernels in PTX read their grid by the same rule (gpu_ptx_grid.c).
+// left out and mean 1. Kernels in PTX read their grid by the same rule (gpu_ptx_grid.h).
 static inline braid_dim3 work_grid(braid_dim3 given)
 {
     const uint32_t least = given.y || given.z ? 0 : 1;

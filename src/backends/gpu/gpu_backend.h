@@ -88,7 +88,7 @@ struct gpu_backend {
 
     pthread_mutex_t lock;                  // never held during a driver call that may wait
     struct gpu_module *modules;            // guarded by lock
-    struct gpu_module *retired;            // guarded by lock; see gpu_module.h
+    struct gpu_module *retired;            // guarded by lock; see gpu_kernel.c
     uint32_t num_retired;                  // guarded by lock
     struct gpu_kernel *kernels;            // guarded by lock
     struct gpu_left_memory *island_memory; // guarded by lock; see gpu_kept_memory.h
@@ -100,7 +100,7 @@ struct gpu_backend {
     uint64_t num_callbacks;                 // guarded by record_lock; of the queued records
     struct gpu_host_record *queued_records; // guarded by record_lock
     struct gpu_host_record *free_records;   // guarded by record_lock
-    struct blockers blockers;               // make calls of detours; see gpu_blocking.c
+    struct blockers blockers;               // make calls of detours; see gpu_detour.c
     atomic_bool default_stream_used;        // see braid_gpu_note_stream
 
     struct gpu_conditional_launch *turn; // shared by all devices that are open in this context
@@ -231,12 +231,6 @@ void braid_gpu_check_awaited(const struct gpu_backend *gpu, gpu_result result, c
 int braid_gpu_keep_error(const struct gpu_api *api);
 void braid_gpu_restore_error(const struct gpu_api *api, int before);
 
-// Whether the driver fails every call on the device after this error.
-bool braid_gpu_stays(gpu_result result);
-// The error that the device could not be made current; `what` is for the message.
-braid_status braid_gpu_refuse_entry(const struct gpu_backend *gpu, gpu_result result,
-                                    const char *what);
-
 // Turns a result into a status. `slot` is the address of the called slot in gpu->api. It names the
 // call in the message "`what` (cuda:0) failed: NAME (number) from CALL: text".
 braid_status braid_gpu_check(const struct gpu_backend *gpu, gpu_result result, const void *slot,
@@ -265,6 +259,22 @@ void braid_gpu_explain_launch(const struct gpu_backend *gpu, const struct backen
 gpu_result braid_gpu_launch(const struct gpu_backend *gpu, gpu_stream stream,
                             const struct backend_launch *launch, const void **out_slot);
 bool braid_gpu_has_cooperative(const struct gpu_backend *gpu);
+
+// Whether a driver that answers so to text cannot take this text, or any: other text or machine
+// code may do. Any other failure says nothing of the text.
+bool braid_gpu_refuses_text(gpu_result result);
+
+// On CUDA, the PTX of a loaded kernel's module, which lives as long as the kernel. Compiles where
+// the module was made from source in another way. *out_reason: why there is none, a constant.
+// Errors: as of braid_gpu_compile.
+braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                 const char **out_text, const char **out_reason);
+// The name of a loaded kernel in its module.
+const char *braid_gpu_entry_of(const struct gpu_kernel *kernel);
+
+// Unloads retired modules, before the device is closed. If the device could not be made current, it
+// only forgets them. All references are gone.
+void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current);
 
 // Raises the kernel's limit of dynamic shared memory where the launch needs more. *out_slot is
 // the call that failed.

@@ -8,35 +8,37 @@
 // instead. The launch of a graph does the same. AMD's runtime waits for all of them, and for fills
 // of pinned memory. So the driver never gets pageable memory. If the other end is a device, the
 // data goes through pinned memory, and a host call does the rest.
-#include "backends/gpu/gpu_detour.h"
-
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_layouts.h"
 #include "base/error.h"
 
+// Pinned memory, kept by the device for later execs: freeing it waits for all work on the device.
+struct gpu_staging {
+    struct gpu_staging *next;
+    void *memory;
+    uint64_t bytes;
+    bool is_signal; // streams of HIP can wait for it
+};
+
+// The host's part of a task, and the device's part before or after it.
+struct backend_detour {
+    gpu_host_function *call;
+    struct backend_task task;    // the work of the call
+    struct gpu_staging *staging; // a copy's; NULL: the host does it all
+    bool from_device;            // for a copy: the device's part comes first
+    struct gpu_backend *gpu;
+    struct gpu_flag *flag;       // if the call blocks; NULL otherwise
+    struct backend_detour *next; // among spare ones
+};
+
+// ---- pinned memory ----
+
 enum { MAX_FREE_STAGING = 64 }; // blocks kept for nobody, when another is allocated
-
-static void copy_on_host(void *user)
-{
-    const struct backend_detour *detour = user;
-    memmove(detour->task.copy.to, detour->task.copy.from, detour->task.copy.bytes);
-}
-
-static void fill_on_host(void *user)
-{
-    const struct backend_task *task = &((const struct backend_detour *)user)->task;
-    uint32_t value = task->fill.value;
-    for (uint64_t i = 0; i < task->fill.num_values; i++) {
-        if (task->fill.value_bytes == 1)
-            ((uint8_t *)task->fill.to)[i] = (uint8_t)value;
-        else if (task->fill.value_bytes == 2)
-            ((uint16_t *)task->fill.to)[i] = (uint16_t)value;
-        else
-            ((uint32_t *)task->fill.to)[i] = value;
-    }
-}
 
 static void free_staging(const struct gpu_backend *gpu, struct gpu_staging *staging, bool current)
 {
@@ -98,8 +100,10 @@ static braid_status allocate_staging(const struct gpu_backend *gpu, struct gpu_s
         &api->host_allocate, "allocation of pinned memory for a copy with pageable memory");
 }
 
-braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes, bool is_signal,
-                                     struct gpu_staging **out_staging)
+// The device is current. Errors: BRAID_NO_MEMORY, BRAID_DEVICE_ERROR.
+// `is_signal`: of HIP's own kind, for a word that streams wait for.
+static braid_status lease_staging(struct gpu_backend *gpu, uint64_t bytes, bool is_signal,
+                                  struct gpu_staging **out_staging)
 {
     struct gpu_staging *staging = find_staging(gpu, bytes, is_signal);
     if (staging) {
@@ -120,7 +124,7 @@ braid_status braid_gpu_lease_staging(struct gpu_backend *gpu, uint64_t bytes, bo
     return BRAID_OK;
 }
 
-void braid_gpu_return_staging(struct gpu_backend *gpu, struct gpu_staging *staging)
+static void return_staging(struct gpu_backend *gpu, struct gpu_staging *staging)
 {
     if (!staging)
         return;
@@ -134,6 +138,238 @@ void braid_gpu_return_staging(struct gpu_backend *gpu, struct gpu_staging *stagi
 void braid_gpu_staging_finish(struct gpu_backend *gpu, bool current)
 {
     free_staging(gpu, take_free_staging(gpu, 0), current);
+}
+
+// ---- blocking host calls: the driver's thread hands each to a thread of Braid's ----
+
+// The stream or graph waits for a word that this thread writes when the call has ended.
+//
+// The driver makes host calls one after another on a thread of its own: one that sleeps there holds
+// up those of all streams. A wait for a word in memory is the device's to make, and no thread's.
+//
+// On streams the word counts ended calls, and each wait is for the number of queued calls. If
+// queueing the wait fails, the call is still made, the count stays right, and the launching thread
+// waits for it. A graph has the same wait in each launch. So there the driver's thread sets the
+// word back before it hands the call over, which is behind the wait of the launch before.
+
+// A task has one in a frame slot, also when its call changes.
+struct gpu_flag {
+    struct gpu_staging *memory; // the word, which is the driver's too
+    uint32_t num_users;         // detours
+    struct backend_detour *spare;
+    uint64_t num_queued;            // on streams
+    _Atomic uint64_t num_under_way; // handed to a thread of ours, which writes it last
+    bool goes_on;                   // on streams: nothing waits for the last one
+    bool in_graph;
+    gpu_node call; // in a graph: it hands the call over
+};
+
+// CUDA waits for the lower half, where the numbers may wrap around; HIP for all of it.
+static _Atomic uint64_t *word_of(const struct gpu_flag *flag)
+{
+    return flag->memory->memory;
+}
+
+// As soon as the word is written the detour may be another call's.
+static void end_call(void *owner, void *user)
+{
+    const struct backend_detour *detour = user;
+    struct gpu_flag *flag = detour->flag;
+    (void)owner;
+    atomic_fetch_add_explicit(word_of(flag), 1, memory_order_release);
+    atomic_fetch_sub_explicit(&flag->num_under_way, 1, memory_order_release);
+}
+
+static void make_call(void *user)
+{
+    const struct backend_detour *detour = user;
+    detour->task.host.call(detour->task.host.user);
+}
+
+// On a thread of the driver's, which must not wait.
+static void hand_over(void *user)
+{
+    struct backend_detour *detour = user;
+    atomic_fetch_add_explicit(&detour->flag->num_under_way, 1, memory_order_relaxed);
+    if (detour->flag->in_graph)
+        atomic_store_explicit(word_of(detour->flag), 0, memory_order_release);
+    if (braid_blockers_run(&detour->gpu->blockers, detour))
+        return;
+    make_call(detour);
+    end_call(NULL, detour);
+}
+
+void braid_gpu_blocking_start(struct gpu_backend *gpu)
+{
+    braid_blockers_init(&gpu->blockers, make_call, end_call, NULL);
+}
+
+// Whether the driver has the calls for that.
+static bool can_block_apart(const struct gpu_backend *gpu)
+{
+    if (gpu->vendor->index == GPU_HIP)
+        return gpu->api->hip_stream_wait_value && gpu->api->hip_signal_allocate &&
+               gpu->attributes[GPU_STREAM_WAITS];
+    return gpu->api->stream_wait_value && gpu->api->graph_add_memory_operations;
+}
+
+// With the flag of `before`, the detour of the same task until now; NULL: there is none.
+static braid_status prepare_blocking(struct gpu_backend *gpu, const struct backend_detour *before,
+                                     struct backend_detour *detour)
+{
+    struct gpu_flag *flag = before ? before->flag : calloc(1, sizeof(*flag));
+    if (!flag)
+        return braid_error_no_memory("a host call that blocks");
+    if (!before) {
+        braid_status status =
+            lease_staging(gpu, sizeof(uint64_t), gpu->vendor->index == GPU_HIP, &flag->memory);
+        if (status) {
+            free(flag);
+            return status;
+        }
+        atomic_store_explicit(word_of(flag), 0, memory_order_release);
+    }
+    flag->num_users++;
+    detour->call = hand_over;
+    detour->flag = flag;
+    return BRAID_OK;
+}
+
+static struct backend_detour *take_spare(const struct backend_detour *detour)
+{
+    struct backend_detour *spare = detour->flag ? detour->flag->spare : NULL;
+    if (spare)
+        detour->flag->spare = spare->next;
+    return spare;
+}
+
+// If the stream has ended, all of its calls were handed over.
+static void await_calls(const struct gpu_flag *flag)
+{
+    const struct timespec pause = { .tv_nsec = 50000 };
+    while (atomic_load_explicit(&flag->num_under_way, memory_order_acquire))
+        nanosleep(&pause, NULL);
+}
+
+bool braid_gpu_task_goes_on(struct backend *backend, const struct backend_task *task, bool wait)
+{
+    struct gpu_flag *flag = task->detour ? task->detour->flag : NULL;
+    (void)backend;
+    if (!flag || !flag->goes_on)
+        return false;
+    if (wait) {
+        await_calls(flag);
+        flag->goes_on = false;
+    }
+    return flag->goes_on;
+}
+
+// No frame uses it. If the device has failed, a call may still run on a thread of ours.
+static void leave_flag(const struct backend_detour *detour)
+{
+    struct gpu_flag *flag = detour->flag;
+    if (!flag || --flag->num_users > 0)
+        return;
+    await_calls(flag);
+    while (flag->spare) {
+        struct backend_detour *spare = flag->spare;
+        flag->spare = spare->next;
+        free(spare);
+    }
+    return_staging(detour->gpu, flag->memory);
+    free(flag);
+}
+
+// A call that changes every frame needs no more memory than was ever in use at once.
+// Frees the detour, or keeps it for the next one with its flag, which this hands out; NULL: none.
+static void finish_blocking(struct backend_detour *detour)
+{
+    struct gpu_flag *flag = detour->flag;
+    if (flag->num_users > 1) {
+        detour->next = flag->spare;
+        flag->spare = detour;
+        flag->num_users--;
+        return;
+    }
+    leave_flag(detour);
+    free(detour);
+}
+
+static gpu_result queue_wait(const struct gpu_backend *gpu, gpu_stream stream,
+                             const struct gpu_flag *flag, const void **out_slot)
+{
+    if (gpu->vendor->index == GPU_HIP) {
+        *out_slot = &gpu->api->hip_stream_wait_value;
+        return gpu->api->hip_stream_wait_value(stream, flag->memory->memory, flag->num_queued,
+                                               GPU_WAIT_FOR_AT_LEAST, UINT64_MAX);
+    }
+    *out_slot = &gpu->api->stream_wait_value;
+    return gpu->api->stream_wait_value(stream, flag->memory->memory, (uint32_t)flag->num_queued,
+                                       GPU_WAIT_FOR_AT_LEAST);
+}
+
+static gpu_result submit_blocking(gpu_stream stream, struct backend_detour *detour,
+                                  const void **out_slot)
+{
+    struct gpu_backend *gpu = detour->gpu;
+    struct gpu_flag *flag = detour->flag;
+    gpu_result result = gpu->vendor->host_call(gpu, stream, hand_over, detour, out_slot);
+    if (result)
+        return result;
+    flag->num_queued++;
+    result = queue_wait(gpu, stream, flag, out_slot);
+    flag->goes_on = result != GPU_SUCCESS;
+    return result;
+}
+
+static gpu_result add_blocking(struct gpu_behind behind, struct backend_detour *detour,
+                               gpu_node *out_node, const void **out_slot)
+{
+    struct gpu_backend *gpu = detour->gpu;
+    struct gpu_flag *flag = detour->flag;
+    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
+    *out_slot = &gpu->api->graph_add_host;
+    gpu_result result =
+        gpu->api->graph_add_host(&flag->call, behind.graph, behind.after, behind.num_after, &call);
+    *out_node = flag->call;
+    if (result)
+        return result;
+    flag->in_graph = true;
+    behind = (struct gpu_behind){ .graph = behind.graph, .after = &flag->call, .num_after = 1 };
+    return gpu->vendor->nodes->add_wait_value(gpu, &behind, flag->memory->memory, 1, out_node,
+                                              out_slot);
+}
+
+gpu_result braid_gpu_set_blocking(gpu_executable executable, const struct backend_task *task,
+                                  const void **out_slot)
+{
+    struct backend_detour *detour = task->detour;
+    const struct gpu_api *api = detour->gpu->api;
+    const struct gpu_host_parameters call = { .call = hand_over, .user = detour };
+    *out_slot = &api->executable_set_host;
+    return api->executable_set_host(executable, detour->flag->call, &call);
+}
+
+// ---- detours ----
+
+static void copy_on_host(void *user)
+{
+    const struct backend_detour *detour = user;
+    memmove(detour->task.copy.to, detour->task.copy.from, detour->task.copy.bytes);
+}
+
+static void fill_on_host(void *user)
+{
+    const struct backend_task *task = &((const struct backend_detour *)user)->task;
+    uint32_t value = task->fill.value;
+    for (uint64_t i = 0; i < task->fill.num_values; i++) {
+        if (task->fill.value_bytes == 1)
+            ((uint8_t *)task->fill.to)[i] = (uint8_t)value;
+        else if (task->fill.value_bytes == 2)
+            ((uint16_t *)task->fill.to)[i] = (uint16_t)value;
+        else
+            ((uint32_t *)task->fill.to)[i] = value;
+    }
 }
 
 static bool is_host(enum gpu_memory_kind kind)
@@ -172,7 +408,7 @@ static braid_status prepare_copy(struct gpu_backend *gpu, const struct backend_t
     }
     if (to != GPU_PAGEABLE && from != GPU_PAGEABLE)
         return BRAID_OK;
-    status = braid_gpu_lease_staging(gpu, task->copy.bytes, false, &detour->staging);
+    status = lease_staging(gpu, task->copy.bytes, false, &detour->staging);
     if (status)
         return status;
     detour->call = copy_on_host;
@@ -188,7 +424,7 @@ static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *
                             struct backend_detour *detour)
 {
     if (task->kind == WORK_HOST)
-        return braid_gpu_prepare_blocking(gpu, task->detour, detour);
+        return prepare_blocking(gpu, task->detour, detour);
     if (task->kind == WORK_COPY)
         return prepare_copy(gpu, task, detour);
     if (!gpu->vendor->fills_of_host_memory_wait)
@@ -204,7 +440,7 @@ static braid_status prepare(struct gpu_backend *gpu, const struct backend_task *
 static bool may_need_detour(const struct gpu_backend *gpu, const struct backend_task *task)
 {
     if (task->kind == WORK_HOST)
-        return task->detour || (task->host.is_blocking && braid_gpu_can_block_apart(gpu));
+        return task->detour || (task->host.is_blocking && can_block_apart(gpu));
     return task->kind == WORK_COPY || task->kind == WORK_FILL;
 }
 
@@ -224,12 +460,12 @@ braid_status braid_gpu_task_prepare(struct backend *backend, struct backend_task
     }
     if (status || !detour.call)
         return status;
-    struct backend_detour *kept = braid_gpu_take_spare(&detour);
+    struct backend_detour *kept = take_spare(&detour);
     if (!kept)
         kept = malloc(sizeof(*kept));
     if (!kept) {
-        braid_gpu_return_staging(gpu, detour.staging);
-        braid_gpu_leave_flag(&detour);
+        return_staging(gpu, detour.staging);
+        leave_flag(&detour);
         return braid_error_no_memory("a task of the host");
     }
     *kept = detour;
@@ -243,9 +479,9 @@ void braid_gpu_task_finish(struct backend *backend, struct backend_task *task)
     if (!detour)
         return;
     if (detour->flag) {
-        braid_gpu_finish_blocking(detour);
+        finish_blocking(detour);
     } else {
-        braid_gpu_return_staging(gpu_from(backend), detour->staging);
+        return_staging(gpu_from(backend), detour->staging);
         free(detour);
     }
     task->detour = NULL;
@@ -271,7 +507,7 @@ braid_status braid_gpu_submit_detour(struct gpu_backend *gpu, gpu_stream stream,
     const void *slot = NULL;
     gpu_result result = GPU_SUCCESS;
     if (detour->flag) {
-        result = braid_gpu_submit_blocking(stream, detour, &slot);
+        result = submit_blocking(stream, detour, &slot);
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
     if (detour->staging && detour->from_device)
@@ -303,7 +539,7 @@ braid_status braid_gpu_add_detour(const struct gpu_backend *gpu, struct gpu_behi
     gpu_node parts[3];
     gpu_result result = GPU_SUCCESS;
     if (detour->flag) {
-        result = braid_gpu_add_blocking(behind, detour, out_node, &slot);
+        result = add_blocking(behind, detour, out_node, &slot);
         return braid_gpu_check_task(gpu, result, slot, task, NULL);
     }
     if (detour->staging && detour->from_device)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of Braid's own that stand in driver graphs.
 #include <stdlib.h>
+#include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_edit.h"
-#include "backends/gpu/gpu_module.h"
 #include "base/error.h"
 
 extern const char braid_gpu_graph_stamp_ptx[], braid_gpu_graph_keep_ptx[],

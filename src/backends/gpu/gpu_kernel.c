@@ -1,14 +1,329 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels: one function for each module and entry, counted.
+// Loaded modules and kernels, counted: a module for each image or source, and a kernel for each
+// entry.
 #include "backends/gpu/gpu_backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu_module.h"
 #include "backends/gpu/gpu_ptx_passes.h"
 #include "base/error.h"
+
+struct gpu_module {
+    struct gpu_module *next;
+    struct gpu_code code; // as one of its kernels has it: `entry` is not the module's
+    gpu_module handle;
+    char *entry;         // the compiler's name for its source's expression; NULL: none
+    char *text;          // PTX made from its source, once somebody asked; guarded by load_lock
+    bool waits_first;    // all its kernels wait before they do anything: see gpu_ptx_early.h
+    uint32_t references; // guarded by gpu_backend.lock
+};
+
+// Whether both share one loaded module, apart from their entries.
+static bool is_one_module(const struct gpu_code *a, const struct gpu_code *b)
+{
+    return a->key == b->key && a->changes == b->changes && a->change == b->change &&
+           memcmp(&a->build, &b->build, sizeof(a->build)) == 0;
+}
+
+// ---- loaded modules: one for each image or source, counted ----
+
+// To unload a module a driver waits for all work in its context, and destroying an exec may wait
+// for its own only. So an unused module is retired. Look-ups do not see it, since the program may
+// put another image at its address. If many have gathered, they are unloaded when another module is
+// loaded, which may wait anyway; otherwise when the device is closed.
+
+enum { MAX_RETIRED = 64 }; // modules kept loaded for nobody, when another is loaded
+
+// Where the code of a kernel comes from. No key: it has none for the backend's vendor.
+static struct gpu_code find_code(const struct gpu_backend *gpu, const braid_kernel *kernel)
+{
+    const braid_image *image = gpu->vendor->index == GPU_CUDA ? &kernel->cuda : &kernel->hip;
+    const char *entry = image->entry ? image->entry : kernel->name;
+    if (image->function)
+        return (
+            struct gpu_code){ .key = image->function, .entry = entry, .function = image->function };
+    if (image->data)
+        return (struct gpu_code){ .key = image->data, .entry = entry, .image = image->data };
+    struct gpu_code code = { .key = kernel->source,
+                             .entry = kernel->name,
+                             .source = kernel->source };
+    code.build = (struct gpu_build){ kernel->options,         kernel->num_options,
+                                     kernel->include_folders, kernel->num_include_folders,
+                                     kernel->headers,         kernel->num_headers,
+                                     kernel->name_expression };
+    return code;
+}
+
+// The image, for the caller to free; the module takes the entry's name.
+static braid_status compile(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                            const struct gpu_code *code, bool as_text, struct gpu_module *module,
+                            char **out_image)
+{
+    struct gpu_compiled compiled;
+    braid_status status = braid_gpu_compile(gpu, kernel->name, code, as_text, &compiled);
+    if (status)
+        return status;
+    free(module->entry);
+    module->entry = *compiled.entry ? strdup(compiled.entry) : NULL;
+    if (*compiled.entry && !module->entry) {
+        free(compiled.image);
+        return braid_error_no_memory("a kernel's name");
+    }
+    *out_image = compiled.image;
+    return BRAID_OK;
+}
+
+bool braid_gpu_refuses_text(gpu_result result)
+{
+    return result == GPU_NO_BINARY || result == GPU_INVALID_TEXT ||
+           result == GPU_COMPILER_NOT_FOUND || result == GPU_UNSUPPORTED_TEXT_VERSION ||
+           result == GPU_COMPILING_DISABLED || result == GPU_NOT_SUPPORTED;
+}
+
+static braid_status check_loaded(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                 gpu_result result)
+{
+    char what[160];
+    snprintf(what, sizeof(what), "loading the module of kernel '%.120s'", kernel->name);
+    return braid_gpu_check(gpu, result, &gpu->api->module_load, what);
+}
+
+static braid_status load_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                               const void *image, gpu_module *out_handle)
+{
+    braid_status status = BRAID_OK;
+    if (gpu->vendor->check_image) // else the driver refuses by itself an image that it cannot run
+        status = gpu->vendor->check_image(gpu, kernel, image);
+    return status ? status : check_loaded(gpu, kernel, gpu->api->module_load(out_handle, image));
+}
+
+static void note_unknown(const braid_kernel *kernel, const struct ptx_reason *reason)
+{
+    struct error_attempt attempt;
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_error(BRAID_UNSUPPORTED, "kernel '%s' is loaded as it is: %s",
+                                      kernel->name, reason->text);
+    braid_error_end_noted(&attempt, status);
+}
+
+static braid_status compile_and_load(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                     const struct gpu_code *code, struct gpu_module *module)
+{
+    char *image = NULL;
+    braid_status status = compile(gpu, kernel, code, false, module, &image);
+    if (status)
+        return status;
+    status = load_image(gpu, kernel, image, &module->handle);
+    free(image);
+    return status;
+}
+
+// BRAID_UNSUPPORTED: the kernel cannot have the changes of the code.
+static braid_status refuse_changes(const braid_kernel *kernel, const struct gpu_code *code,
+                                   const char *reason)
+{
+    return braid_error(BRAID_UNSUPPORTED, "kernel '%s' cannot %s: %s", kernel->name,
+                       braid_gpu_ptx_describe(code), reason);
+}
+
+// Loads the text with the changes. The wait that all kernels of new devices get is no must: without
+// other changes this loads nothing if the wait cannot be put in. It also loads nothing if the
+// driver does not take the text, be it because its compiler is older than the text.
+static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                              const struct gpu_code *code, const char *text, unsigned changes,
+                              struct gpu_module *module)
+{
+    struct ptx_reason reason = { 0 };
+    char *changed = braid_gpu_ptx_change(text, code, &changes, &reason);
+    if (!(changes & KERNEL_WAITS_FIRST) && reason.is_unknown)
+        note_unknown(kernel, &reason);
+    if (!changed && !*reason.text)
+        return braid_error_no_memory("a kernel's text");
+    if (!changed)
+        return code->changes ? refuse_changes(kernel, code, reason.text) : BRAID_OK;
+    gpu_result result = gpu->api->module_load(&module->handle, changed);
+    free(changed);
+    module->waits_first = result == GPU_SUCCESS && changes & KERNEL_WAITS_FIRST;
+    if (!braid_gpu_refuses_text(result))
+        return check_loaded(gpu, kernel, result);
+    if (!code->changes)
+        return BRAID_OK;
+    if (changes & KERNEL_WAITS_FIRST && !(changes & KERNEL_PREFETCHES))
+        return load_text(gpu, kernel, code, text, code->changes, module);
+    return refuse_changes(kernel, code, "the driver does not take its text");
+}
+
+// Text costs no more than machine code: then the driver assembles it, and keeps the result. Where
+// the compiler fails it would fail for machine code too.
+static braid_status find_and_load_text(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                                       const struct gpu_code *code, unsigned changes,
+                                       struct gpu_module *module)
+{
+    const char *text = code->image;
+    if (text && !braid_gpu_is_ptx(text))
+        return code->changes ? refuse_changes(kernel, code, "it is machine code") : BRAID_OK;
+    braid_status status = text ? BRAID_OK : compile(gpu, kernel, code, true, module, &module->text);
+    return status ? status
+                  : load_text(gpu, kernel, code, text ? text : module->text, changes, module);
+}
+
+static braid_status load_code(const struct gpu_backend *gpu, const braid_kernel *kernel,
+                              const struct gpu_code *code, struct gpu_module *module)
+{
+    const bool may_wait = gpu->vendor->index == GPU_CUDA && gpu->attributes[GPU_MAJOR] >= 9;
+    const unsigned changes = code->changes | (may_wait ? KERNEL_WAITS_FIRST : 0);
+    braid_status status =
+        changes ? find_and_load_text(gpu, kernel, code, changes, module) : BRAID_OK;
+    if (status || code->changes || module->waits_first)
+        return status;
+    return code->image ? load_image(gpu, kernel, code->image, &module->handle)
+                       : compile_and_load(gpu, kernel, code, module);
+}
+
+static struct gpu_module *find_module(struct gpu_backend *gpu, const struct gpu_code *code)
+{
+    pthread_mutex_lock(&gpu->lock);
+    struct gpu_module *module = gpu->modules;
+    while (module && !is_one_module(&module->code, code))
+        module = module->next;
+    if (module)
+        module->references++;
+    pthread_mutex_unlock(&gpu->lock);
+    return module;
+}
+
+static void insert_module(struct gpu_backend *gpu, struct gpu_module *module)
+{
+    pthread_mutex_lock(&gpu->lock);
+    module->next = gpu->modules;
+    gpu->modules = module;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+// The retired modules, when there are at least so many, or none.
+static struct gpu_module *take_retired(struct gpu_backend *gpu, uint32_t least)
+{
+    struct gpu_module *module = NULL;
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->num_retired >= least) {
+        module = gpu->retired;
+        gpu->retired = NULL;
+        gpu->num_retired = 0;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return module;
+}
+
+static void free_module(struct gpu_module *module)
+{
+    free(module->entry);
+    free(module->text);
+    free(module);
+}
+
+static void unload_all(const struct gpu_backend *gpu, struct gpu_module *module, bool current)
+{
+    while (module) {
+        struct gpu_module *next = module->next;
+        if (current)
+            braid_gpu_check_freed(gpu, gpu->api->module_unload(module->handle),
+                                  &gpu->api->module_unload, "unloading a module");
+        free_module(module);
+        module = next;
+    }
+}
+
+void braid_gpu_modules_finish(struct gpu_backend *gpu, bool current)
+{
+    unload_all(gpu, take_retired(gpu, 0), current);
+}
+
+// Finds the module of the code or loads it, and counts one reference to it. Called with
+// gpu_backend.load_lock held and the device current. Errors: also BRAID_UNSUPPORTED, where it is to
+// be changed and cannot be.
+static braid_status acquire_module(struct gpu_backend *gpu, const braid_kernel *kernel,
+                                   const struct gpu_code *code, struct gpu_module **out_module)
+{
+    struct gpu_module *module = find_module(gpu, code);
+    if (module) {
+        *out_module = module;
+        return BRAID_OK;
+    }
+    module = calloc(1, sizeof(*module));
+    if (!module)
+        return braid_error_no_memory("a module");
+    unload_all(gpu, take_retired(gpu, MAX_RETIRED), true);
+    braid_status status = load_code(gpu, kernel, code, module);
+    if (status) {
+        free_module(module);
+        return status;
+    }
+    module->code = *code;
+    module->references = 1;
+    insert_module(gpu, module);
+    *out_module = module;
+    return BRAID_OK;
+}
+
+// Drops a reference, without any driver call. NULL is released to no effect.
+static void release_module(struct gpu_backend *gpu, struct gpu_module *module)
+{
+    if (!module)
+        return;
+    pthread_mutex_lock(&gpu->lock);
+    if (--module->references == 0) {
+        struct gpu_module **link = &gpu->modules;
+        while (*link != module)
+            link = &(*link)->next;
+        *link = module->next;
+        module->next = gpu->retired;
+        gpu->retired = module;
+        gpu->num_retired++;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+// ---- their text ----
+
+const char *braid_gpu_entry_of(const struct gpu_kernel *kernel)
+{
+    return kernel->module && kernel->module->entry ? kernel->module->entry : kernel->code.entry;
+}
+
+static braid_status compile_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel)
+{
+    struct gpu_module *module = kernel->module;
+    struct gpu_compiled compiled = { 0 };
+    braid_status status = BRAID_OK;
+    pthread_mutex_lock(&gpu->load_lock);
+    if (!module->text)
+        status = braid_gpu_compile(gpu, kernel->entry, &kernel->code, true, &compiled);
+    if (!status && !module->text)
+        module->text = compiled.image;
+    pthread_mutex_unlock(&gpu->load_lock);
+    return status;
+}
+
+braid_status braid_gpu_find_text(struct gpu_backend *gpu, const struct gpu_kernel *kernel,
+                                 const char **out_text, const char **out_reason)
+{
+    const char *image = kernel->code.image;
+    *out_text = *out_reason = NULL;
+    if (kernel->code.function)
+        *out_reason = "it is the program's own function";
+    else if (image && !braid_gpu_is_ptx(image))
+        *out_reason = "it is machine code";
+    if (*out_reason)
+        return BRAID_OK;
+    braid_status status = image ? BRAID_OK : compile_text(gpu, kernel);
+    if (!status)
+        *out_text = image ? image : kernel->module->text;
+    return status;
+}
+
+// ---- kernels ----
 
 // Counts the function's parameters. Past the last one the driver says that the index is invalid.
 static gpu_result count_parameters(const struct gpu_backend *gpu, gpu_function function,
@@ -73,7 +388,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
         loaded->function = code->function;
         return BRAID_OK;
     }
-    braid_status status = braid_gpu_module_acquire(gpu, kernel, code, &loaded->module);
+    braid_status status = acquire_module(gpu, kernel, code, &loaded->module);
     if (status)
         return status;
     const char *entry = loaded->module->entry ? loaded->module->entry : code->entry;
@@ -92,7 +407,7 @@ static braid_status find_function(struct gpu_backend *gpu, const braid_kernel *k
 // Frees a kernel that is on no list.
 static void destroy_kernel(struct gpu_backend *gpu, struct gpu_kernel *kernel)
 {
-    braid_gpu_module_release(gpu, kernel->module);
+    release_module(gpu, kernel->module);
     free(atomic_load_explicit(&kernel->callable, memory_order_relaxed));
     free(kernel->parameter_bytes);
     free(kernel->entry);
@@ -171,7 +486,7 @@ static struct gpu_kernel *find_kernel(struct gpu_backend *gpu, const struct gpu_
     pthread_mutex_lock(&gpu->lock);
     struct gpu_kernel *kernel = gpu->kernels;
     while (kernel &&
-           (!gpu_code_is_one(&kernel->code, code) || strcmp(kernel->entry, code->entry) != 0))
+           (!is_one_module(&kernel->code, code) || strcmp(kernel->entry, code->entry) != 0))
         kernel = kernel->next;
     if (kernel)
         kernel->references++;
@@ -192,7 +507,7 @@ static braid_status find_or_load(struct gpu_backend *gpu, const braid_kernel *ke
 {
     const char *reason = why_unchanged(gpu, code);
     if (reason)
-        return braid_gpu_refuse_changes(kernel, code, reason);
+        return refuse_changes(kernel, code, reason);
     struct gpu_kernel *loaded = find_kernel(gpu, code);
     braid_status status = BRAID_OK;
     if (!loaded) {
@@ -212,7 +527,7 @@ braid_status braid_gpu_kernel_load(struct backend *backend, const braid_kernel *
                                    struct backend_kernel **out_kernel)
 {
     struct gpu_backend *gpu = gpu_from(backend);
-    struct gpu_code code = braid_gpu_find_code(gpu, kernel);
+    struct gpu_code code = find_code(gpu, kernel);
     struct gpu_kernel *loaded = NULL;
     struct gpu_scope scope;
     if (!code.key)
@@ -258,9 +573,8 @@ braid_status braid_gpu_kernel_load_changed(struct gpu_backend *gpu, struct gpu_k
         return BRAID_OK;
     braid_error_begin_attempt(&attempt);
     code.changes |= change;
-    braid_status status = is_changed
-                              ? braid_gpu_refuse_changes(&named, &code, "it is changed already")
-                              : find_or_load(gpu, &named, &code, out_kernel);
+    braid_status status = is_changed ? refuse_changes(&named, &code, "it is changed already")
+                                     : find_or_load(gpu, &named, &code, out_kernel);
     if (status != BRAID_UNSUPPORTED) {
         braid_error_end_attempt(&attempt, status);
         return status;

@@ -7,7 +7,6 @@
 #include "backends/gpu/gpu_backend.h"
 #include "backends/gpu/gpu_conditional_launch.h"
 #include "backends/gpu/gpu_kept_memory.h"
-#include "backends/gpu/gpu_module.h"
 #include "base/disk_cache.h"
 #include "base/error.h"
 #include "base/process.h"

@@ -3,8 +3,331 @@
 #include "backends/gpu/gpu_ptx_leave.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
-#include "backends/gpu/gpu_ptx_part.h"
+#include "backends/gpu/gpu_ptx_labels.h"
+#include "backends/gpu/gpu_ptx_read.h"
+#include "base/array.h"
+
+struct ptx_parting {
+    bool *differs;   // by statement: its guard, or where it branches to, differs
+    size_t *behind;  // by statement: the first such branch that some threads come to it by;
+                     // SIZE_MAX: none
+    size_t *targets; // by statement: the label that a branch goes to; the number of statements
+                     // where it is not known, or is no branch
+};
+
+// ---- where the threads of a block part ----
+
+// They part at branches whose conditions may differ from thread to thread.
+//
+// A register differs if it comes from the thread's index, from other threads, or from a register
+// that differs. Memory at one address is the same for all threads that read it between two
+// barriers. If a register has several assignments and one stands behind such a branch, it differs,
+// too.
+
+enum { MOST_ROUNDS = 256 };
+
+// A register by its name.
+struct known {
+    struct ptx_word name;
+    uint32_t num_assigned;
+    bool differs;
+};
+
+struct flow {
+    const struct ptx_statement *statements;
+    size_t num;
+    struct known *registers; // a table of open places
+    size_t room;             // a power of two
+    struct ptx_parting parting;
+    bool changed;
+};
+
+static struct known *find_register(const struct flow *flow, struct ptx_word name)
+{
+    size_t index = 5381;
+    for (size_t i = 0; i < name.length; i++)
+        index = index * 33 + (unsigned char)name.at[i];
+    for (index &= flow->room - 1; flow->registers[index].name.length;
+         index = (index + 1) & (flow->room - 1)) {
+        if (ptx_same_word(flow->registers[index].name, name))
+            break;
+    }
+    flow->registers[index].name = name;
+    return &flow->registers[index];
+}
+
+// The first of labels with one name counts.
+static bool find_targets(struct flow *flow)
+{
+    const struct ptx_statement *statements = flow->statements;
+    struct ptx_labels labels;
+    if (!braid_ptx_labels_create(flow->num, &labels))
+        return false;
+    for (size_t i = 0; i < flow->num; i++) {
+        struct ptx_label *label = statements[i].kind == PTX_LABEL
+                                      ? braid_ptx_find_label(&labels, statements[i].word)
+                                      : NULL;
+        if (label && !label->name.length)
+            *label = (struct ptx_label){ statements[i].word, i };
+    }
+    for (size_t i = 0; i < flow->num; i++) {
+        const struct ptx_word name = braid_ptx_target_of(&statements[i]);
+        const struct ptx_label *label = name.length ? braid_ptx_find_label(&labels, name) : NULL;
+        flow->parting.targets[i] = label && label->name.length ? label->index : flow->num;
+    }
+    braid_ptx_labels_finish(&labels);
+    return true;
+}
+
+// ---- instructions ----
+
+static bool begins_with_any(struct ptx_word word, const char *const *names)
+{
+    for (; *names; names++) {
+        if (braid_ptx_word_begins(word, *names))
+            return true;
+    }
+    return false;
+}
+
+static bool has_result(const struct ptx_statement *statement)
+{
+    static const char *const names[] = { "st.",          "red.",       "bra",  "brx",  "ret",
+                                         "exit",         "cp.",        "call", "mem",  "fen",
+                                         "bar.sync",     "bar.arrive", "pref", "trap", "bar.warp",
+                                         "barrier.sync", NULL };
+    return !begins_with_any(statement->word, names);
+}
+
+// Its result differs between threads even if its inputs do not.
+static bool is_own(const struct ptx_statement *statement)
+{
+    static const char *const names[] = { "atom",  "shfl",  "vote",     "match", "activemask",
+                                         "redux", "elect", "ld.local", "mma",   "wmma",
+                                         "ldmat", "wgmma", "tex",      "suld",  NULL };
+    return begins_with_any(statement->word, names) || (statement->facts & PTX_VOLATILE);
+}
+
+// Values of single threads, and the results of functions.
+static bool is_source(struct ptx_word word)
+{
+    static const char *const names[] = { "%tid",  "%laneid", "%lanemask",    "%warpid", "%clock",
+                                         "%smid", "retval",  "%globaltimer", "%pm",     NULL };
+    return begins_with_any(word, names);
+}
+
+// Values that are the same for all threads of a block.
+static bool is_common(struct ptx_word word)
+{
+    static const char *const names[] = { "%ntid",     "%ctaid",       "%nctaid", "%gridid",
+                                         "%nwarpid",  "%nsmid",       "%envreg", "%cluster",
+                                         "%ncluster", "%total_smem",  "%aggr_",  "%is_exp",
+                                         "%dynamic_", "%reserved_sm", NULL };
+    return begins_with_any(word, names);
+}
+
+// If nothing is assigned to a register, nothing is known of it.
+static bool word_differs(const struct flow *flow, struct ptx_word word)
+{
+    if (is_source(word))
+        return true;
+    if (word.at[0] != '%' || word.length < 2 || is_common(word))
+        return false;
+    const struct known *known = find_register(flow, word);
+    return known->differs || known->num_assigned == 0;
+}
+
+// Whether a word between two places does.
+static bool any_differs(const struct flow *flow, const char *at, const char *end)
+{
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
+         word = braid_ptx_next_word(&at)) {
+        if (word_differs(flow, word))
+            return true;
+    }
+    return false;
+}
+
+// Behind the first operand, or at the opcode's end where it has no result.
+static const char *end_of_results(const struct ptx_statement *statement)
+{
+    const char *at = statement->word.at + statement->word.length;
+    int depth = 0;
+    if (!has_result(statement))
+        return at;
+    while (at < statement->end) {
+        struct ptx_word word = braid_ptx_next_word(&at);
+        depth += braid_ptx_word_is(word, "{") - braid_ptx_word_is(word, "}");
+        if (depth == 0 && braid_ptx_word_is(word, ","))
+            break;
+    }
+    return at;
+}
+
+// ---- the flow ----
+
+// Statements that a branch brings some threads to, and others not, or at another time.
+static void note_region(struct flow *flow, size_t branch, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to && i < flow->num; i++) {
+        if (flow->parting.behind[i] <= branch)
+            continue;
+        flow->parting.behind[i] = branch;
+        flow->changed = true;
+    }
+}
+
+static bool is_plain_jump(const struct ptx_statement *statement)
+{
+    return statement->kind == PTX_INSTRUCTION && statement->begin == statement->word.at &&
+           (statement->facts & (PTX_BRANCH | PTX_EXIT));
+}
+
+// A label that nothing falls into begins a part of its own: up to where the part before it goes, or
+// to its own end.
+static size_t end_of_part(const struct flow *flow, size_t label)
+{
+    const struct ptx_statement *statements = flow->statements;
+    size_t before = label, end = label;
+    while (before > 0 && statements[before - 1].kind != PTX_INSTRUCTION)
+        before--;
+    if (before == 0 || !is_plain_jump(&statements[before - 1]))
+        return label;
+    size_t target = flow->parting.targets[before - 1];
+    if (target < flow->num && target > label)
+        return target;
+    while (end < flow->num && !is_plain_jump(&statements[end]))
+        end++;
+    return end;
+}
+
+static void part_at(struct flow *flow, size_t branch)
+{
+    size_t target = flow->parting.targets[branch];
+    flow->changed |= !flow->parting.differs[branch];
+    flow->parting.differs[branch] = true;
+    if (!(flow->statements[branch].facts & PTX_BRANCH))
+        return;
+    if (target == flow->num) // one of several places
+        note_region(flow, branch, 0, flow->num);
+    else if (target < branch)
+        note_region(flow, branch, target, branch);
+    else
+        note_region(flow, branch, branch + 1, end_of_part(flow, target));
+}
+
+static void assign(struct flow *flow, size_t index, const char *end, bool differs)
+{
+    const struct ptx_statement *statement = &flow->statements[index];
+    const char *at = statement->word.at + statement->word.length;
+    for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
+         word = braid_ptx_next_word(&at)) {
+        struct known *known = word.at[0] == '%' ? find_register(flow, word) : NULL;
+        if (!known || known->differs)
+            continue;
+        bool is_late = known->num_assigned > 1 && flow->parting.behind[index] != SIZE_MAX;
+        known->differs = differs || is_late;
+        flow->changed |= known->differs;
+    }
+}
+
+static void follow(struct flow *flow, size_t index)
+{
+    const struct ptx_statement *statement = &flow->statements[index];
+    if (statement->kind != PTX_INSTRUCTION)
+        return;
+    const char *behind = end_of_results(statement);
+    bool guard = any_differs(flow, statement->begin, statement->word.at);
+    bool differs = guard || is_own(statement) || any_differs(flow, behind, statement->end);
+    // All threads get one result of a barrier that counts.
+    if (statement->facts & PTX_BARRIER)
+        differs = guard;
+    if (guard || (differs && (statement->facts & PTX_BRANCH)))
+        part_at(flow, index);
+    if (has_result(statement))
+        assign(flow, index, behind, differs);
+}
+
+static void count_assignments(struct flow *flow)
+{
+    for (size_t i = 0; i < flow->num; i++) {
+        const struct ptx_statement *statement = &flow->statements[i];
+        if (statement->kind != PTX_INSTRUCTION || !has_result(statement))
+            continue;
+        const char *at = statement->word.at + statement->word.length;
+        const char *end = end_of_results(statement);
+        for (struct ptx_word word = braid_ptx_next_word(&at); word.length && word.at < end;
+             word = braid_ptx_next_word(&at)) {
+            if (word.at[0] == '%')
+                find_register(flow, word)->num_assigned++;
+        }
+    }
+}
+
+// A round follows values down the text only, so code of compilers takes few rounds. Other code may
+// take as many as it has statements: there all values count as those of single threads.
+static void differ_all(struct flow *flow)
+{
+    for (size_t i = 0; i < flow->room; i++)
+        flow->registers[i].differs = flow->registers[i].name.length > 0;
+}
+
+// More places than there are words that could be registers.
+static size_t count_room(const struct ptx_statement *statements, size_t num)
+{
+    size_t words = 8, room = 16;
+    for (size_t i = 0; i < num; i++) {
+        for (const char *at = statements[i].begin; at < statements[i].end; at++)
+            words += *at == '%';
+    }
+    while (room < 2 * words)
+        room *= 2;
+    return room;
+}
+
+static void finish_parting(struct ptx_parting *parting)
+{
+    free(parting->differs);
+    free(parting->behind);
+    free(parting->targets);
+}
+
+// False: memory ran out.
+static bool find_parting(const struct ptx_statement *statements, size_t num,
+                         struct ptx_parting *out_parting)
+{
+    struct flow flow = { .statements = statements,
+                         .num = num,
+                         .room = count_room(statements, num) };
+    flow.registers = braid_allocate_zeroed(flow.room, sizeof(*flow.registers));
+    flow.parting.differs = braid_allocate_zeroed(num, sizeof(*flow.parting.differs));
+    flow.parting.behind = braid_allocate_zeroed(num, sizeof(*flow.parting.behind));
+    flow.parting.targets = braid_allocate_zeroed(num, sizeof(*flow.parting.targets));
+    bool has_room = flow.registers && flow.parting.differs && flow.parting.behind &&
+                    flow.parting.targets && find_targets(&flow);
+    for (size_t i = 0; i < num && has_room; i++)
+        flow.parting.behind[i] = SIZE_MAX;
+    if (has_room)
+        count_assignments(&flow);
+    int round = 0;
+    for (flow.changed = has_room; flow.changed; round++) {
+        flow.changed = false;
+        if (round == MOST_ROUNDS)
+            differ_all(&flow);
+        for (size_t i = 0; i < num; i++)
+            follow(&flow, i);
+    }
+    free(flow.registers);
+    if (has_room)
+        *out_parting = flow.parting;
+    else
+        finish_parting(&flow.parting);
+    return has_room;
+}
+
+// ---- who leaves ----
 
 // Whether nothing is behind a label but the end.
 static bool is_end(const struct ptx_statement *statements, size_t num, size_t label)
@@ -76,10 +399,10 @@ static enum ptx_leaving find(const struct ptx_statement *statements, size_t num,
                                          unsigned facts, const struct ptx_parting *parting))
 {
     struct ptx_parting parting;
-    if (!braid_ptx_find_parting(statements, num, &parting))
+    if (!find_parting(statements, num, &parting))
         return PTX_LEAVING_NO_MEMORY;
     bool found = may(statements, num, facts, &parting);
-    braid_ptx_parting_finish(&parting);
+    finish_parting(&parting);
     return found ? PTX_LEAVES : PTX_STAYS;
 }
 

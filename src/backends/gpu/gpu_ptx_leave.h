@@ -8,7 +8,7 @@
 enum ptx_leaving { PTX_STAYS, PTX_LEAVES, PTX_LEAVING_NO_MEMORY };
 
 // Threads meet at statements with one of the facts. PTX_LEAVES may be wrong: a branch counts as
-// parting threads if its condition comes from values of single threads (gpu_ptx_part.h).
+// parting threads if its condition comes from values of single threads.
 enum ptx_leaving braid_ptx_find_leaving(const struct ptx_statement *statements, size_t num,
                                         unsigned facts);
 

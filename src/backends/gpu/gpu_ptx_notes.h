@@ -12,7 +12,7 @@
 
 enum { GPU_NOTE_PARAMETERS = 3 };
 
-// As braid_gpu_ptx_with_ends.
+// As braid_gpu_ptx_with_read_grid, where the reasons are those of put_ends in gpu_ptx_passes.c.
 char *braid_gpu_ptx_with_notes(const char *text, struct ptx_reason *out_reason);
 // The same, but the entries write no end.
 char *braid_gpu_ptx_with_begin_notes(const char *text, struct ptx_reason *out_reason);

@@ -21,7 +21,8 @@ struct gpu_prefetch {
 
 enum { GPU_PREFETCH_PARAMETERS = 3 };
 
-// As braid_gpu_ptx_with_ends. The text's target must be sm_90 or newer.
+// As braid_gpu_ptx_with_read_grid, where the reasons are those of put_ends in gpu_ptx_passes.c. The
+// text's target must be sm_90 or newer.
 char *braid_gpu_ptx_with_prefetch(const char *text, struct ptx_reason *out_reason);
 
 #endif

@@ -25,7 +25,7 @@ enum {
     GPU_STAMPS_APART = 8,     // from one stamp of a kernel to its next, in stamps: 128 bytes
 };
 
-// As braid_gpu_ptx_with_ends.
+// As braid_gpu_ptx_with_read_grid, where the reasons are those of put_ends in gpu_ptx_passes.c.
 char *braid_gpu_ptx_with_stamps(const char *text, struct ptx_reason *out_reason);
 
 #endif

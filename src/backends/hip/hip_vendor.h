@@ -5,11 +5,6 @@
 
 #include "backends/gpu/gpu_vendor.h"
 
-// Whether the image has code for the backend's architecture, as far as its format is known: loading
-// one that has none would abort the process.
-braid_status braid_hip_check_image(const struct gpu_backend *gpu, const braid_kernel *kernel,
-                                   const void *image);
-
 // Whether `image` has code for `architecture` ("gfx90a:sramecc+:xnack-"). Each feature that the
 // code states must be the device's; one that it does not state may be either. BRAID_UNSUPPORTED: it
 // has none; `found` then names the architectures that it has.
