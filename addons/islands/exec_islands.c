@@ -7,7 +7,6 @@
 #include "backends/gpu/gpu_backend.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "base/island_fit.h"
 #include "graph/regions.h"
 #include "islands/gpu_island.h"
 #include "islands/gpu_island_kernel.h"

@@ -8,7 +8,6 @@
 #ifndef BRAID_ISLANDS_PLAN_DIVIDE_H
 #define BRAID_ISLANDS_PLAN_DIVIDE_H
 
-#include "base/island_fit.h"
 #include "plan/plan_islands.h"
 #include "plan/schedule.h"
 

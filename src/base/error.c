@@ -4,8 +4,10 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error_details.h"
@@ -198,4 +200,57 @@ void braid_error_end_noted(const struct error_attempt *attempt, braid_status sta
         log_message(status);
     in_attempt = attempt->inside_another;
     go_back(attempt);
+}
+
+// ---- details: long texts that belong to an error, as all lines that a compiler wrote ----
+
+// One allocation for each thread that has details, freed when the thread ends.
+struct details {
+    char *text; // behind the key
+    char key[]; // what the message contains while these are its details
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_details; // constant after once
+static bool has_key;                 // constant after once
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&thread_details, free) == 0;
+}
+
+// A thread that ends later would call a function that is not loaded any more.
+__attribute__((destructor)) static void forget_key(void)
+{
+    if (!has_key)
+        return;
+    free(pthread_getspecific(thread_details));
+    pthread_key_delete(thread_details);
+    has_key = false;
+}
+
+void braid_error_set_details(const char *end, const char *text)
+{
+    const char *found = strstr(message, end);
+    size_t num = found ? (size_t)(found - message) : strlen(message), bytes = strlen(text) + 1;
+    pthread_once(&once, make_key);
+    struct details *details = has_key ? malloc(sizeof(*details) + num + 1 + bytes) : NULL;
+    if (!details)
+        return;
+    memcpy(details->key, message, num);
+    details->key[num] = '\0';
+    details->text = details->key + num + 1;
+    memcpy(details->text, text, bytes);
+    struct details *before = pthread_getspecific(thread_details);
+    if (pthread_setspecific(thread_details, details) == 0)
+        free(before);
+    else
+        free(details);
+}
+
+const char *braid_error_details(void)
+{
+    pthread_once(&once, make_key);
+    const struct details *details = has_key ? pthread_getspecific(thread_details) : NULL;
+    return details && strstr(message, details->key) ? details->text : "";
 }

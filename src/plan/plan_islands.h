@@ -6,11 +6,24 @@
 #ifndef BRAID_PLAN_PLAN_ISLANDS_H
 #define BRAID_PLAN_PLAN_ISLANDS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <braid/schedule.h>
 
-#include "base/island_fit.h"
-
 struct braid_schedule;
+
+// Whether a node can be a call inside an island, and its needs there. If it is not empty and has no
+// reason against it, it is a kernel, or a copy or fill that a kernel does.
+struct island_fit {
+    const char *why_not; // "it is machine code"; lives as long as the kernel. NULL: it can
+    bool is_empty;       // there is nothing to run
+    bool is_move;        // a copy or fill
+    bool runs_alone;     // no two of its blocks at once in one block of the island
+    uint32_t threads;    // in a block
+    uint64_t blocks;
+    uint32_t arg_bytes;
+};
 
 // The room of an island for the blocks of a call.
 struct plan_room {

@@ -117,12 +117,20 @@ static const char *why_no_ends(const struct ptx *ptx, const struct ptx_function 
     return NULL;
 }
 
+// Before all other edits: a text of an older version has this one then, such as "7.8".
+static void raise_version(struct gpu_edits *edits, const struct ptx *ptx, const char *least)
+{
+    const struct ptx_word version = ptx->version, other = { least, strlen(least) };
+    if (version.length && braid_ptx_version(ptx) < braid_ptx_version_number(other))
+        braid_gpu_edit(edits, version.at, version.at + version.length, least);
+}
+
 static void edit_ends(struct putter *putter, const struct ptx *ptx)
 {
     if (putter->ends->needs_sm_70 && braid_ptx_target(ptx) < 70)
         putter->reason = "it is for a device before sm_70";
     if (putter->ends->version)
-        braid_ptx_raise_version(&putter->edits, ptx, putter->ends->version);
+        raise_version(&putter->edits, ptx, putter->ends->version);
     for (size_t i = 0; i < ptx->functions.num && !putter->reason; i++) {
         const struct ptx_function *function = &ptx_functions(ptx)[i];
         putter->reason = why_no_ends(ptx, function, putter->ends->leave);
@@ -187,7 +195,7 @@ static const char *why_not_early(const struct ptx *ptx)
 static void edit_to_wait(const struct ptx *ptx, struct gpu_edits *edits)
 {
     const struct ptx_word target = ptx->target;
-    braid_ptx_raise_version(edits, ptx, "7.8"); // griddepcontrol came with it
+    raise_version(edits, ptx, "7.8"); // griddepcontrol came with it
     if (target.length && braid_ptx_target(ptx) < EARLY_TARGET)
         braid_gpu_edit(edits, target.at, target.at + target.length, "sm_90");
     for (size_t i = 0; i < ptx->functions.num; i++) {

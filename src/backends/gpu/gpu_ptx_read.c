@@ -427,13 +427,6 @@ int braid_ptx_target(const struct ptx *ptx)
 
 // ---- for passes ----
 
-void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, const char *least)
-{
-    const struct ptx_word version = ptx->version, other = { least, strlen(least) };
-    if (version.length && braid_ptx_version(ptx) < braid_ptx_version_number(other))
-        braid_gpu_edit(edits, version.at, version.at + version.length, least);
-}
-
 void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
                               struct ptx_word more)
 {

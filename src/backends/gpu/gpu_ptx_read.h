@@ -108,8 +108,6 @@ struct ptx_word braid_ptx_type_of(const struct ptx *ptx, const struct ptx_functi
 bool braid_ptx_facts_of(struct ptx_word instruction, unsigned *out_facts);
 
 struct gpu_edits;
-// Before all other edits: a text of an older version has this one then, such as "7.8".
-void braid_ptx_raise_version(struct gpu_edits *edits, const struct ptx *ptx, const char *least);
 // Parameters behind those of an entry.
 void braid_ptx_add_parameters(struct gpu_edits *edits, const struct ptx_function *function,
                               struct ptx_word more);
