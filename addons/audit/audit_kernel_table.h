@@ -10,8 +10,7 @@
 
 #include <stdint.h>
 
-// Accesses. An update reads and writes atomically.
-enum audit_act { AUDIT_READS, AUDIT_WRITES, AUDIT_UPDATES, AUDIT_NUM_ACTS };
+#include "backends/gpu/gpu_ptx_access.h"
 
 // A line of source is a number: its file's, then its own. Numbers of files begin with 1.
 enum { AUDIT_LINE_BITS = 19, AUDIT_NO_LINE = (1 << 26) - 1 };
@@ -25,9 +24,9 @@ struct audit_tally {
 
 struct audit_segment {
     uint64_t begin, end;
-    uint32_t allowed;             // a bit for each act
-    uint8_t seen[AUDIT_NUM_ACTS]; // 1: yes
-    struct audit_tally tallies[AUDIT_NUM_ACTS];
+    uint32_t allowed;           // a bit for each act
+    uint8_t seen[PTX_NUM_ACTS]; // 1: yes
+    struct audit_tally tallies[PTX_NUM_ACTS];
 };
 
 enum { AUDIT_NUM_KNOWN = 8 };

@@ -40,7 +40,7 @@ static bool overlaps(const struct audit_access *access, const struct audit_segme
 static uint32_t find_allowed(const struct audit_memory *memory, const struct graph_node *node,
                              uintptr_t begin, uintptr_t end)
 {
-    enum { READS = 1 << AUDIT_READS, ALL = (1 << AUDIT_NUM_ACTS) - 1 };
+    enum { READS = 1 << PTX_READS, ALL = (1 << PTX_NUM_ACTS) - 1 };
     const struct audit_access *accesses = find_accesses(memory, node);
     const struct audit_segment segment = { .begin = begin, .end = end };
     uint32_t allowed = 0;
@@ -53,7 +53,7 @@ static uint32_t find_allowed(const struct audit_memory *memory, const struct gra
 
 static void add_segment(struct audit_table *table, size_t *num, struct audit_segment segment)
 {
-    for (int act = 0; act < AUDIT_NUM_ACTS; act++)
+    for (int act = 0; act < PTX_NUM_ACTS; act++)
         segment.tallies[act] = (struct audit_tally){ .lowest = UINT64_MAX, .line = AUDIT_NO_LINE };
     if (table)
         table->segments[*num] = segment;
@@ -99,9 +99,9 @@ static void note_made(const struct audit_memory *memory, const struct graph_node
                       const struct audit_segment *segment)
 {
     struct audit_access *accesses = memory->accesses + node->first_access;
-    bool was_written = segment->seen[AUDIT_WRITES] || segment->seen[AUDIT_UPDATES];
+    bool was_written = segment->seen[PTX_WRITES] || segment->seen[PTX_UPDATES];
     bool was_touched = false;
-    for (int act = 0; act < AUDIT_NUM_ACTS; act++)
+    for (int act = 0; act < PTX_NUM_ACTS; act++)
         was_touched |= segment->seen[act] || segment->tallies[act].num != 0;
     for (uint32_t i = 0; i < node->num_accesses; i++) {
         if (!overlaps(&accesses[i], segment))
@@ -115,11 +115,11 @@ static braid_status take_tallies(const struct audit_memory *memory, uint32_t nod
                                  const struct audit_segment *segment,
                                  struct audit_findings *findings)
 {
-    static const braid_audit_kind kinds[] = { [AUDIT_READS] = BRAID_AUDIT_READS,
-                                              [AUDIT_WRITES] = BRAID_AUDIT_WRITES,
-                                              [AUDIT_UPDATES] = BRAID_AUDIT_UPDATES };
+    static const braid_audit_kind kinds[] = { [PTX_READS] = BRAID_AUDIT_READS,
+                                              [PTX_WRITES] = BRAID_AUDIT_WRITES,
+                                              [PTX_UPDATES] = BRAID_AUDIT_UPDATES };
     braid_status status = BRAID_OK;
-    for (int act = 0; act < AUDIT_NUM_ACTS && !status; act++) {
+    for (int act = 0; act < PTX_NUM_ACTS && !status; act++) {
         const struct audit_tally *tally = &segment->tallies[act];
         const struct audit_buffer *buffer =
             tally->num ? braid_audit_find_buffer(memory, segment->begin) : NULL;

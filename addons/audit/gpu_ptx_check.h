@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "audit/gpu_ptx_access.h"
+#include "audit/audit_kernel_table.h"
 
 enum { PTX_CHECK_CACHES = AUDIT_NUM_KNOWN }; // a function's: each takes registers
 

@@ -53,7 +53,7 @@ static void check(const struct audit_table *table, size_t i, uintptr_t begin, ui
     assert_int_equal(segment->begin, begin);
     assert_int_equal(segment->end, end);
     assert_int_equal(segment->allowed, allowed);
-    for (int act = 0; act < AUDIT_NUM_ACTS; act++)
+    for (int act = 0; act < PTX_NUM_ACTS; act++)
         assert_true(segment->tallies[act].lowest == UINT64_MAX);
 }
 

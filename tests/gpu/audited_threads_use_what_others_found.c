@@ -35,7 +35,7 @@ static struct table make_table(const struct memory *memory)
                            .segments = { { .begin = begin, .end = middle, .allowed = ALL },
                                          { .begin = middle,
                                            .end = begin + sizeof(*memory),
-                                           .allowed = 1 << AUDIT_READS },
+                                           .allowed = 1 << PTX_READS },
                                          { .begin = UINT64_MAX, .end = UINT64_MAX } } };
 }
 
@@ -73,11 +73,11 @@ static void what_is_found_is_written_for_others(void **state)
     run(&memory, &table);
     assert_true(is_known(&table, &table.segments[0]));
     assert_true(is_known(&table, &table.segments[1]));
-    assert_int_equal(table.segments[0].seen[AUDIT_READS], 1);
-    assert_int_equal(table.segments[0].seen[AUDIT_WRITES], 1);
-    assert_int_equal(table.segments[0].seen[AUDIT_UPDATES], 0);
-    assert_int_equal(table.segments[1].seen[AUDIT_READS], 1);
-    assert_int_equal(table.segments[1].seen[AUDIT_WRITES], 0);
+    assert_int_equal(table.segments[0].seen[PTX_READS], 1);
+    assert_int_equal(table.segments[0].seen[PTX_WRITES], 1);
+    assert_int_equal(table.segments[0].seen[PTX_UPDATES], 0);
+    assert_int_equal(table.segments[1].seen[PTX_READS], 1);
+    assert_int_equal(table.segments[1].seen[PTX_WRITES], 0);
     for (int i = 0; i < NUM; i++)
         assert_int_equal(memory.to[i], 1);
 }
@@ -113,11 +113,10 @@ static void what_others_found_has_an_end(void **state)
     table.segments[0].allowed = 0;
     run(&memory, &table);
     assert_int_equal(told, 1);
-    assert_int_equal(table.segments[0].tallies[AUDIT_READS].num, 1);
-    assert_int_equal(table.segments[0].tallies[AUDIT_WRITES].num, 1);
-    assert_int_equal(table.segments[0].tallies[AUDIT_WRITES].highest,
-                     (uintptr_t)&memory.to[NUM] - 1);
-    assert_int_equal(table.segments[1].seen[AUDIT_READS], 1);
+    assert_int_equal(table.segments[0].tallies[PTX_READS].num, 1);
+    assert_int_equal(table.segments[0].tallies[PTX_WRITES].num, 1);
+    assert_int_equal(table.segments[0].tallies[PTX_WRITES].highest, (uintptr_t)&memory.to[NUM] - 1);
+    assert_int_equal(table.segments[1].seen[PTX_READS], 1);
 }
 
 int main(void)

@@ -198,11 +198,11 @@ static void check_note(int variant)
 // Each kernel here accesses memory, and none beyond.
 static void check_table(int variant)
 {
-    assert_int_equal(memchr(table.segments[1].seen, 1, AUDIT_NUM_ACTS) != NULL, variant == TELLING);
-    memset(table.segments[1].seen, 0, AUDIT_NUM_ACTS);
+    assert_int_equal(memchr(table.segments[1].seen, 1, PTX_NUM_ACTS) != NULL, variant == TELLING);
+    memset(table.segments[1].seen, 0, PTX_NUM_ACTS);
     memset(table.known, 0, sizeof(table.known));
-    for (int i = 0; i < 3 * AUDIT_NUM_ACTS; i++)
-        assert_int_equal(table.segments[i / AUDIT_NUM_ACTS].tallies[i % AUDIT_NUM_ACTS].num, 0);
+    for (int i = 0; i < 3 * PTX_NUM_ACTS; i++)
+        assert_int_equal(table.segments[i / PTX_NUM_ACTS].tallies[i % PTX_NUM_ACTS].num, 0);
 }
 
 // Runs it changed in one way.

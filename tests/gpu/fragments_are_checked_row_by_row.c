@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/gpu_ptx_access.h"
+#include "audit/audit_kernel_table.h"
 #include "audit/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_access.h"
 #include "standin/ptx/ptx_run.h"
 #include "support/check.h"
 
@@ -44,7 +45,7 @@ static void fragments_have_rows(void **state)
         assert_true(braid_ptx_read(text, &ptx, &reason));
         assert_int_equal(braid_ptx_find_access(ptx_statements(&ptx, ptx_functions(&ptx)), &access),
                          PTX_ACCESS);
-        assert_int_equal(access.act, cases[i].writes ? AUDIT_WRITES : AUDIT_READS);
+        assert_int_equal(access.act, cases[i].writes ? PTX_WRITES : PTX_READS);
         assert_true(braid_ptx_word_is(access.base, "%a"));
         if (access.rows != cases[i].rows || access.bytes != cases[i].bytes ||
             access.stride_bits != cases[i].stride_bits ||
@@ -111,8 +112,8 @@ static void a_row_ends_before_the_next(void **state)
                                  .segments = { { .begin = UINT64_MAX, .end = UINT64_MAX } } };
     run(changed, matrix, STRIDE, &table, 1);
     for (size_t i = 0; i < ROWS - 1; i++)
-        assert_int_equal(all.segments[i].tallies[AUDIT_READS].num, 0);
-    const struct audit_tally *last = &all.segments[ROWS - 1].tallies[AUDIT_READS];
+        assert_int_equal(all.segments[i].tallies[PTX_READS].num, 0);
+    const struct audit_tally *last = &all.segments[ROWS - 1].tallies[PTX_READS];
     assert_int_equal(told, 1);
     assert_int_equal(last->num, 2); // once for each warp
     assert_int_equal(last->highest, (uintptr_t)matrix + (ROWS - 1) * WIDTH + ROW_BYTES - 1);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/gpu_ptx_access.h"
 #include "audit/gpu_ptx_audit.h"
+#include "backends/gpu/gpu_ptx_access.h"
 #include "gpu/cut_off.h"
 #include "support/check.h"
 
@@ -18,7 +18,7 @@ static bool same(struct ptx_word word, const char *text)
 }
 
 // `size` is that of a constant, or an operand.
-static void check(const char *instruction, enum ptx_access_kind kind, enum audit_act act,
+static void check(const char *instruction, enum ptx_access_kind kind, enum ptx_act act,
                   const char *base, const char *offset, uint32_t bytes, const char *size)
 {
     char text[400];
@@ -44,58 +44,58 @@ static void check(const char *instruction, enum ptx_access_kind kind, enum audit
 static void accesses_are_found(void **state)
 {
     (void)state;
-    check("ld.global.u32 %r1, [%rd1]", PTX_ACCESS, AUDIT_READS, "%rd1", NULL, 4, NULL);
+    check("ld.global.u32 %r1, [%rd1]", PTX_ACCESS, PTX_READS, "%rd1", NULL, 4, NULL);
     check("ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%f1, %f2, _, %f4}, [ %rd1 + 0 ]",
-          PTX_ACCESS, AUDIT_READS, "%rd1", "0", 16, NULL);
-    check("ldu.global.v2.b64 {%rd3, %rd4}, [%rd1+-8]", PTX_ACCESS, AUDIT_READS, "%rd1", "-8", 16,
+          PTX_ACCESS, PTX_READS, "%rd1", "0", 16, NULL);
+    check("ldu.global.v2.b64 {%rd3, %rd4}, [%rd1+-8]", PTX_ACCESS, PTX_READS, "%rd1", "-8", 16,
           NULL);
-    check("ld.acquire.gpu.b128 %q, [%rd1-16]", PTX_ACCESS, AUDIT_READS, "%rd1", "-16", 16, NULL);
-    check("ld.u8 %r1, [here+3]", PTX_ACCESS, AUDIT_READS, "here", "3", 1, NULL);
-    check("st.volatile.global.v4.b16 [%rd1+2], {%h1, %h2, %h3, %h4}", PTX_ACCESS, AUDIT_WRITES,
+    check("ld.acquire.gpu.b128 %q, [%rd1-16]", PTX_ACCESS, PTX_READS, "%rd1", "-16", 16, NULL);
+    check("ld.u8 %r1, [here+3]", PTX_ACCESS, PTX_READS, "here", "3", 1, NULL);
+    check("st.volatile.global.v4.b16 [%rd1+2], {%h1, %h2, %h3, %h4}", PTX_ACCESS, PTX_WRITES,
           "%rd1", "2", 8, NULL);
-    check("st.v8.b32 [%rd1], {%r1}", PTX_ACCESS, AUDIT_WRITES, "%rd1", NULL, 32, NULL);
-    check("atom.global.add.noftz.bf16x2 %r1, [%rd1], %r2", PTX_ACCESS, AUDIT_UPDATES, "%rd1", NULL,
-          4, NULL);
-    check("atom.acq_rel.gpu.cas.b64 %rd2, [%rd1+8], %rd3, %rd4", PTX_ACCESS, AUDIT_UPDATES, "%rd1",
-          "8", 8, NULL);
-    check("red.global.v2.f32.add [%rd1], {%f1, %f2}", PTX_ACCESS, AUDIT_UPDATES, "%rd1", NULL, 8,
+    check("st.v8.b32 [%rd1], {%r1}", PTX_ACCESS, PTX_WRITES, "%rd1", NULL, 32, NULL);
+    check("atom.global.add.noftz.bf16x2 %r1, [%rd1], %r2", PTX_ACCESS, PTX_UPDATES, "%rd1", NULL, 4,
           NULL);
-    check("discard.global.L2 [%rd1+128], 128", PTX_ACCESS, AUDIT_WRITES, "%rd1", "128", 128, NULL);
-    check("discard.L2 [%rd1], 0x80", PTX_ACCESS, AUDIT_WRITES, "%rd1", NULL, 128, NULL);
+    check("atom.acq_rel.gpu.cas.b64 %rd2, [%rd1+8], %rd3, %rd4", PTX_ACCESS, PTX_UPDATES, "%rd1",
+          "8", 8, NULL);
+    check("red.global.v2.f32.add [%rd1], {%f1, %f2}", PTX_ACCESS, PTX_UPDATES, "%rd1", NULL, 8,
+          NULL);
+    check("discard.global.L2 [%rd1+128], 128", PTX_ACCESS, PTX_WRITES, "%rd1", "128", 128, NULL);
+    check("discard.L2 [%rd1], 0x80", PTX_ACCESS, PTX_WRITES, "%rd1", NULL, 128, NULL);
     for (int i = 0; i < 8; i++)
         check((const char *[]){ "ld.shared.u32 %r1, [%r2]", "st.shared::cluster.u32 [%r2], %r1",
                                 "ld.param.u64 %rd1, [a_0]", "ld.const.u32 %r1, [table]",
                                 "st.local.u32 [%rd2], %r1", "atom.shared.add.u32 %r1, [%r2], 1",
                                 "prefetch.global.L2 [%rd1]",
                                 "applypriority.global.L2::evict_normal [%rd1], 128" }[i],
-              PTX_NO_ACCESS, AUDIT_READS, NULL, NULL, 0, NULL);
+              PTX_NO_ACCESS, PTX_READS, NULL, NULL, 0, NULL);
 }
 
 static void copies_are_accesses(void **state)
 {
     (void)state;
-    check("cp.async.ca.shared.global [%r1], [%rd1+4], 4", PTX_ACCESS, AUDIT_READS, "%rd1", "4", 4,
+    check("cp.async.ca.shared.global [%r1], [%rd1+4], 4", PTX_ACCESS, PTX_READS, "%rd1", "4", 4,
           NULL);
-    check("cp.async.cg.shared.global.L2::128B [%r1], [%rd1], 16, %r7", PTX_ACCESS, AUDIT_READS,
+    check("cp.async.cg.shared.global.L2::128B [%r1], [%rd1], 16, %r7", PTX_ACCESS, PTX_READS,
           "%rd1", NULL, 0, "%r7");
-    check("cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd1], 16, %rd9", PTX_ACCESS,
-          AUDIT_READS, "%rd1", NULL, 16, "16");
+    check("cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd1], 16, %rd9", PTX_ACCESS, PTX_READS,
+          "%rd1", NULL, 16, "16");
     check("cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd1], 16, 8, %rd9", PTX_ACCESS,
-          AUDIT_READS, "%rd1", NULL, 8, "8");
+          PTX_READS, "%rd1", NULL, 8, "8");
     check("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], %r2, "
           "[%r3]",
-          PTX_ACCESS, AUDIT_READS, "%rd1", NULL, 0, "%r2");
-    check("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 64", PTX_ACCESS, AUDIT_WRITES,
+          PTX_ACCESS, PTX_READS, "%rd1", NULL, 0, "%r2");
+    check("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 64", PTX_ACCESS, PTX_WRITES,
           "%rd1", NULL, 64, NULL);
     check("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 64",
-          PTX_ACCESS, AUDIT_UPDATES, "%rd1", NULL, 64, NULL);
+          PTX_ACCESS, PTX_UPDATES, "%rd1", NULL, 64, NULL);
     for (int i = 0; i < 5; i++)
         check((const char *[]){ "cp.async.wait_group 0", "cp.async.commit_group",
                                 "cp.async.bulk.commit_group",
                                 "cp.async.bulk.prefetch.L2.global [%rd1], 64",
                                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::"
                                 "bytes [%r1], [%r2], 64, [%r3]" }[i],
-              PTX_NO_ACCESS, AUDIT_READS, NULL, NULL, 0, NULL);
+              PTX_NO_ACCESS, PTX_READS, NULL, NULL, 0, NULL);
 }
 
 static void accesses_without_an_address_are_told(void **state)
@@ -120,15 +120,15 @@ static void accesses_without_an_address_are_told(void **state)
     struct ptx_reason reason;
     char text[300];
     for (size_t i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++) {
-        check(unseen[i], PTX_UNSEEN_ACCESS, AUDIT_READS, NULL, NULL, 0, NULL);
+        check(unseen[i], PTX_UNSEEN_ACCESS, PTX_READS, NULL, NULL, 0, NULL);
         snprintf(text, sizeof(text), HEAD ".entry a()\n{\n%s;\nret;\n}\n", unseen[i]);
         assert_null(braid_gpu_ptx_with_audit(text, 0, &reason));
         assert_non_null(strstr(reason.text, "', which tells no address"));
     }
     check("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r0}, [%rd1], 16", PTX_NO_ACCESS,
-          AUDIT_READS, NULL, NULL, 0, NULL);
+          PTX_READS, NULL, NULL, 0, NULL);
     check("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r1}, {%f1}",
-          PTX_NO_ACCESS, AUDIT_READS, NULL, NULL, 0, NULL);
+          PTX_NO_ACCESS, PTX_READS, NULL, NULL, 0, NULL);
     assert_null(braid_gpu_ptx_with_audit(
         HEAD ".extern .func cudaLaunchDevice(.param .b32 a);\n.entry b()\n{\nret;\n}\n", 0,
         &reason));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses of an instruction of PTX to global memory.
-#ifndef BRAID_AUDIT_GPU_PTX_ACCESS_H
-#define BRAID_AUDIT_GPU_PTX_ACCESS_H
+#ifndef BRAID_BACKENDS_GPU_GPU_PTX_ACCESS_H
+#define BRAID_BACKENDS_GPU_GPU_PTX_ACCESS_H
 
-#include "audit/audit_kernel_table.h"
 #include "backends/gpu/gpu_ptx_read.h"
 
+// An update reads and writes atomically.
+enum ptx_act { PTX_READS, PTX_WRITES, PTX_UPDATES, PTX_NUM_ACTS };
+
 struct ptx_access {
-    enum audit_act act;
+    enum ptx_act act;
     struct ptx_word base;   // the address: a register, variable or number
     struct ptx_word offset; // a number to add; length 0: there is none
     uint32_t bytes;         // 0: `size` says it

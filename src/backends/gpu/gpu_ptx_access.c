@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses of an instruction of PTX to global memory.
-#include "audit/gpu_ptx_access.h"
+#include "backends/gpu/gpu_ptx_access.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static enum ptx_access_kind find_bulk(const struct ptx_statement *statement,
     if (!has(parts, "global") || parts->num <= to)
         return PTX_NO_ACCESS;
     bool writes = braid_ptx_word_is(parts->items[to], "global");
-    access->act = !writes ? AUDIT_READS : reduces ? AUDIT_UPDATES : AUDIT_WRITES;
+    access->act = !writes ? PTX_READS : reduces ? PTX_UPDATES : PTX_WRITES;
     take_size(access, find_operand(statement, 2));
     return at_operand(statement, !writes, access);
 }
@@ -173,7 +173,7 @@ static enum ptx_access_kind find_copy(const struct ptx_statement *statement,
     bool is_hinted = has(parts, "L2::cache_hint");
     struct ptx_word read = find_operand(statement, 3), hint = find_operand(statement, 4);
     bool is_fewer = read.length && (!is_hinted || hint.length);
-    access->act = AUDIT_READS;
+    access->act = PTX_READS;
     take_size(access, is_fewer ? read : find_operand(statement, 2));
     return at_operand(statement, 1, access);
 }
@@ -193,7 +193,7 @@ static enum ptx_access_kind find_any_copy(const struct ptx_statement *statement,
 static enum ptx_access_kind find_discard(const struct ptx_statement *statement,
                                          struct ptx_access *access)
 {
-    access->act = AUDIT_WRITES;
+    access->act = PTX_WRITES;
     take_size(access, find_operand(statement, 1));
     return access->size.length ? at_operand(statement, 0, access) : PTX_UNSEEN_ACCESS;
 }
@@ -250,7 +250,7 @@ static enum ptx_access_kind find_fragment(const struct ptx_statement *statement,
     const uint32_t across = find_side(parts, *matrix == 'a' ? 'k' : 'n');
     const uint32_t bits = bits_of_element(parts->items[parts->num - 1]);
     const uint32_t length = has(parts, "row") ? across : down;
-    access->act = loads ? AUDIT_READS : AUDIT_WRITES;
+    access->act = loads ? PTX_READS : PTX_WRITES;
     access->rows = has(parts, "row") ? down : across;
     access->bytes = length * bits / 8;
     access->stride = find_operand(statement, 2);
@@ -272,12 +272,12 @@ enum ptx_access_kind braid_ptx_find_access(const struct ptx_statement *statement
     static const struct {
         const char *name;
         size_t operand;
-        enum audit_act act;
-    } rows[] = { { "ld", 1, AUDIT_READS },
-                 { "ldu", 1, AUDIT_READS },
-                 { "st", 0, AUDIT_WRITES },
-                 { "atom", 1, AUDIT_UPDATES },
-                 { "red", 0, AUDIT_UPDATES } };
+        enum ptx_act act;
+    } rows[] = { { "ld", 1, PTX_READS },
+                 { "ldu", 1, PTX_READS },
+                 { "st", 0, PTX_WRITES },
+                 { "atom", 1, PTX_UPDATES },
+                 { "red", 0, PTX_UPDATES } };
     const struct parts parts = split(statement->word);
     struct ptx_word name = parts.items[0];
     *out_access = (struct ptx_access){ 0 };
