@@ -9,7 +9,6 @@
 
 #include "audit/audit.h"
 #include "audit/gpu_ptx_audit.h"
-#include "audit/gpu_ptx_lines.h"
 #include "base/array.h"
 #include "base/error.h"
 

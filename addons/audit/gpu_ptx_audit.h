@@ -4,7 +4,7 @@
 // Each entry gets a parameter behind its own: the address of a table. In front of each access to
 // global memory stands a check of its address. It calls a function, unless the access lies where
 // one of its kind was allowed. Accesses are of one kind if they do the same to as many bytes, and
-// their addresses come from one register (gpu_ptx_origins.h). An entry writes the segments that it
+// their addresses come from one register. An entry writes the segments that it
 // finds into the table, and its later threads begin with these. The function finds the segments of
 // the access in the table. Memory of other spaces has other addresses, so generic accesses are
 // checked alike.
@@ -23,5 +23,8 @@ enum { GPU_AUDIT_PARAMETERS = 1 };
 // threads are given one, since a check takes registers; 0: none.
 char *braid_gpu_ptx_with_audit(const char *text, uint32_t most_threads,
                                struct ptx_reason *out_reason);
+
+// The name of a file of that number, without quotation marks; length 0: there is none.
+struct ptx_word braid_ptx_find_file(const char *text, uint32_t file);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "audit/gpu_ptx_audit.h"
-#include "audit/gpu_ptx_lines.h"
 #include "backends/gpu/gpu_ptx_early.h"
 #include "backends/gpu/gpu_ptx_grid.h"
 #include "backends/gpu/gpu_ptx_notes.h"
