@@ -21,7 +21,7 @@ struct audit_order_finding {
 // BRAID_UNSUPPORTED (too many nodes), those of the nodes and of copies.
 braid_status braid_audit_orders(const struct audit_reach *reach, struct array *out_findings);
 
-// audit_orders_report.c
+// Tells of the nodes found.
 void braid_audit_orders_report(const braid_graph *graph, const struct array *findings,
                                const braid_audit_options *options);
 
