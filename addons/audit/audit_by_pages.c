@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 // At most one buffer for a resource. Its pages are counted also if its memory is not known: the
@@ -55,6 +56,75 @@ static braid_status tell_unseen(struct auditing *auditing, struct audit *audit)
     return status;
 }
 
+// ---- buffers whose memory the process has mapped twice ----
+//
+// Mappings of one file tell by their offsets; so does memory that is shared without a name, which
+// is a file for the system.
+
+static braid_status take_file(void *context, const struct audit_mapping *mapping)
+{
+    if (!mapping->file)
+        return BRAID_OK;
+    struct audit_mapping *added = braid_array_append(context, 1, sizeof(*added));
+    if (!added)
+        return braid_error_no_memory("an audit");
+    *added = *mapping;
+    return BRAID_OK;
+}
+
+static bool is_same_file(const struct audit_mapping *a, const struct audit_mapping *b)
+{
+    return a->file == b->file && a->major == b->major && a->minor == b->minor;
+}
+
+// Whether the bytes of a buffer in a mapping have another address as well.
+static bool is_elsewhere(const struct array *mappings, const struct audit_mapping *has,
+                         uintptr_t begin, uintptr_t end)
+{
+    const struct audit_mapping *items = mappings->items;
+    for (size_t i = 0; i < mappings->num; i++) {
+        const struct audit_mapping *other = &items[i];
+        uintptr_t from = begin - has->begin + has->offset, to = end - has->begin + has->offset;
+        uintptr_t other_end = other->offset + (other->end - other->begin);
+        if (other != has && is_same_file(other, has) && other->offset < to && from < other_end)
+            return true;
+    }
+    return false;
+}
+
+// Memory that the process has for itself is written in no other mapping.
+static bool has_alias(const struct array *mappings, const struct audit_buffer *buffer)
+{
+    const struct audit_mapping *items = mappings->items;
+    for (size_t i = 0; i < mappings->num; i++) {
+        const struct audit_mapping *has = &items[i];
+        uintptr_t begin = buffer->begin > has->begin ? buffer->begin : has->begin;
+        uintptr_t end = buffer->end < has->end ? buffer->end : has->end;
+        if (begin < end && has->rights & AUDIT_SHARED && is_elsewhere(mappings, has, begin, end))
+            return true;
+    }
+    return false;
+}
+
+// Adds a finding for each buffer in memory that the process has at other addresses as well, where
+// nobody sees accesses. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
+static braid_status tell_aliases(struct audit_memory *memory, struct audit_findings *findings)
+{
+    struct array mappings = { 0 };
+    braid_status status = braid_audit_pages_list(take_file, &mappings);
+    for (size_t i = 0; i < memory->num_buffers && !status; i++) {
+        const struct audit_buffer *buffer = &memory->buffers[i];
+        if (has_alias(&mappings, buffer))
+            status = braid_audit_findings_add_unseen(
+                findings, GRAPH_NONE, buffer->resource,
+                "the process has its memory at other addresses, too");
+    }
+    braid_array_finish(&mappings);
+    return status;
+}
+
+// ---- begin and end ----
+
 static braid_status fill(struct audit *audit, struct auditing *auditing)
 {
     struct audit_memory *memory = &audit->memory;
@@ -64,7 +134,7 @@ static braid_status fill(struct audit *audit, struct auditing *auditing)
     braid_status status = braid_audit_pages_read(&audit->pages);
     if (!status)
         status = tell_unseen(auditing, audit);
-    return status ? status : braid_audit_tell_aliases(memory, &auditing->findings);
+    return status ? status : tell_aliases(memory, &auditing->findings);
 }
 
 // NULL: the system has no memory.

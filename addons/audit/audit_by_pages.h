@@ -95,13 +95,6 @@ void braid_audit_miss(struct audit *audit, const char *reason);
 // Nor is the rest of the node. All pages together are few mappings.
 bool braid_audit_give_up(struct audit *audit, const char *reason);
 
-// audit_call_memory.c
-extern const char braid_audit_unseen_call[];
-
-// audit_aliases.c. Adds a finding for each buffer in memory that the process has at other addresses
-// as well, where nobody sees accesses. Errors: BRAID_NO_MEMORY, BRAID_IO_ERROR.
-braid_status braid_audit_tell_aliases(struct audit_memory *memory, struct audit_findings *findings);
-
 // audit_threads.c. Waits, for a second at most, until no thread of the program has a fault of which
 // it does not know yet. Behind an audit the handler of the program might be told of it.
 void braid_audit_wait_for_faults(void);

@@ -79,12 +79,4 @@ bool braid_audit_call_ends(const ucontext_t *thread);
 void braid_audit_call_end(struct audit *audit, struct audit_calls_before *before,
                           ucontext_t *thread);
 
-// audit_call_memory.c: the memory that calls use.
-// Opens pages for the call, and judges accesses of which all is known before.
-void braid_audit_call_open(struct audit *audit, struct audit_call *call);
-// The same for one that makes a child, behind which nothing closes pages until the next node.
-void braid_audit_call_open_child(struct audit *audit, const struct audit_call *call);
-// Behind the others: judges the rest, and closes the pages.
-void braid_audit_call_close(struct audit *audit, const struct audit_call *call, intptr_t result);
-
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of an audit's faults, and of the traps behind single instructions.
+// The handlers of an audit's faults, and of the traps behind single instructions. Behind them the
+// program's own handlers are called.
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "audit/audit_behind.h"
 #include "audit/audit_by_pages.h"
 #include "audit/audit_calls.h"
 #include "audit/audit_system.h"
@@ -54,6 +55,198 @@ static void set_trap(ucontext_t *thread, bool is_set)
 
 #endif
 
+// ---- the program's own handlers of faults and traps, behind those of an audit ----
+
+enum { MOST_ACTIONS = 16 };
+
+struct action {
+    _Atomic uintptr_t handler;
+    _Atomic uint64_t mask;
+    atomic_int flags;
+};
+
+// The actions of the program for a signal, behind Braid's. The one found by an audit may hand a
+// fault on to Braid's. Behind that comes the one from before Braid's, so that none comes twice.
+struct behind {
+    // Other threads read them while an audit adds one. So none changes, until its place is needed
+    // many audits later. The first is the system's own.
+    struct action actions[MOST_ACTIONS];
+    int last;               // added
+    atomic_int in_force[2]; // from before Braid's, and found by a later audit
+    atomic_bool is_later;   // the second is in force
+    bool is_known;
+
+    // As the system has it; the first is the handler. A sanitizer puts its own before Braid's.
+    unsigned long of_audit[4], of_now[4];
+};
+
+enum { RETURNS = 2 }; // the system's action tells where handlers return
+
+typedef void signal_handler(int number, siginfo_t *info, void *context);
+
+// No program can block this signal through a C library, which has it for itself. While it is
+// blocked, SIGSEGV is one that the program blocks, although it comes through.
+enum { BLOCKS_FAULTS = 32 };
+
+// As the system has it, which is the begin of the C library's.
+static uint64_t read_set(const sigset_t *set)
+{
+    uint64_t mask;
+    memcpy(&mask, set, sizeof(mask));
+    return mask;
+}
+
+// Returns the thread's mask from before.
+static uint64_t set_mask(uint64_t mask)
+{
+    uint64_t before = 0;
+    audit_system(SYS_rt_sigprocmask, SIG_SETMASK, (uintptr_t)&mask, (uintptr_t)&before,
+                 sizeof(mask));
+    return before;
+}
+
+// While an audit runs, pages stay closed for a handler of the program: open ones would hide the
+// accesses of all other threads. The handler may fault at its own data there, which is answered as
+// any other fault is. So SIGSEGV comes through, and a mark says that it should be blocked. The mark
+// goes with the mask, also if the handler leaves by a jump.
+static uint64_t find_mask(const struct action *action, int number, uint64_t interrupted,
+                          bool is_audited)
+{
+    uint64_t mask = interrupted | action->mask;
+    if (!(action->flags & SA_NODEFER))
+        mask |= AUDIT_BIT(number);
+    if (is_audited && mask & AUDIT_BIT(SIGSEGV))
+        mask |= AUDIT_BIT(BLOCKS_FAULTS);
+    return is_audited ? mask & ~AUDIT_FAULTS : mask;
+}
+
+static void end_by(int number)
+{
+    sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+    raise(number);
+}
+
+typedef void simple_handler(int number);
+
+static void call_handler(const struct action *action, int number, siginfo_t *info, void *thread)
+{
+    if (action->flags & SA_SIGINFO)
+        ((signal_handler *)action->handler)(number, info, thread);
+    else
+        ((simple_handler *)action->handler)(number);
+}
+
+// To a handler, or to the system's own, which is called behind this one. The flags and the mask
+// hold as if the system called it.
+static void call_action(struct behind *behind, bool is_later, int number, siginfo_t *info,
+                        ucontext_t *thread, bool is_audited, const struct audit_calls_before *calls)
+{
+    const uint64_t interrupted = read_set(&thread->uc_sigmask);
+    atomic_int *in_force = &behind->in_force[is_later];
+    const struct action *action = &behind->actions[atomic_load(in_force)];
+    bool is_default = action->handler == (uintptr_t)SIG_DFL;
+    bool is_ignored = action->handler == (uintptr_t)SIG_IGN, is_sent = info->si_code <= 0;
+    bool is_blocked = number == SIGSEGV && !is_sent && interrupted & AUDIT_BIT(BLOCKS_FAULTS);
+    if (is_ignored && is_sent)
+        return;
+    if (is_default || is_ignored || is_blocked) {
+        end_by(number);
+        return;
+    }
+    if (action->flags & (int)SA_RESETHAND)
+        atomic_store(in_force, 0);
+    uint64_t own = set_mask(find_mask(action, number, interrupted, is_audited));
+    struct audit_calls_before inside;
+    braid_audit_calls_leave(calls);
+    call_handler(action, number, info, thread);
+    braid_audit_calls_enter(&inside);
+    set_mask(own);
+}
+
+// A handler hands its signal on to the program's. With `is_audited` pages are closed.
+//
+// A later action may hand the fault on to here. Its context says so by a link, which the system
+// clears for each signal and never reads.
+//
+// From the first line on, this thread may fault at data in closed pages, as everywhere else.
+static void hand_on(struct behind *behind, int number, siginfo_t *info, ucontext_t *thread,
+                    bool is_audited, const struct audit_calls_before *before)
+{
+    uint64_t own = is_audited ? set_mask(~AUDIT_FAULTS) : 0;
+    void *link = thread->uc_link;
+    bool is_later = behind->is_later && link != behind;
+    if (is_later)
+        thread->uc_link = (void *)behind;
+    call_action(behind, is_later, number, info, thread, is_audited, before);
+    thread->uc_link = link;
+    if (is_audited)
+        set_mask(own);
+}
+
+static void read_action(int number, unsigned long *action)
+{
+    audit_system(SYS_rt_sigaction, (unsigned long)number, 0, (uintptr_t)action, sizeof(uint64_t));
+}
+
+// Whether the program has put another one before it. The stack may lie in a closed page.
+static bool is_replaced(int number, struct behind *behind)
+{
+    read_action(number, behind->of_now);
+    return behind->of_now[0] != behind->of_audit[0];
+}
+
+// Whether the system calls another one than this first.
+static bool is_before(signal_handler *handler, const struct behind *behind)
+{
+    return behind->of_audit[0] != (uintptr_t)handler;
+}
+
+static bool is_like(const struct action *action, const struct sigaction *found)
+{
+    return action->handler == (uintptr_t)found->sa_handler && action->flags == found->sa_flags &&
+           action->mask == read_set(&found->sa_mask);
+}
+
+// Returns its place.
+static int keep_action(struct behind *behind, const struct sigaction *found)
+{
+    for (int i = 0; i < MOST_ACTIONS; i++)
+        if (is_like(&behind->actions[i], found))
+            return i;
+    do {
+        behind->last = behind->last % (MOST_ACTIONS - 1) + 1;
+    } while (behind->last == behind->in_force[false] || behind->last == behind->in_force[true]);
+    struct action *action = &behind->actions[behind->last];
+    action->handler = (uintptr_t)found->sa_handler;
+    action->mask = read_set(&found->sa_mask);
+    action->flags = found->sa_flags;
+    return behind->last;
+}
+
+// Puts the handler before that of the program.
+static void handle(int number, signal_handler *handler, struct behind *behind)
+{
+    struct sigaction found, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigfillset(&action.sa_mask);
+    if (number == SIGSYS) { // its handler may fault
+        sigdelset(&action.sa_mask, SIGSEGV);
+        sigdelset(&action.sa_mask, SIGTRAP);
+    }
+    action.sa_sigaction = handler;
+    sigaction(number, NULL, &found);
+    if (!(found.sa_flags & SA_SIGINFO) || found.sa_sigaction != handler) {
+        bool is_later =
+            behind->is_known && found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN;
+        behind->is_known = true;
+        behind->in_force[is_later] = keep_action(behind, &found);
+        behind->is_later = is_later;
+        sigaction(number, &action, NULL);
+    }
+    read_action(number, behind->of_audit);
+}
+
+// ---- the handlers ----
+
 // In a page of its own: the handlers read it, so that page must never be closed.
 //
 // The handlers stay when an audit has ended. A thread that faulted before the pages were opened may
@@ -63,7 +256,7 @@ static union {
         pthread_rwlock_t lock;           // braid_audit_lock takes it
         _Atomic(struct audit *) running; // NULL: none
         atomic_uint num_handling;        // threads in handlers, which use `running`
-        struct audit_behind fault, trap, call;
+        struct behind fault, trap, call;
         _Atomic uintptr_t late_address; // where the last fault was that no audit answered
         atomic_int late_thread;
     };
@@ -197,11 +390,11 @@ static bool may_be_late(uintptr_t address)
 
 // The program's handler may leave by a jump. So its thread counts as one outside handlers, and it
 // has no part of the audit.
-static void pass_on(const struct audit *audit, struct audit_behind *behind, int number,
-                    siginfo_t *info, void *context, const struct audit_calls_before *before)
+static void pass_on(const struct audit *audit, struct behind *behind, int number, siginfo_t *info,
+                    void *context, const struct audit_calls_before *before)
 {
     leave_handler();
-    braid_audit_pass_on(behind, number, info, context, audit, before);
+    hand_on(behind, number, info, context, audit, before);
     braid_audit_calls_leave(before);
 }
 
@@ -272,9 +465,9 @@ static void on_call(int number, siginfo_t *info, void *context)
 
 static void set_handlers(void)
 {
-    braid_audit_handle(SIGSEGV, on_fault, &shared.fault);
-    braid_audit_handle(SIGTRAP, on_trap, &shared.trap);
-    braid_audit_handle(SIGSYS, on_call, &shared.call);
+    handle(SIGSEGV, on_fault, &shared.fault);
+    handle(SIGTRAP, on_trap, &shared.trap);
+    handle(SIGSYS, on_call, &shared.call);
 }
 
 // A handler of the program could not be called where its stack is closed. Signals that end it
@@ -321,10 +514,9 @@ braid_status braid_audit_start(struct audit *audit)
     bool is_closed = braid_audit_pages_allow_all(&audit->pages, PROT_NONE);
     leave(audit, true);
     // A sanitizer's handler before the audit's would make calls of its own.
-    audit->sees_calls =
-        is_closed &&
-        (AUDIT_LEAVES_CALLS || (!braid_audit_is_before(on_call, &shared.call) &&
-                                braid_audit_calls_start(shared.call.of_audit[AUDIT_RETURNS])));
+    audit->sees_calls = is_closed && (AUDIT_LEAVES_CALLS ||
+                                      (!is_before(on_call, &shared.call) &&
+                                       braid_audit_calls_start(shared.call.of_audit[RETURNS])));
     if (is_closed)
         return BRAID_OK;
     braid_audit_stop(audit);
@@ -364,16 +556,15 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
 // A handler of the program may have opened pages of which the audit does not know.
 static void note_unseen(struct audit *audit)
 {
-    bool is_replaced = braid_audit_is_replaced(SIGSEGV, &shared.fault) ||
-                       braid_audit_is_replaced(SIGTRAP, &shared.trap) ||
-                       braid_audit_is_replaced(SIGSYS, &shared.call);
-    if (is_replaced) {
+    bool has_others = is_replaced(SIGSEGV, &shared.fault) || is_replaced(SIGTRAP, &shared.trap) ||
+                      is_replaced(SIGSYS, &shared.call);
+    if (has_others) {
         braid_audit_open_all(audit);
         set_handlers();
     }
     if (audit->unseen)
         return;
-    if (is_replaced)
+    if (has_others)
         audit->unseen = "meanwhile the program set a handler of its own for faults or traps";
     else if (audit->hides)
         audit->unseen = "several threads use pages of its buffers, and a page that opens for one "
