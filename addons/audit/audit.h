@@ -81,20 +81,6 @@ void braid_audit_findings_finish(struct audit_findings *findings);
 void braid_audit_findings_report(const struct audit_findings *findings,
                                  const braid_audit_options *options);
 
-// audit_waits.c: how many waits the plan loses without declared accesses that were never made.
-struct audit_waits {
-    uint64_t num, num_left; // the waits of the exec's plan, and without such accesses
-};
-static inline bool audit_waits_are_fewer(const struct audit_waits *waits)
-{
-    return waits->num_left < waits->num;
-}
-// Plans the graph again if it has such accesses. Errors: those of braid_schedule_create.
-braid_status braid_audit_waits_count(const braid_exec *exec, const struct audit_findings *findings,
-                                     struct audit_waits *out_waits);
-// If they are fewer.
-void braid_audit_waits_report(const struct audit_waits *waits, const braid_audit_options *options);
-
 struct audit_way;
 
 // audit_trap.c. An audit that closes pages runs alone: another would take their rights for those of
@@ -149,24 +135,12 @@ struct audit_buffer *braid_audit_find_buffer(const struct audit_memory *memory, 
 void braid_audit_memory_judge(struct audit_memory *memory, struct audit_access *declared,
                               uint32_t num_declared, uintptr_t begin, uintptr_t end, bool writes);
 
-// audit_table.c.
+// audit_by_kernels.c.
 // Writes the table of a node. `room` is for two addresses of each
 // access. NULL: only counts its segments.
 size_t braid_audit_table_write(const struct audit_memory *memory, const struct graph_node *node,
                                uintptr_t *room, struct audit_table *table);
 // The table of all buffers; NULL: likewise.
 size_t braid_audit_table_write_all(const struct audit_memory *memory, struct audit_table *table);
-static inline size_t audit_table_bytes(size_t num_segments)
-{
-    return sizeof(struct audit_table) + (num_segments + 1) * sizeof(struct audit_segment);
-}
-// Takes the accesses of which a node told in its table, or in the one of all buffers. Errors:
-// BRAID_NO_MEMORY.
-braid_status braid_audit_table_take(const struct audit_memory *memory, uint32_t node,
-                                    const struct audit_table *table,
-                                    struct audit_findings *findings);
-braid_status braid_audit_table_take_undeclared(const struct audit_memory *memory, uint32_t node,
-                                               const struct audit_table *table,
-                                               struct audit_findings *findings);
 
 #endif
