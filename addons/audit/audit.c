@@ -7,7 +7,6 @@
 
 #include "audit/audit.h"
 #include "audit/audit_orders.h"
-#include "audit/audit_walk.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/inside.h"
@@ -18,7 +17,7 @@
 static braid_status run_node(void *context, uint32_t node)
 {
     struct auditing *auditing = context;
-    const struct backend_task *task = &auditing->exec->frames.slots[0].frame.tasks[node];
+    const struct backend_task *task = audit_task_of(&auditing->reach, node);
     if (task->kind != WORK_QUEUE || auditing->way->sees_queue_calls)
         return auditing->way->run_node(auditing, node, task);
     if (auditing->way->pause)

@@ -20,6 +20,16 @@ struct audit_count {
     uint64_t num_opened; // accesses that opened pages behind many others, on the CPU
 };
 
+static inline void audit_count_bytes(struct audit_count *count, uintptr_t first, uintptr_t last)
+{
+    if (!count->num++)
+        count->first = count->lowest = count->highest = first;
+    if (first < count->lowest)
+        count->lowest = first;
+    if (last > count->highest)
+        count->highest = last;
+}
+
 struct audit_buffer {
     uintptr_t begin, end;
     uint32_t resource;

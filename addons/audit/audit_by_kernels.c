@@ -280,11 +280,6 @@ static size_t table_bytes(size_t num_segments)
 
 // ---- the tables of all nodes ----
 
-static const struct backend_task *find_task(const struct auditing *auditing, uint32_t node)
-{
-    return &auditing->exec->frames.slots[0].frame.tasks[node];
-}
-
 // Finds where the tables lie, and their bytes.
 static void place_tables(struct auditing *auditing)
 {
@@ -293,7 +288,7 @@ static void place_tables(struct auditing *auditing)
     way->bytes =
         sizeof(*is_told(way)) + table_bytes(braid_audit_table_write_all(&way->memory, NULL));
     for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
-        if (find_task(auditing, i)->kind != WORK_KERNEL)
+        if (audit_task_of(&auditing->reach, i)->kind != WORK_KERNEL)
             continue;
         way->tables[i] = way->bytes;
         way->bytes += table_bytes(
@@ -369,7 +364,7 @@ static braid_status find_files(struct auditing *auditing)
             continue;
         const braid_kernel *kernel = graph_kernel_of(auditing->findings.graph, node)->kernel;
         const struct audited *audited =
-            find_kernel(way, kernel, &find_task(auditing, node)->launch);
+            find_kernel(way, kernel, &audit_task_of(&auditing->reach, node)->launch);
         status = find_file(way, audited, line >> AUDIT_LINE_BITS, &items[i].file);
     }
     return status;
@@ -489,7 +484,7 @@ static uint64_t find_most_threads(const struct auditing *auditing)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < auditing->exec->tasks.num; i++) {
-        const struct backend_task *task = find_task(auditing, i);
+        const struct backend_task *task = audit_task_of(&auditing->reach, i);
         const braid_dim3 block = task->launch.block;
         if (task->kind == WORK_KERNEL && (uint64_t)block.x * block.y * block.z > most)
             most = (uint64_t)block.x * block.y * block.z;

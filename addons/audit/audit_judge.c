@@ -270,21 +270,20 @@ static bool overlaps(const struct audit_access *access, uintptr_t begin, uintptr
     return access->begin < end && begin < access->end;
 }
 
+static void note_buffer(struct audit *audit, struct audit_buffer *buffer)
+{
+    if (!buffer->is_noted)
+        audit->noted[audit->num_noted++] = (uint32_t)(buffer - audit->memory.buffers);
+    buffer->is_noted = true;
+}
+
 static void count(struct audit *audit, uintptr_t address, bool writes)
 {
     struct audit_buffer *buffer = braid_audit_find_buffer(&audit->memory, address);
     if (!buffer)
         return;
-    struct audit_count *count = &buffer->counts[writes];
-    if (!buffer->is_noted)
-        audit->noted[audit->num_noted++] = (uint32_t)(buffer - audit->memory.buffers);
-    buffer->is_noted = true;
-    if (!count->num++)
-        count->first = count->lowest = count->highest = address;
-    if (address < count->lowest)
-        count->lowest = address;
-    if (address > count->highest)
-        count->highest = address;
+    note_buffer(audit, buffer);
+    audit_count_bytes(&buffer->counts[writes], address, address);
 }
 
 // Whether one access at the address may reach these bytes as well.
@@ -343,11 +342,8 @@ void braid_audit_judge_bytes(struct audit *audit, uintptr_t begin, uintptr_t end
                         smaller(end, audit->declared[i].end));
     braid_audit_memory_judge(memory, audit->declared, audit->num_declared, begin, end, writes);
     for (size_t i = 0; i < memory->num_buffers; i++) {
-        struct audit_buffer *buffer = &memory->buffers[i];
-        if (buffer->counts[writes].num && !buffer->is_noted) {
-            audit->noted[audit->num_noted++] = (uint32_t)i;
-            buffer->is_noted = true;
-        }
+        if (memory->buffers[i].counts[writes].num)
+            note_buffer(audit, &memory->buffers[i]);
     }
 }
 

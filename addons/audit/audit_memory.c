@@ -192,17 +192,10 @@ static void count(struct audit_memory *memory, uintptr_t begin, uintptr_t end, b
 {
     for (size_t i = 0; i < memory->num_buffers; i++) {
         struct audit_buffer *buffer = &memory->buffers[i];
-        struct audit_count *found = &buffer->counts[writes];
         uintptr_t from = buffer->begin > begin ? buffer->begin : begin;
         uintptr_t last = (buffer->end < end ? buffer->end : end) - 1;
-        if (from > last)
-            continue;
-        if (!found->num++)
-            found->first = found->lowest = found->highest = from;
-        if (from < found->lowest)
-            found->lowest = from;
-        if (last > found->highest)
-            found->highest = last;
+        if (from <= last)
+            audit_count_bytes(&buffer->counts[writes], from, last);
     }
 }
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "audit/audit_poset.h"
-#include "audit/audit_walk.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/node_text.h"
@@ -325,7 +324,7 @@ struct runs {
 static braid_status run_node(void *context, uint32_t node)
 {
     const struct audit_reach *reach = context;
-    return braid_audit_reach_run(reach, &reach->exec->frames.slots[0].frame.tasks[node]);
+    return braid_audit_reach_run(reach, audit_task_of(reach, node));
 }
 
 // NULL: in issue order.
