@@ -43,7 +43,6 @@ struct audit_access {
     bool may_read, may_write;
     bool was_read, was_written; // as far as that is wanted, by any run of its node
     bool is_open;               // pages with it are, by the node at hand
-    uint32_t num_opened;        // pages, one by one, by the node at hand
 };
 
 // Bytes of buffers without a gap.

@@ -54,6 +54,7 @@ struct audit {
     bool makes_threads;       // a node has made some
     uint64_t others;          // threads, as noted before the first node
     uint32_t num_begun;       // nodes, up to this one
+    uint32_t num_opened;      // pages of what the node only writes, one by one
     struct audit_user *users; // by page
 
     atomic_int owner; // twice the thread that handles a fault, up to the end of its step; one

@@ -243,8 +243,9 @@ static void open_pages_for_child(struct audit *audit, const struct audit_call *c
     bool is_list = call->number == SYS_clone3;
     if (call->number != SYS_clone && !is_list)
         return;
+    const uintptr_t *list = is_list ? (const uintptr_t *)call->args[0] : NULL;
     if (!is_open_for(audit, call->args, is_list ? 1 : NUM_ARGS) ||
-        (is_list && !is_open_for(audit, (const uintptr_t *)call->args[0], NUM_LISTED)))
+        (list && !is_open_for(audit, list, NUM_LISTED)))
         braid_audit_give_up(audit,
                             "it makes a thread or process, with arguments in pages of its buffers");
 }
@@ -384,9 +385,8 @@ static bool makes_child(const struct audit_call *call)
 static bool shares_memory(const struct audit_call *call)
 {
     enum { SHARES = 0x100, PARENT_WAITS = 0x4000 };
-    uintptr_t flags = call->number == SYS_clone    ? call->args[0]
-                      : call->number == SYS_clone3 ? *(const uintptr_t *)call->args[0]
-                                                   : 0;
+    const uintptr_t *list = call->number == SYS_clone3 ? (const uintptr_t *)call->args[0] : NULL;
+    uintptr_t flags = call->number == SYS_clone ? call->args[0] : list ? *list : 0;
     return flags & SHARES && !(flags & PARENT_WAITS);
 }
 

@@ -432,11 +432,13 @@ static int find_rights(const struct audit *audit, uintptr_t page)
         const struct audit_access *access = &audit->declared[i];
         if (!overlaps(access, page, page + AUDIT_PAGE))
             continue;
-        if (!access->was_read && !access->may_write)
-            return PROT_NONE;
-        writes = writes && (access->was_written || !access->may_write) &&
-                 (may_read(audit, access, braid_audit_page_at(&audit->pages, page)) ||
-                  access->num_opened >= AUDIT_MOST_OPENED);
+        const bool is_unwritten =
+            !may_read(audit, access, braid_audit_page_at(&audit->pages, page)) &&
+            audit->num_opened < AUDIT_MOST_OPENED;
+        const bool is_whole = access->begin <= page && access->end >= page + AUDIT_PAGE;
+        if ((!access->was_read && !access->may_write) || (is_unwritten && !is_whole))
+            return PROT_NONE; // a read of other data there must not open the page
+        writes = writes && (access->was_written || !access->may_write) && !is_unwritten;
     }
     return writes && declares_all(audit, page, page + AUDIT_PAGE, true) ? READS_AND_WRITES
                                                                         : PROT_READ;
@@ -489,8 +491,8 @@ bool braid_audit_open(struct audit *audit, uintptr_t address, bool writes)
     int rights = find_rights(audit, begin);
     for (uint32_t i = 0; i < audit->num_declared && rights & wanted; i++) {
         struct audit_access *access = &audit->declared[i];
-        if (has(access, address) && !access->may_read && access->num_opened < AUDIT_MOST_OPENED) {
-            access->num_opened++;
+        if (has(access, address) && !access->may_read && audit->num_opened < AUDIT_MOST_OPENED) {
+            audit->num_opened++;
             continue; // each page tells whether it is read first
         }
         while (has(access, address) && end < access->end && find_rights(audit, end) == rights)
@@ -556,7 +558,6 @@ bool braid_audit_close(struct audit *audit)
         if (access->is_open)
             done = close_bytes(audit, access->begin, access->end) && done;
         access->is_open = false;
-        access->num_opened = 0;
     }
     for (uint32_t i = 0; i < audit->num_noted; i++) {
         const struct audit_buffer *buffer = &audit->memory.buffers[audit->noted[i]];

@@ -544,6 +544,7 @@ void braid_audit_begin_node(struct audit *audit, const struct graph_node *node)
     audit->is_open = audit->hides = audit->is_wide = false;
     audit->unseen = NULL;
     audit->num_begun++;
+    audit->num_opened = 0;
     audit->declared = audit->memory.accesses + node->first_access;
     audit->num_declared = node->num_accesses;
     if (!is_closed)

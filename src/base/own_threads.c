@@ -7,6 +7,8 @@
 
 #include "base/signals.h"
 
+enum { NO_THREAD = -1 };
+
 // Threads are state of the process, and their numbers lead to no object of Braid's.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct own_thread *all; // guarded by lock
@@ -45,10 +47,12 @@ int braid_own_thread_start(struct own_thread *own, const char *name, void *(*mai
     signals_block(&previous);
     int error = pthread_create(&own->handle, NULL, thread_main, own);
     signals_restore(&previous);
-    if (error)
+    if (error) {
+        atomic_store(&own->number, NO_THREAD); // who looks for a thread waits for the number
         take_out(own);
-    else
+    } else {
         pthread_setname_np(own->handle, name);
+    }
     return error;
 }
 

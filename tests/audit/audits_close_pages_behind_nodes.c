@@ -155,13 +155,10 @@ static void a_page_with_one_undeclared_byte_stays_closed(void **state)
 static void a_read_before_a_write_of_what_is_only_written_is_found(void **state)
 {
     const struct touch touches[] = {
-        { WRITES, audited.words },
-        { READS, audited.words + 1 },
-        { WRITES, audited.outside + 512 },
-        { READS, audited.outside + 16 },
-        { WRITES, audited.outside + 16 },
-        { READS, audited.outside + 32 },
-        { 0 },
+        { WRITES, audited.words },         { READS, audited.words + 1 },
+        { WRITES, audited.outside + 512 }, { READS, audited.outside + 512 },
+        { READS, audited.outside + 16 },   { WRITES, audited.outside + 16 },
+        { READS, audited.outside + 32 },   { 0 },
     };
     struct {
         braid_graph *graph;

@@ -418,6 +418,21 @@ static void a_node_that_makes_a_child_by_a_buffer_is_named(void **state)
                   "in pages of its buffers");
 }
 
+static void make_child_without_list(void *words)
+{
+    errno = 0;
+    assert_int_equal(syscall(SYS_clone3, NULL, 0), -1);
+    *(volatile int *)words = errno;
+}
+
+static void a_node_may_fail_to_make_a_child(void **state)
+{
+    (void)state;
+    add_call(make_child_without_list, BRAID_EXCLUSIVE);
+    check_nothing();
+    assert_int_equal(*(const int *)(const void *)audited.words, EINVAL);
+}
+
 int main(void)
 {
 #if defined(UNDER_TSAN)
@@ -439,6 +454,7 @@ int main(void)
         TEST(threads_of_braid_are_told_of_inside_calls),
         TEST(calls_of_earlier_frames_are_told_of),
         TEST(a_node_that_makes_a_child_by_a_buffer_is_named),
+        TEST(a_node_may_fail_to_make_a_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
