@@ -32,6 +32,8 @@ static void audit_world(struct life *life)
     life_begin(life);
     braid_status status = braid_exec_audit(world->device, world->graph, &options, &num);
     life_note(life, status);
+    if (status != BRAID_NO_MEMORY && status)
+        assert_non_null(strstr(braid_error_message(), "when the device was made current"));
     life_before_destroying(life);
     life_end();
     assert_int_equal(num, status ? 5 : with_orders ? 4 : 2);

@@ -6,7 +6,6 @@
 #define BRAID_TESTS_FORK_CALMLY_H
 
 #include <dirent.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,8 +61,14 @@ int __lsan_is_turned_off(void)
 static inline pid_t fork_calmly(void)
 {
 #ifdef UNDER_ASAN
-    while (!others_sleep())
-        sched_yield();
+    enum { MOST_LOOKS = 600000 }; // about a minute
+    for (int i = 0; !others_sleep(); i++) {
+        if (i == MOST_LOOKS) {
+            fprintf(stderr, "fork_calmly: another thread never sleeps\n");
+            abort();
+        }
+        usleep(100);
+    }
 #else
     (void)others_sleep;
 #endif
