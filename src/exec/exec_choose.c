@@ -25,7 +25,18 @@ static bool is_refused(const braid_exec *exec, braid_status status)
            !braid_exec_parts_have_failed(exec->parts);
 }
 
-// A player's refusal is an error only where there is no other. The log tells of missing memory.
+// A refusal is an error only where there is no other way. The log tells of missing memory.
+static void end_try(braid_exec *exec, const struct error_attempt *attempt, braid_status status)
+{
+    if (is_refused(exec, status))
+        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
+    if (is_refused(exec, status) && status == BRAID_NO_MEMORY)
+        braid_error_end_noted(attempt, braid_error(status, "the graph is not made one island: %s",
+                                                   braid_error_message()));
+    else
+        braid_error_end_attempt(attempt, is_refused(exec, status) ? BRAID_OK : status);
+}
+
 static braid_status try_player(braid_exec *exec, const braid_graph *graph,
                                const braid_exec_options *options, const struct player *player,
                                bool is_last)
@@ -35,13 +46,7 @@ static braid_status try_player(braid_exec *exec, const braid_graph *graph,
         return braid_exec_make_program(exec, graph, options, player);
     braid_error_begin_attempt(&attempt);
     braid_status status = braid_exec_make_program(exec, graph, options, player);
-    if (is_refused(exec, status))
-        snprintf(exec->info.reason, sizeof(exec->info.reason), "%s", braid_error_message());
-    if (is_refused(exec, status) && status == BRAID_NO_MEMORY)
-        braid_error_end_noted(&attempt, braid_error(status, "the graph is not made one island: %s",
-                                                    braid_error_message()));
-    else
-        braid_error_end_attempt(&attempt, is_refused(exec, status) ? BRAID_OK : status);
+    end_try(exec, &attempt, status);
     return status;
 }
 
@@ -109,6 +114,22 @@ static braid_status check_islands(const braid_exec *exec, const braid_exec_optio
     return BRAID_OK;
 }
 
+// Sets the exec's shape if the graph is to be one island.
+static braid_status choose_island(braid_exec *exec, const braid_graph *graph,
+                                  const braid_exec_options *options, bool must)
+{
+    struct error_attempt attempt;
+    if (must)
+        return braid_exec_islands->choose(exec, graph, options);
+    braid_error_begin_attempt(&attempt);
+    braid_status status = braid_exec_islands->choose(exec, graph, options);
+    end_try(exec, &attempt, status);
+    if (!is_refused(exec, status))
+        return status;
+    exec->shape = NULL;
+    return BRAID_OK;
+}
+
 // Tries the whole graph as one island before all other ways, if that is asked for or expected to be
 // shorter. *out_made false: it is not one.
 static braid_status try_island(braid_exec *exec, const braid_graph *graph,
@@ -119,7 +140,7 @@ static braid_status try_island(braid_exec *exec, const braid_graph *graph,
     *out_made = false;
     exec->player = find_maker(exec);
     if (braid_exec_islands && exec->player)
-        status = braid_exec_islands->choose(exec, graph, options);
+        status = choose_island(exec, graph, options, must);
     if (status || !exec->shape)
         return status;
     status = try_player(exec, graph, options, exec->player, must);

@@ -230,7 +230,8 @@ static void launches_on_two_streams_do_not_overlap(void **state)
 static void an_island_needs_no_graph_of_the_driver(void **state)
 {
     (void)state;
-    static const char *const rules[] = { "cuGraphAddKernelNode:1=801",
+    static const char *const rules[] = { "cuGraphAddKernelNode:1=801", "cuGraphAddKernelNode:1=1",
+                                         "cuGraphInstantiateWithFlags:1=1",
                                          "cuGraphKernelNodeSetAttribute:1=1",
                                          "cuGraphInstantiateWithFlags:1=801" };
     const braid_exec_options options = {

@@ -88,8 +88,7 @@ static struct cuda_kernel_parameters kernel_parameters(const struct backend_laun
     };
 }
 
-// An early start is an edge, and a priority is a hint. A driver refuses attributes as invalid that
-// it does not know.
+// An early start is an edge, and a priority is a hint.
 static gpu_result set_attributes(const struct gpu_backend *gpu, gpu_node node,
                                  const struct backend_launch *launch)
 {
@@ -105,7 +104,7 @@ static gpu_result set_attributes(const struct gpu_backend *gpu, gpu_node node,
         else if (attribute->id != GPU_LAUNCH_PRIORITY)
             result = GPU_NOT_SUPPORTED;
     }
-    return result == GPU_INVALID_VALUE ? GPU_NOT_SUPPORTED : result;
+    return result;
 }
 
 static gpu_result add_kernel(const struct gpu_backend *gpu, const struct gpu_behind *behind,

@@ -174,12 +174,15 @@ static braid_status build_whole(const struct stage *stage, struct graph_playing 
         return BRAID_OK;
     braid_error_begin_attempt(&attempt);
     braid_status status = build_graph(stage, playing);
-    if (status == BRAID_UNSUPPORTED) {
+    bool is_refused = status == BRAID_DEVICE_ERROR && !failure_is_noted(&playing->device->failure);
+    if (status == BRAID_UNSUPPORTED || is_refused)
         destroy_handles(playing->gpu, playing);
-        status = BRAID_OK;
-    }
-    braid_error_end_attempt(&attempt, status);
-    return status;
+    if (is_refused)
+        braid_error_end_noted(
+            &attempt, braid_error(status, "an island has no graph: %s", braid_error_message()));
+    else
+        braid_error_end_attempt(&attempt, status == BRAID_UNSUPPORTED ? BRAID_OK : status);
+    return is_refused || status == BRAID_UNSUPPORTED ? BRAID_OK : status;
 }
 
 static braid_status fill(const struct stage *stage, struct graph_playing *playing)
