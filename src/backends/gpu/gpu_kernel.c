@@ -137,7 +137,7 @@ static braid_status load_text(const struct gpu_backend *gpu, const braid_kernel 
 {
     struct ptx_reason reason = { 0 };
     char *changed = braid_gpu_ptx_change(text, code, &changes, &reason);
-    if (!(changes & KERNEL_WAITS_FIRST) && reason.is_unknown)
+    if ((changed || !code->changes) && !(changes & KERNEL_WAITS_FIRST) && reason.is_unknown)
         note_unknown(kernel, &reason);
     if (!changed && !*reason.text)
         return braid_error_no_memory("a kernel's text");
