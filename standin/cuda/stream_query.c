@@ -62,6 +62,9 @@ CUresult cuStreamQuery(CUstream handle)
         result = capture_refuse_sync(stream);
     if (result == CUDA_SUCCESS)
         result = capture_refuse_unsafe();
+    if (result == CUDA_SUCCESS && stream_is_null(stream) &&
+        capture_invalidate_blocking(stream->context))
+        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     if (result == CUDA_SUCCESS)
         result = stream->context->fault;
     if (result == CUDA_SUCCESS && !idle(stream))
