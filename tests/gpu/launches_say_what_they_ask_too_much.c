@@ -4,6 +4,8 @@
 // parameters.
 #include <string.h>
 
+#include "backends/gpu/gpu_backend.h"
+#include "device/device.h"
 #include "gpu/gpu_testing.h"
 #include "support/check.h"
 
@@ -149,6 +151,25 @@ static void a_grid_is_a_multiple_of_its_cluster(void **state)
     assert_int_equal(num_runs, 2);
 }
 
+static void a_device_without_clusters_refuses_them_when_an_exec_is_made(void **state)
+{
+    (void)state;
+    static const char reason[] = "node 0 'paired': it has a cluster, and cuda:0 has no clusters";
+    const braid_kernel_node paired = {
+        .node.name = "paired", .kernel = &asks, .grid.x = 2, .cluster.x = 2
+    };
+    braid_device *device = open_device();
+    braid_graph *graph = own_graph();
+    braid_exec *exec = NULL;
+    gpu_from(device->backend)->attributes[GPU_CLUSTERS] = 0;
+    check_ok(braid_graph_add_kernel(graph, &paired, NULL));
+    for (int mode = BRAID_MODE_AUTO; mode <= BRAID_MODE_GRAPH; mode++)
+        check_fails(braid_exec_create(device, graph,
+                                      &(braid_exec_options){ .mode = (braid_exec_mode)mode },
+                                      &exec),
+                    BRAID_UNSUPPORTED, reason);
+}
+
 static void only_launches_that_ask_for_more_go_the_longer_way(void **state)
 {
     (void)state;
@@ -174,6 +195,7 @@ int main(void)
         standin_test(limits_are_named),
         standin_test(arguments_of_another_size_are_refused),
         standin_test(a_grid_is_a_multiple_of_its_cluster),
+        standin_test(a_device_without_clusters_refuses_them_when_an_exec_is_made),
         standin_test(only_launches_that_ask_for_more_go_the_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
