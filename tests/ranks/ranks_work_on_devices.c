@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/beside_captures.h"
+
 static braid_ranks *ranks;
 static braid_communicator *hosts;
 static uint32_t rank, num;
@@ -70,6 +72,33 @@ static void test_all_operations_are_right(void **state)
         memset(f.host, 0, COUNT * sizeof(int64_t));
         memset(b.host, 0, COUNT * sizeof(int64_t));
     }
+}
+
+// Another thread of the program captures a stream, in the mode that forbids most to all threads.
+static void test_operations_run_beside_a_capture(void **state)
+{
+    struct job *job = *state;
+    braid_resource own, sum;
+    struct memory a = add_memory(job, "own", COUNT, rank, &own);
+    struct memory b = add_memory(job, "sum", COUNT, -1, &sum);
+    struct capture capture = { .mode = GLOBAL, .words = (uint32_t *)(void *)b.device };
+    add(job, "sum", BRAID_RANK_ALL_REDUCE,
+        (braid_communication){ .from = a.device, .to = b.device, .count = COUNT }, own, sum);
+    add_return(job, b, COUNT, sum);
+    create(job);
+    find_driver(strcmp(backend, "hip") == 0);
+    assert_int_equal(driver.make_current(), 0);
+    assert_int_equal(driver.stream_create(&capture.stream, NON_BLOCKING), 0);
+    begin_capture(&capture, true);
+    assert_int_equal(capture.begun, 0);
+    for (int frame = 0; frame < NUM_FRAMES; frame++)
+        run(job);
+    end_capture(&capture, true);
+    assert_int_equal(capture.ended, 0);
+    assert_true(capture.has_graph);
+    assert_int_equal(driver.stream_destroy(capture.stream), 0);
+    for (int64_t i = 0; i < COUNT; i += 37)
+        assert_int_equal(b.host[i], (int64_t)num * (num - 1) / 2 + (int64_t)num * i);
 }
 
 // Every rank sends before it receives, and from both sides: as single operations of a device these
@@ -400,6 +429,7 @@ int main(void)
         CASE(test_a_library_that_is_not_there_is_named_on_all_ranks),
         CASE(test_another_version_is_refused),
         CASE(test_all_operations_are_right),
+        CASE(test_operations_run_beside_a_capture),
         CASE(test_ranks_that_send_to_each_other_do_not_hang),
         CASE(test_a_value_goes_from_rank_to_rank),
         CASE(test_orders_that_a_device_cannot_follow_are_refused),
