@@ -79,8 +79,10 @@ bool braid_own_threads_find(int number, uint32_t *out_num_changes)
 
 void braid_own_threads_count_change(void)
 {
-    if (current)
-        atomic_fetch_add_explicit(&current->num_changes, 1, memory_order_relaxed);
+    if (!current)
+        return;
+    uint32_t num = atomic_load_explicit(&current->num_changes, memory_order_relaxed); // its own
+    atomic_store_explicit(&current->num_changes, num + 1, memory_order_relaxed);
 }
 
 void braid_own_threads_forget(void)
