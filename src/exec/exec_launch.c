@@ -428,7 +428,7 @@ void braid_exec_get_info(const braid_exec *exec, braid_exec_info *out_info)
         *out_info = info;
 }
 
-// ---- several frames by one call, each with its own value of the parameters that have rows ----
+// ---- several frames by one call ----
 
 struct many {
     braid_stream *stream;

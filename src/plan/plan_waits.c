@@ -40,7 +40,7 @@ static inline void plan_clocks_drop(struct plan_clocks *clocks, uint32_t version
         plan_clocks_free(clocks, version);
 }
 
-// ---- vector clocks: stored once a version, not once a node, and freed after their last use ----
+// ---- vector clocks: one a version, freed after its last use ----
 
 #define NO_VERSION UINT32_MAX
 #define FIRST_VERSION 0

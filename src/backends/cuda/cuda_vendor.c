@@ -15,8 +15,8 @@
 // Inside a driver graph: a chain of empty kernels takes 505 ns a node, of 2 us kernels 2494 ns.
 // However many lanes there are, about 1000 empty kernels take 177 us and more with waits. The other
 // numbers are those whose choice of lanes was nearest to the best over a sweep of 1 to 128 lanes.
-// Those of islands were measured by bench_gpu_islands and bench_gpu_island_lanes, and that of loops
-// by bench_gpu_loops.
+// bench_gpu_islands and bench_gpu_island_lanes measured the numbers for islands, and
+// bench_gpu_loops measured the one for loops.
 static const braid_cost_model graph_model = {
     .default_cost_ns = 5000,
     .node_ns = 500,

@@ -199,7 +199,7 @@ static braid_status cpu_program_compile(const struct stage *stage, const struct 
 
 // ---- patches: changed tasks, from being set to the frame they are for ----
 
-// Launches of one program run one after another, so the steps and arguments of the frame that runs
+// Launches of one program run in turn. So the steps and arguments of the frame that runs
 // are the only ones anybody reads. A change waits in a patch until the launch it is for begins;
 // then it is written in place. Frames queued earlier do not see it, and a change costs its own
 // bytes only. Patches are made by updates and recycled by launches, never the other way round.
