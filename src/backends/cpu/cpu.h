@@ -416,8 +416,8 @@ struct cpu_values {
 struct cpu_values braid_cpu_task_values(const struct backend_task *task,
                                         const struct cpu_work *captured);
 // The work of the changed task, which has the argument pointers of before.
-struct cpu_work braid_cpu_task_describe(const struct backend_task *task,
-                                        const struct cpu_values *values);
+void braid_cpu_task_describe(const struct backend_task *task, const struct cpu_values *values,
+                             struct cpu_work *out_work);
 // Writes its bytes, one behind the other.
 void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,
                               unsigned char *bytes);

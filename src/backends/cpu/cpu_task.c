@@ -160,33 +160,37 @@ static void run_nothing(const braid_blocks *blocks, void *const *args)
     (void)args;
 }
 
-static struct cpu_work describe_nothing(void *const *args)
+// Works are described in place: a compiler copies a struct that a function returns with wide loads,
+// which wait for the narrow stores before them.
+static void describe_one_block(struct cpu_work *work, braid_cpu_function *call, void *const *args)
 {
-    return (struct cpu_work){
-        .call = run_nothing,
-        .blocks = { .end = 1, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
-        .args = args,
-    };
+    memset(work, 0, sizeof(*work));
+    work->call = call;
+    work->blocks.end = 1;
+    work->blocks.grid = work->blocks.block = (braid_dim3){ 1, 1, 1 };
+    work->args = args;
 }
 
-static struct cpu_work describe_launch(const struct backend_task *task, void *const *args)
+static void describe_launch(const struct backend_task *task, void *const *args,
+                            struct cpu_work *out_work)
 {
     const struct backend_launch *launch = &task->launch;
-    if (task->disabled)
-        return describe_nothing(args);
-    uint64_t num_blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    struct cpu_work work = {
-        .blocks = { .end = num_blocks, .grid = launch->grid, .block = launch->block },
-        .args = args,
-        .note = task->note,
-        .cancelled = task->cancelled,
-    };
-    if (launch->grid_from) {
-        work.grid_from = &args[launch->num_args - 1];
-        work.most = launch->grid;
+    if (task->disabled) {
+        describe_one_block(out_work, run_nothing, args);
+        return;
     }
-    cpu_kernel_fill_work(launch->kernel, &work);
-    return work;
+    memset(out_work, 0, sizeof(*out_work));
+    out_work->blocks.end = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    out_work->blocks.grid = launch->grid;
+    out_work->blocks.block = launch->block;
+    out_work->args = args;
+    out_work->note = task->note;
+    out_work->cancelled = task->cancelled;
+    if (launch->grid_from) {
+        out_work->grid_from = &args[launch->num_args - 1];
+        out_work->most = launch->grid;
+    }
+    cpu_kernel_fill_work(launch->kernel, out_work);
 }
 
 static unsigned char *capture_launch(const struct backend_task *task, unsigned char *memory,
@@ -202,7 +206,7 @@ static unsigned char *capture_launch(const struct backend_task *task, unsigned c
         pointers[i] = memory;
         memory += bytes;
     }
-    *out_work = describe_launch(task, pointers);
+    describe_launch(task, pointers, out_work);
     return memory;
 }
 
@@ -214,26 +218,25 @@ static uint64_t num_parts(const struct backend_task *task)
     return bytes ? (bytes - 1) / PART_BYTES + 1 : 1;
 }
 
-static struct cpu_work describe_other(const struct backend_task *task, void *const *args)
+static void describe_other(const struct backend_task *task, void *const *args,
+                           struct cpu_work *out_work)
 {
     static braid_cpu_function *const calls[] = { [WORK_COPY] = run_copy,
                                                  [WORK_FILL] = run_fill,
                                                  [WORK_HOST] = run_host,
                                                  [WORK_POST] = run_post,
                                                  [WORK_AWAIT] = run_nothing };
-    if (task->disabled || task->kind == WORK_QUEUE || task->kind == WORK_EMPTY ||
-        work_has_body(task->kind))
-        return describe_nothing(args);
-    return (struct cpu_work){
-        .call = calls[task->kind],
-        .blocks = { .end = num_parts(task), .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } },
-        .args = args,
-        .note = task->note,
-        .cancelled = task->cancelled,
-        .is_blocking =
-            (task->kind == WORK_HOST && task->host.is_blocking) || task->kind == WORK_AWAIT,
-        .awaits = task->kind == WORK_AWAIT ? task->await.operation : NULL,
-    };
+    bool is_nothing = task->disabled || task->kind == WORK_QUEUE || task->kind == WORK_EMPTY ||
+                      work_has_body(task->kind);
+    describe_one_block(out_work, is_nothing ? run_nothing : calls[task->kind], args);
+    if (is_nothing)
+        return;
+    out_work->blocks.end = num_parts(task);
+    out_work->note = task->note;
+    out_work->cancelled = task->cancelled;
+    out_work->is_blocking =
+        (task->kind == WORK_HOST && task->host.is_blocking) || task->kind == WORK_AWAIT;
+    out_work->awaits = task->kind == WORK_AWAIT ? task->await.operation : NULL;
 }
 
 static unsigned char *capture_other(const struct backend_task *task, unsigned char *memory,
@@ -242,7 +245,7 @@ static unsigned char *capture_other(const struct backend_task *task, unsigned ch
     memory = align_up(memory, _Alignof(struct arguments));
     struct arguments *stored = (struct arguments *)(void *)memory;
     *stored = (struct arguments){ .self = stored, .work = task->work };
-    *out_work = describe_other(task, &stored->self);
+    describe_other(task, &stored->self, out_work);
     return memory + sizeof(*stored);
 }
 
@@ -262,11 +265,13 @@ struct cpu_values braid_cpu_task_values(const struct backend_task *task,
     return (struct cpu_values){ captured->args, &other_bytes, 1 };
 }
 
-struct cpu_work braid_cpu_task_describe(const struct backend_task *task,
-                                        const struct cpu_values *values)
+void braid_cpu_task_describe(const struct backend_task *task, const struct cpu_values *values,
+                             struct cpu_work *out_work)
 {
-    return task->kind == WORK_KERNEL ? describe_launch(task, values->pointers)
-                                     : describe_other(task, values->pointers);
+    if (task->kind == WORK_KERNEL)
+        describe_launch(task, values->pointers, out_work);
+    else
+        describe_other(task, values->pointers, out_work);
 }
 
 void braid_cpu_task_recapture(const struct backend_task *task, const struct cpu_values *values,

@@ -276,7 +276,8 @@ static braid_status set(struct cpu_program *program, const struct backend_task *
 {
     const struct cpu_changing *changing = &program->changing[task->node];
     struct cpu_program *own = changing->program;
-    const struct cpu_work work = braid_cpu_task_describe(task, &changing->values);
+    struct cpu_work work;
+    braid_cpu_task_describe(task, &changing->values, &work);
     if (needs_own_blocks(own, changing->step, &work) && !make_own_blocks(own))
         return braid_error_no_memory("a changed task");
     if (!program->pending)
