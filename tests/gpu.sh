@@ -23,7 +23,7 @@
 #                its time beside the frame's
 #     solver     conjugate gradients of 1,000 to 1,000,000 unknowns by a loop, by hand, from the host, and by CuPy
 #     blackbox   240 failing frames, each in a process of its own: how many name the exact node; the cost of that
-#     beside     the benches launch, rigid and islands, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
+#     beside     the benches launch, rigid, islands and loops, and sparse_mpm, of the tree in the folder $BRAID_GPU_BEFORE and of
 #                this one, by turns (not among "all of them")
 #     beside_cpu the same of the CPU's benches replay, Task Bench and set_arguments
 #     wide       a chain of wide kernels that read memory: early starts against the graph as declared
@@ -358,13 +358,6 @@ beside_of() { # name rounds program argument...
     grep -E '^summary|^\| .*(Braid|chosen)' "$results/beside-$name.log"
 }
 
-# The tree before has no bench of arguments: this one's is compiled against its library.
-build_before_arguments() {
-    sed 's/braid_kernel_node/braid_launch/; s/BRAID_MODE_GRAPH/BRAID_MODE_NATIVE/' bench/set_arguments.c >"$build-before/set_arguments.c" &&
-        gcc -O2 -I"$BRAID_GPU_BEFORE/include" -o "$build-before/bench/bench_set_arguments" "$build-before/set_arguments.c" \
-            -L"$build-before/src" -Wl,-rpath,"$build-before/src" -lbraid
-}
-
 build_before() {
     meson setup "$build-before" "$BRAID_GPU_BEFORE" -Dtests=disabled -Dtool=auto -Dwerror=false &&
         ninja -C "$build-before"
@@ -372,7 +365,6 @@ build_before() {
 
 beside_cpu() {
     step build-before build_before || return
-    step build-before-arguments build_before_arguments || return
     beside_of set_arguments 5 bench/bench_set_arguments cpu 2000
     beside_of replay 3 bench/bench_replay frames short --player braid --body 0 --body 1
     beside_of task_bench 3 bench/bench_task_bench metg --width 8 --player braid --player "braid streams"
@@ -383,6 +375,7 @@ beside() {
     beside_of rigid 2 bench/bench_gpu_rigid
     beside_of launch 2 bench/bench_gpu_launch
     beside_of islands 1 bench/bench_gpu_islands
+    beside_of loops 1 bench/bench_gpu_loops
     for tree in "$build-before" "$build" "$build" "$build-before"; do
         step "beside-mpm-$(basename "$tree")" timeout 100 "$tree/examples/sparse_mpm/sparse_mpm" --quiet --device cuda \
             --out "$results/mpm"
